@@ -33,6 +33,8 @@ pub(crate) enum Readiness {
 pub(crate) struct DueWorkState {
     timer: Option<SpawnHandle>,
     is_retired: bool,
+    /// Whether the state in memory must still be dropped after a panic.
+    needs_recovery: bool,
 }
 
 impl DueWorkState {
@@ -56,7 +58,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Publishes its figures; called after every message and after the timer has fired.
     fn publish_figures(&mut self) {}
 
-    /// Drops its state in memory after a panic.
+    /// Drops its state in memory after a panic. If this panics too, it is repeated before the next work.
     fn recover(&mut self);
 
     /// Leaves its registry, and refuses what waits for it.
@@ -65,13 +67,24 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Runs `work`, and then what is due. After a panic in either, drops the state and runs again after [`TICK`].
     fn supervise(&mut self, cx: &mut Context<Self>, work: impl FnOnce(&mut Self, &mut Context<Self>)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.finish_recovery();
             work(self, cx);
             self.run_if_ready(cx);
             self.publish_figures();
         }));
         if outcome.is_err() {
-            self.recover();
+            self.work_state().needs_recovery = true;
+            // Without `catch_unwind` a panic would end the actor, and its due work would wait for the next caller.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.finish_recovery()));
             self.schedule_tick(TICK, cx);
+        }
+    }
+
+    /// Drops the state, if a panic requires it and this was not done yet.
+    fn finish_recovery(&mut self) {
+        if self.work_state().needs_recovery {
+            self.recover();
+            self.work_state().needs_recovery = false;
         }
     }
 
@@ -119,6 +132,8 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
+
     use actix::{Addr, Handler, Message};
     use tokio::sync::oneshot;
 
@@ -134,6 +149,8 @@ mod tests {
         /// The pause until the next run; none: the next message starts it.
         pause: Option<Duration>,
         counts: Counts,
+        /// Whether the next recovery panics.
+        fails_to_recover: bool,
         /// Notified in the tenth run.
         tenth_run: Option<oneshot::Sender<()>>,
     }
@@ -181,6 +198,7 @@ mod tests {
 
         fn recover(&mut self) {
             self.counts.recovered += 1;
+            assert!(!mem::take(&mut self.fails_to_recover), "a defect of the recovery");
         }
 
         fn leave(&mut self) {
@@ -216,8 +234,8 @@ mod tests {
     }
 
     fn start(readiness: Readiness, pause: Option<Duration>) -> Addr<Counter> {
-        Counter { work_state: DueWorkState::default(), readiness, pause, counts: Counts::default(), tenth_run: None }
-            .start()
+        let (work_state, counts) = (DueWorkState::default(), Counts::default());
+        Counter { work_state, readiness, pause, counts, fails_to_recover: false, tenth_run: None }.start()
     }
 
     async fn run(
@@ -266,6 +284,18 @@ mod tests {
         assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (recovered, true));
         let (later, _) = run(&counter, |_, _| ()).await;
         assert!(later.runs >= 2 && later.recovered == 1, "{later:?}");
+    }
+
+    #[actix::test]
+    async fn a_recovery_that_panics_is_repeated_and_does_not_end_the_actor() {
+        let counter = start(Readiness::Ready, None);
+        let work = run(&counter, |this, _| {
+            this.fails_to_recover = true;
+            panic!("a defect");
+        });
+        assert_eq!(work.await, (Counts { recovered: 1, ..counts(1, 1) }, true));
+        let (later, _) = run(&counter, |_, _| ()).await;
+        assert!(later.runs >= 2 && later.recovered == 2, "{later:?}");
     }
 
     #[actix::test]
