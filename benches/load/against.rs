@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::figures::Round;
@@ -55,7 +56,7 @@ pub struct AgainstResult {
 }
 
 pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstResult> {
-    let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
+    let chosen = choose(&options.scenarios)?;
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
     let pool = if uses_pool { options.pool } else { 0 };
     let ours = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
@@ -67,8 +68,6 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
             Scenario::Open if uses_pool => pair.open_and_close().await?,
             // Opening and closing are measured together, if either was chosen.
             Scenario::Open | Scenario::Close => continue,
-            // At a fixed rate, both builds have the same throughput.
-            Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox => continue,
             _ if chosen.contains(&scenario) => vec![pair.measure_alternating(scenario).await?],
             _ => continue,
         };
@@ -94,6 +93,25 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
         connections: options.connections,
         beside,
     })
+}
+
+/// The scenarios to compare: these, or all without a fixed rate.
+///
+/// # Errors
+/// When one of these has a fixed rate.
+fn choose(named: &[Scenario]) -> Outcome<Vec<Scenario>> {
+    let comparable: Vec<Scenario> = Scenario::ALL.into_iter().filter(|scenario| !scenario.is_paced()).collect();
+    if named.is_empty() {
+        return Ok(comparable);
+    }
+    let name = |scenario: &Scenario| scenario.to_possible_value().map(|value| value.get_name().to_owned());
+    match named.iter().find(|scenario| scenario.is_paced()).and_then(name) {
+        Some(paced) => {
+            let others: Vec<String> = comparable.iter().filter_map(name).collect();
+            Err(format!("`{paced}` has a fixed rate and cannot be compared; these can: {}", others.join(", ")).into())
+        }
+        None => Ok(named.to_vec()),
+    }
 }
 
 /// The two builds, this one first.
@@ -177,6 +195,18 @@ fn compare(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> BuildComparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scenario_with_a_fixed_rate_cannot_be_compared() {
+        let all = choose(&[]).expect("scenarios");
+        assert_eq!(all.len(), Scenario::ALL.len() - 3);
+        assert_eq!(choose(&[Scenario::Say, Scenario::Mix]).expect("scenarios"), [Scenario::Say, Scenario::Mix]);
+        for paced in [Scenario::BusyInbox, Scenario::HalfLoad, Scenario::Offered] {
+            assert!(!all.contains(&paced));
+            let refusal = choose(&[Scenario::Send, paced]).expect_err("a fixed rate").to_string();
+            assert!(refusal.contains("send, send-keyed, open, close, "), "{refusal}");
+        }
+    }
 
     #[test]
     fn a_spread_is_the_median_and_the_quartiles() {

@@ -98,7 +98,7 @@ impl Throughput {
     /// after the other.
     pub fn ratio(&self, scenario: Scenario, server: Server, connections: u32) -> Option<f64> {
         // At a fixed rate the throughputs are equal.
-        let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| !is_paced(scenario))?;
+        let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| !scenario.is_paced())?;
         let yardstick = self.find(scenario, server, connections)?;
         let pairs = hotline.rounds.iter().zip(&yardstick.rounds);
         Some(median(pairs.map(|(one, other)| one.counted.per_second() / other.counted.per_second()).collect()))
@@ -196,11 +196,6 @@ impl Throughput {
             is_met: p99_us <= most_us,
         })
     }
-}
-
-/// Whether the scenario has a fixed rate.
-fn is_paced(scenario: Scenario) -> bool {
-    matches!(scenario, Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox)
 }
 
 fn mix(measure: &Measure) -> Option<Verdict> {

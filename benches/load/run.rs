@@ -43,8 +43,7 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
                 Scenario::Open if uses_pool => runner.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
                 // Once, with the most connections.
-                Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox
-                    if options.connections.iter().max() != Some(&connections) => {}
+                _ if scenario.is_paced() && options.connections.iter().max() != Some(&connections) => {}
                 Scenario::HalfLoad if chosen.contains(&scenario) => runner.half_load(connections).await?,
                 Scenario::Offered if chosen.contains(&scenario) => runner.offered(connections).await?,
                 Scenario::BusyInbox if chosen.contains(&scenario) => runner.busy_inbox(connections).await?,

@@ -181,6 +181,11 @@ impl Scenario {
         }
     }
 
+    /// Whether the scenario has a fixed rate, at which all servers have the same throughput.
+    pub fn is_paced(self) -> bool {
+        matches!(self, Self::BusyInbox | Self::HalfLoad | Self::Offered)
+    }
+
     /// Whether each subject can be used only once, so that there is no warm-up.
     pub fn uses_up(self) -> bool {
         matches!(self, Self::Open | Self::Close)

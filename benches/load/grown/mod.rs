@@ -208,7 +208,7 @@ async fn compare(options: &GrownArgs, empty: &Stage, grown: &Stage) -> Outcome<V
     let mut compared = Vec::new();
     for scenario in Scenario::ALL {
         // A fixed rate measures latency, and closing needs the tickets that opening leaves.
-        if matches!(scenario, Scenario::HalfLoad | Scenario::Close) {
+        if scenario.is_paced() || scenario == Scenario::Close {
             continue;
         }
         let mut rates = [Vec::new(), Vec::new()];
