@@ -150,8 +150,10 @@ export class Transport {
     deadline.restart(STREAM_SILENCE_MAX_MS);
     try {
       for await (const bytes of iterate(body)) {
-        deadline.restart(STREAM_SILENCE_MAX_MS);
+        // The time that the caller takes for an event is not silence of the service.
+        deadline.pause();
         for (const data of parser.feed(bytes)) yield JSON.parse(data) as T;
+        deadline.restart(STREAM_SILENCE_MAX_MS);
       }
     } catch (error) {
       throw deadline.explain(error, request.id);
@@ -291,8 +293,13 @@ class Deadline {
     }, ms);
   }
 
-  clear(): void {
+  /** Stops the time until the next `restart`. */
+  pause(): void {
     clearTimeout(this.#timer);
+  }
+
+  clear(): void {
+    this.pause();
     this.#caller?.removeEventListener("abort", this.#abort);
   }
 

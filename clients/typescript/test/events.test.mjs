@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
-import { EventGap, UnauthorizedError, WebhookVerificationError, webhooks } from "../dist/index.js";
+import { ApiTimeoutError, EventGap, Hotline, UnauthorizedError, WebhookVerificationError, webhooks } from "../dist/index.js";
 import { SseParser } from "../dist/sse.js";
 import { fake, refusal } from "./fake.mjs";
 
@@ -84,6 +84,29 @@ test("a refused token ends the iteration, and so does a signal", async (t) => {
   const next = other.hotline.events.listen({ signal: controller.signal }).next();
   setTimeout(() => controller.abort(), 50);
   assert.deepEqual(await next, { done: true, value: undefined });
+});
+
+test("a silent service ends a stream, and a slow reader does not", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let send;
+  const fetch = async (_, { signal }) => {
+    const start = (controller) => {
+      send = (id) => controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(event(id))}\n\n`));
+      signal.addEventListener("abort", () => controller.error(signal.reason));
+      send(5);
+    };
+    return new Response(new ReadableStream({ start }), { headers: { "content-type": "text/event-stream" } });
+  };
+  const events = new Hotline({ url: "http://127.0.0.1", apiKey: "sk_live_test", fetch }).events.stream({ after: 4 });
+  assert.equal((await events.next()).value.id, 5);
+  // The reader takes an hour for the event.
+  t.mock.timers.tick(3_600_000);
+  send(6);
+  assert.equal((await events.next()).value.id, 6);
+  const silent = assert.rejects(events.next(), ApiTimeoutError);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.mock.timers.tick(45_000);
+  await silent;
 });
 
 test("a stream is read in pieces of any size", () => {
