@@ -7,6 +7,7 @@ use hotline_postgres::{Cluster, shared_folder};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 
+use super::eventually;
 use super::process::build_of;
 
 /// A database of one test.
@@ -155,6 +156,27 @@ pub fn url(options: &PgConnectOptions) -> String {
     let socket = options.get_socket().expect("a socket").display().to_string();
     let name = options.get_database().expect("a name");
     format!("postgres:///{name}?host={socket}&user={}", options.get_username())
+}
+
+/// Waits until at least this many statements wait for locks of this transaction, or behind one that does. Statements of
+/// other tests, which have the same PostgreSQL, do not count.
+pub async fn until_blocked(count: i64, transaction: &mut PgConnection, db: &PgPool) {
+    let holder = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *transaction).await;
+    let holder: i32 = holder.expect("a process");
+    eventually(&format!("{count} statements wait for the transaction"), || async {
+        let blocked = sqlx::query_scalar::<_, i64>(
+            "with recursive blocked (pid) as (
+                select $1::int
+                union
+                select waiting.pid from pg_stat_activity waiting
+                join blocked on blocked.pid = any (pg_blocking_pids(waiting.pid))
+                where waiting.wait_event_type = 'Lock'
+             )
+             select count(*) - 1 from blocked",
+        );
+        blocked.bind(holder).fetch_one(db).await.expect("a count") >= count
+    })
+    .await;
 }
 
 /// A hash of the migrations that this binary was built with.

@@ -35,7 +35,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 pub use client::{Api, Reply};
-pub use database::TestDatabase;
+pub use database::{TestDatabase, until_blocked};
 pub use events::{check_events, check_plain_events, wrong_events};
 pub use open_lists::check_open_lists;
 pub use person::{PASSWORD, Person};

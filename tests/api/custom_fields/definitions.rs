@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{PATH, TYPES, at, changed, choice, field, value};
 use crate::plain::{check_created_once, check_foreign, check_refused, deleted};
 use crate::steps::{assert_timestamp, id, listed};
-use crate::support::{TestApp, eventually};
+use crate::support::{TestApp, until_blocked};
 
 #[actix_web::test]
 async fn a_field_is_created_read_changed_and_deleted() {
@@ -198,21 +198,6 @@ async fn values_prevent_changes_of_the_type_and_of_the_options_they_use() {
     app.stop().await;
 }
 
-/// Waits until a statement waits for a lock that this process of PostgreSQL holds.
-async fn until_one_waits_for(app: &TestApp, lock_holder: i32) {
-    eventually("a statement waits for the lock", || async {
-        sqlx::query_scalar(
-            "select exists (select from pg_stat_activity
-             where wait_event_type = 'Lock' and $1 = any (pg_blocking_pids(pid)))",
-        )
-        .bind(lock_holder)
-        .fetch_one(&app.db)
-        .await
-        .expect("activity")
-    })
-    .await;
-}
-
 #[actix_web::test]
 async fn a_type_never_changes_while_a_value_is_being_written() {
     let app = TestApp::shared().await;
@@ -221,13 +206,12 @@ async fn a_type_never_changes_while_a_value_is_being_written() {
     // The first writer locks the field without writing a value, so the type may change once it has committed.
     for has_value in [false, true] {
         let mut writer = app.db.begin().await.expect("a transaction");
-        let pid = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *writer).await.expect("a process");
         let locked = table::lock_all_of::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
         assert_eq!(locked.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
         let kind = if has_value { "date" } else { "number" };
         let change = tokio::spawn(async move { api.put(&at(size), json!({"type": kind})).await });
-        until_one_waits_for(&app, pid).await;
+        until_blocked(1, &mut writer, &app.db).await;
         if has_value {
             sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42')")
                 .bind(app.company.id)

@@ -9,7 +9,7 @@ use hotline_persistence::key::hash;
 use hotline_persistence::tables::tokens::{self, NewToken};
 
 use super::table::{seen, token};
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually, until_blocked};
 
 /// Longer than a request takes that waits for nothing.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -75,12 +75,8 @@ async fn slowest_while_locked(app: &OwnApp) -> Duration {
     sqlx::query("lock table tokens in access exclusive mode").execute(&mut *transaction).await.expect("lock");
     let mut slowest = Duration::ZERO;
     app.api.get("/tickets").await.data(200);
-    let waiting =
-        "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    eventually("the writing of uses waits", || async {
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&app.db).await.expect("count") > 0
-    })
-    .await;
+    // The writing of the use.
+    until_blocked(1, &mut transaction, &app.db).await;
     for _ in 0..50 {
         let asked = Instant::now();
         app.api.get("/tickets").await.data(200);

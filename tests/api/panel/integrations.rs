@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::steps::id;
-use crate::support::{OwnApp, PASSWORD, Person, TestApp};
+use crate::support::{OwnApp, PASSWORD, Person, TestApp, until_blocked};
 
 /// A user's e-mail, password hash, state and profile, or `None` if there is no such user.
 async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, bool, i64)> {
@@ -99,13 +99,8 @@ async fn who_becomes_an_administrator_while_a_token_changes_them_is_not_touched(
     .execute(&mut *held)
     .await
     .expect("a change");
-    let waits = async || {
-        let waiting =
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&app.db).await.expect("a count") == 1
-    };
     let finish = async {
-        crate::support::eventually("the change waits", || async { waits().await }).await;
+        until_blocked(1, &mut held, &app.db).await;
         held.commit().await.expect("an end");
     };
     let path = format!("/users/{ben}");

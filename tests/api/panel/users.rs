@@ -5,7 +5,7 @@ use hotline_persistence::tables::people::links::{self, LinkKind};
 use serde_json::json;
 
 use crate::steps::id;
-use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, until_blocked};
 
 /// A profile of the test's company by its name.
 async fn profile(app: &TestApp, name: &str) -> i64 {
@@ -30,13 +30,6 @@ impl<'a> GivenLink<'a> {
     async fn is_good(&self) -> bool {
         links::find(&self.app.db, &self.token).await.expect("an answer").is_some()
     }
-}
-
-/// How many statements of the test's database wait for a lock.
-async fn waiting(app: &TestApp) -> i64 {
-    let waiting =
-        "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    sqlx::query_scalar(waiting).fetch_one(&app.db).await.expect("a count")
 }
 
 #[actix_web::test]
@@ -175,7 +168,7 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
     let mut held = app.db.begin().await.expect("a transaction");
     sqlx::query("select from profiles for update").execute(&mut *held).await.expect("a lock");
     let release = async {
-        eventually("both wait", || async { waiting(&app).await == 2 }).await;
+        until_blocked(2, &mut held, &app.db).await;
         held.rollback().await.expect("an end");
     };
     let demote = json!({"profileId": agent});
@@ -206,7 +199,7 @@ async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in
         let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.ana);
         statement.execute(&mut *held).await.expect("a change");
         let finish = async {
-            eventually("the sign-in waits", || async { waiting(&app).await == 1 }).await;
+            until_blocked(1, &mut held, &app.db).await;
             held.commit().await.expect("an end");
         };
         let mut ana = Person::nobody(&app);
