@@ -91,9 +91,11 @@ impl DirectoryEvents {
             match received? {
                 None => return Ok(None),
                 Some(notification) => {
-                    if let Some(news) = News::read(notification.channel(), notification.payload()) {
+                    let channel = notification.channel();
+                    if let Some(news) = News::read(channel, notification.payload()) {
                         return Ok(Some(news));
                     }
+                    tracing::warn!(channel, "notification is unreadable and was skipped");
                 }
             }
         }

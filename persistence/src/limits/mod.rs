@@ -11,8 +11,8 @@ pub use permits::{KeyedPermit, KeyedPermits, PermitLimits};
 /// Why a permit was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// Too much work of this company is waiting already.
-    #[error("too many requests of this company are waiting")]
+    /// Too many requests with this key, such as a company, a channel or an address, are waiting already.
+    #[error("too many requests are already waiting")]
     TooMany,
     /// No permit was free in time.
     #[error("no capacity became free in time")]

@@ -14,17 +14,17 @@ interface MatrixProps {
 
 export function Matrix({ id, value, change }: MatrixProps) {
   const has = (module: Module, method: Method) => value[module.name]?.includes(method) ?? false;
-  /** Sets the cells for which `is` holds, and leaves the others. */
-  const set = (is: (module: Module, method: Method) => boolean, isOn: boolean) => {
+  /** Sets the cells that `selects` returns true for, and leaves the others. */
+  const set = (selects: (module: Module, method: Method) => boolean, isAllowed: boolean) => {
     const next: Permissions = {};
     for (const module of MODULES) {
-      const methods = module.methods.filter((method) => (is(module, method) ? isOn : has(module, method)));
+      const methods = module.methods.filter((method) => (selects(module, method) ? isAllowed : has(module, method)));
       if (methods.length) next[module.name] = [...methods];
     }
     change(next);
   };
-  const isAll = (is: (module: Module, method: Method) => boolean) =>
-    MODULES.every((module) => module.methods.every((method) => !is(module, method) || has(module, method)));
+  const isAll = (selects: (module: Module, method: Method) => boolean) =>
+    MODULES.every((module) => module.methods.every((method) => !selects(module, method) || has(module, method)));
   const everything = () => true;
   return (
     <table class="matrix" id={id} tabIndex={-1}>
