@@ -244,7 +244,7 @@ impl Campaigns {
             failed: scope.failed.load(Ordering::Relaxed),
             ..CampaignStats::default()
         };
-        scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
+        scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, hot| {
             let figures = &hot.status.shared;
             CampaignStats {
                 running: stats.running + figures.is_running.load(Ordering::Relaxed),

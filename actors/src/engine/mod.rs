@@ -209,8 +209,8 @@ impl Engine {
         self.base.arbiters.stop();
     }
 
-    /// Asks idle actors to retire, as happens periodically. Returns false if all stay, because the database does not
-    /// respond.
+    /// Asks idle actors to retire, as happens periodically. Returns false while the database does not respond, so that
+    /// all stay, or refuses changes.
     pub async fn retire_idle(&self) -> bool {
         self.sweeper.retire_idle().await
     }

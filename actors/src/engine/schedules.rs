@@ -189,7 +189,7 @@ impl Schedules {
             failed: failed.load(Ordering::Relaxed),
             ..ScheduleStats::default()
         };
-        self.scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
+        self.scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, hot| {
             let figures = &hot.status.shared;
             ScheduleStats {
                 held: stats.held + figures.pending.load(Ordering::Relaxed),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use hotline_persistence::CompanyId;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::{removals, webchat_sessions};
 
@@ -58,11 +59,11 @@ impl Sweeper {
         let mut last_eviction = Instant::now();
         loop {
             ticks.tick().await;
-            let is_reachable = self.retire_idle().await;
+            let is_up = self.retire_idle().await;
             if last_eviction.elapsed() >= EVICT_EVERY {
                 last_eviction = Instant::now();
                 self.contacts.sweep();
-                if is_reachable {
+                if is_up {
                     self.base.overviews.sweep(last_eviction);
                 }
             }
@@ -79,30 +80,34 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors whose changes are all in the tables to retire, and returns true. While the database does not
-    /// respond, all stay, because they could not be loaded again. One pass over each registry: there may be a million
-    /// actors, and each part of a registry is locked during the pass.
+    /// Asks idle actors whose changes are all in the tables to retire, unless they could not be loaded again: while the
+    /// database does not respond, or refuses a change of their company. Returns whether it responds and refuses none.
+    /// One pass over each registry: there may be a million actors, and each part of a registry is locked during the
+    /// pass.
     pub(super) async fn retire_idle(&self) -> bool {
         if !self.base.store.responds().await {
             return false;
         }
+        let log = &self.base.store.log;
+        let (is_up, flushed) = (log.queue().is_up(), log.flushed());
+        let is_loadable = |company: CompanyId| is_up || log.last_of(company) <= flushed;
         let idle_s = self.base.options.idle_after.as_secs();
-        let flushed = self.base.store.log.flushed();
         let now = clock::instant();
-        let tickets = self
-            .tickets
-            .hot
-            .select(|status| (status.idle_s_at(now) >= idle_s || status.is_released()) && status.last_seq() <= flushed);
+        let tickets = self.tickets.hot.select(|(company, _), status| {
+            let is_unused = status.idle_s_at(now) >= idle_s || status.is_released();
+            is_unused && status.last_seq() <= flushed && is_loadable(*company)
+        });
         for ticket in tickets {
             // An actor with a full mailbox is not idle after all.
             let _ = ticket.addr.try_send(Retire { idle_s });
         }
-        for session in
-            self.session_scope.hot.select(|status| status.idle_s_at(now) >= idle_s && status.last_seq() <= flushed)
-        {
+        let sessions = self.session_scope.hot.select(|(company, _), status| {
+            status.idle_s_at(now) >= idle_s && status.last_seq() <= flushed && is_loadable(*company)
+        });
+        for session in sessions {
             let _ = session.addr.try_send(Retire { idle_s });
         }
-        true
+        is_up
     }
 
     /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's

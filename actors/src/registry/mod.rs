@@ -230,10 +230,10 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.actors.remove_if(key, |_, entry| entry.hot().is_some_and(|other| Arc::ptr_eq(&other.status, status)));
     }
 
-    /// Every hot actor whose status `wanted` selects.
-    pub fn select(&self, wanted: impl Fn(&ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
-        let hot = |entry: &Registration<A>| entry.hot().filter(|hot| wanted(&hot.status)).cloned();
-        self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
+    /// Every hot actor that `wanted` selects by its key and status.
+    pub fn select(&self, wanted: impl Fn(&K, &ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
+        let hot = |key: &K, entry: &Registration<A>| entry.hot().filter(|hot| wanted(key, &hot.status)).cloned();
+        self.actors.iter().filter_map(|entry| hot(entry.key(), entry.value())).collect()
     }
 
     /// Wraps a command for one of these actors, and returns the receiver of its reply.
