@@ -179,7 +179,8 @@ impl Outboxes {
     /// Stops new attempts for a company, and waits until the log has the outcomes of the running ones.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] then ends the pause.
+    /// [`Refusal::Unavailable`] when a provider or the database does not answer in time; [`Outboxes::resume`] then ends
+    /// the pause.
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         let mut pending = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
@@ -191,7 +192,7 @@ impl Outboxes {
         tokio::time::timeout(PAUSE_TIME_MAX, all)
             .await
             .map(drop)
-            .map_err(|_| Refusal::Unavailable("a provider did not respond".to_owned()))
+            .map_err(|_| Refusal::Unavailable("a provider or the database did not respond".to_owned()))
     }
 
     /// Drops the outboxes of a company whose sending is paused. The tables have their messages.

@@ -23,7 +23,7 @@ pub(super) struct Stop;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Pause {
-    /// Notified once no attempt is running and every outcome is recorded.
+    /// Notified once no attempt or read is running, and every outcome is recorded.
     pub(super) paused: oneshot::Sender<()>,
 }
 
