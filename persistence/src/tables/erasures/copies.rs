@@ -70,7 +70,7 @@ fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String
 /// Removes the endpoints' responses to deliveries of the contact's events; returns the number of deliveries.
 ///
 /// # Errors
-/// When the database cannot answer.
+/// When the database cannot answer; responses that were already removed stay removed, and are not counted again.
 pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
     let Erasure { company_id, contact_id, traces, .. } = erasure;
     let tickets = traces.tickets.iter().map(|id| format!("ticket:{id}"));
