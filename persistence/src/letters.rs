@@ -1,13 +1,23 @@
 //! Names that look the same: letters with several encodings, and invisible characters.
 //!
-//! Names are stored in Unicode's normalization form C, without the characters that are invisible everywhere. Unique
-//! names are compared by their appearance, so that no two of them look the same. Case is not changed.
+//! Names are stored without the characters that are invisible everywhere, and except the names of people in Unicode's
+//! normalization form C. Unique names are compared by their appearance, so that no two of them look the same. Case is
+//! not changed.
 
 use unicode_normalization::UnicodeNormalization;
 
 /// A name as it is stored: in normalization form C, trimmed, and without characters that are always invisible.
 pub fn normalize(text: &str) -> String {
-    let visible: String = text.nfc().filter(|character| !is_always_invisible(*character)).collect();
+    visible(text.nfc())
+}
+
+/// The name of a person as it is stored: as it is written, but trimmed and without characters that are always invisible.
+pub fn normalize_person_name(text: &str) -> String {
+    visible(text.chars())
+}
+
+fn visible(text: impl Iterator<Item = char>) -> String {
+    let visible: String = text.filter(|character| !is_always_invisible(*character)).collect();
     let trimmed = visible.trim_matches(is_invisible_at_end);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
@@ -155,6 +165,7 @@ mod tests {
             assert_eq!(normalize(variant), "Ação", "{variant:?}");
         }
         assert_ne!(normalize("AÇÃO"), normalize("ação"), "case is not changed");
+        assert_eq!(normalize_person_name(" Jose\u{301}\u{200b} "), "Jose\u{301}", "as it is written");
     }
 
     #[test]

@@ -167,6 +167,19 @@ async fn a_search_looks_at_name_number_email_and_code() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_name_is_shown_as_it_was_written_and_found_in_every_spelling() {
+    let app = TestApp::shared().await;
+    let name = "Jose\u{301} Lima";
+    let created = app.api.post("/contacts", json!({"name": format!(" {name}\u{200b}")})).await.data(201).clone();
+    assert_eq!(created["name"], name);
+    for search in ["jose", "JOS\u{c9}", name] {
+        let encoded: String = form_urlencoded::byte_serialize(search.as_bytes()).collect();
+        assert_eq!(listed(&app.api, &format!("/contacts?search={encoded}")).await, [id(&created)], "{search}");
+    }
+    app.stop().await;
+}
+
 /// Enough contacts for pages far down the list, and for a channel that many have used.
 const CONTACTS: i64 = 30_000;
 

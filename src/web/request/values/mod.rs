@@ -20,8 +20,8 @@ pub use address::SignInEmail;
 pub use object::Object;
 pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
-    ClientId, Color, Email, Emoji, ExternalId, MessageBody, Name, NonBlankText, Number, OptionId, PictureAddress,
-    Search, Shortcut, Text, TruncatedText, VariableKey, WebAddress, country_of,
+    ClientId, Color, Email, Emoji, ExternalId, MessageBody, Name, NonBlankText, Number, OptionId, PersonName,
+    PictureAddress, Search, Shortcut, Text, TruncatedText, VariableKey, WebAddress, country_of,
 };
 
 /// Maximum length of a name, in characters.

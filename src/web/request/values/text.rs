@@ -51,7 +51,11 @@ fn one_line(text: String) -> Result<String, String> {
 
 /// A text in its normalized form, without the characters that are never visible.
 fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
-    let text = letters::normalize(trimmed(value)?);
+    normalized_by(letters::normalize, value, characters_max)
+}
+
+fn normalized_by(normalize: fn(&str) -> String, value: &Value, characters_max: usize) -> Result<String, String> {
+    let text = normalize(trimmed(value)?);
     if text.chars().count() > characters_max {
         return Err(format!("must have at most {characters_max} characters"));
     }
@@ -96,9 +100,17 @@ macro_rules! text {
     };
 }
 
+/// The pattern of a text that is not blank and has one line.
+const ONE_LINE: &str = r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$";
+
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "Maria Lima"}, |value| one_line(not_blank(normalized(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized(value, NAME_CHARACTERS_MAX)?)?)
+}
+
+text! {
+    /// A person's name, as it is written: not blank, one line, at most 255 characters.
+    PersonName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(letters::normalize_person_name, value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
