@@ -1,6 +1,6 @@
 //! Names that look the same: letters with several encodings, and invisible characters.
 //!
-//! Names are stored without the characters that are invisible everywhere, and except the names of people in Unicode's
+//! Names are stored without the characters that are invisible everywhere, and except those of contacts in Unicode's
 //! normalization form C. Unique names are compared by their appearance, so that no two of them look the same. Case is
 //! not changed.
 
@@ -11,9 +11,15 @@ pub fn normalize(text: &str) -> String {
     visible(text.nfc())
 }
 
-/// The name of a person as it is stored: as it is written, but trimmed and without characters that are always invisible.
-pub fn normalize_person_name(text: &str) -> String {
-    visible(text.chars())
+/// A contact's name as it is stored. In Latin script it is as it was written, but trimmed and without characters that are
+/// always invisible. In other scripts a search finds only what was composed, so it is stored as other names are.
+pub fn normalize_contact_name(text: &str) -> String {
+    let is_latin = |letter: char| letter < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&letter);
+    if text.nfc().all(|letter| is_latin(letter) || is_always_invisible(letter)) {
+        visible(text.chars())
+    } else {
+        normalize(text)
+    }
 }
 
 fn visible(text: impl Iterator<Item = char>) -> String {
@@ -165,7 +171,8 @@ mod tests {
             assert_eq!(normalize(variant), "Ação", "{variant:?}");
         }
         assert_ne!(normalize("AÇÃO"), normalize("ação"), "case is not changed");
-        assert_eq!(normalize_person_name(" Jose\u{301}\u{200b} "), "Jose\u{301}", "as it is written");
+        assert_eq!(normalize_contact_name(" Jose\u{301}\u{200b} "), "Jose\u{301}", "as it is written");
+        assert_eq!(normalize_contact_name("\u{304b}\u{3099}"), "\u{304c}", "searched as it is stored");
     }
 
     #[test]

@@ -219,8 +219,8 @@ pub(super) fn id_at(value: &Value, pointer: &str) -> Option<String> {
 pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     let name = scalar(value.pointer(pointer)?)?;
     let line: Vec<&str> = name.split_whitespace().collect();
-    let name = truncate(letters::normalize_person_name(&line.join(" ")), NAME_CHARACTERS_MAX);
-    let name = letters::normalize_person_name(&name);
+    let name = truncate(letters::normalize_contact_name(&line.join(" ")), NAME_CHARACTERS_MAX);
+    let name = letters::normalize_contact_name(&name);
     Some(name).filter(|name| !letters::is_blank(name))
 }
 

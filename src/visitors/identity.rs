@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::web::request::values::{Email, ExternalId, FromField, Number, PersonName};
+use crate::web::request::values::{ContactName, Email, ExternalId, FromField, Number};
 use crate::web::{ApiError, ApiResult};
 
 /// Maximum size of a token: three times what a name, an e-mail and a number of maximum length need.
@@ -64,7 +64,7 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
     });
     let external_id = external_id.map_err(ApiError::identity)?.0;
     let mut errors = Vec::new();
-    let name: Option<PersonName> = optional("name", claims.name, &mut errors);
+    let name: Option<ContactName> = optional("name", claims.name, &mut errors);
     let email: Option<Email> = optional("email", claims.email, &mut errors);
     let number: Option<Number> = optional("number", claims.number, &mut errors);
     if !errors.is_empty() {

@@ -16,7 +16,7 @@ use crate::api::custom_values::{self, BodyWithValues, CustomValueInput, HasCusto
 use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
-use crate::web::request::values::{Email, Name, NonBlankText, Number, PersonName, PictureAddress};
+use crate::web::request::values::{ContactName, Email, Name, NonBlankText, Number, PictureAddress};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
 /// Maximum number of tags in a request.
@@ -33,7 +33,7 @@ pub struct ContactInput {
 
 /// The fields that cannot be cleared.
 struct UnclearableFields {
-    name: Option<PersonName>,
+    name: Option<ContactName>,
     is_group: Option<bool>,
     opt_out: Option<bool>,
 }

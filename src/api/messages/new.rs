@@ -7,7 +7,7 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, Wrapu
 use serde_json::{Map, Value, json};
 
 use crate::templates::TemplateRequest;
-use crate::web::request::values::{FromField, MessageBody, Number, Object, PersonName, Text};
+use crate::web::request::values::{ContactName, FromField, MessageBody, Number, Object, Text};
 use crate::web::{Fields, Input};
 
 /// A message to be sent.
@@ -15,7 +15,7 @@ use crate::web::{Fields, Input};
 pub struct NewMessage {
     pub(super) channel_id: Option<ChannelId>,
     pub(super) recipient: Option<RecipientInput>,
-    pub(super) contact_name: Option<PersonName>,
+    pub(super) contact_name: Option<ContactName>,
     pub(super) content: ContentInput,
     pub(super) reopen_ticket: bool,
     pub(super) after: AfterSend,

@@ -20,7 +20,7 @@ use super::Session;
 use crate::api::contacts::check_channel;
 use crate::api::merges::{self, Mergeable};
 use crate::app::App;
-use crate::web::request::values::{Email, ExternalId, Number, PersonName, TruncatedText};
+use crate::web::request::values::{ContactName, Email, ExternalId, Number, TruncatedText};
 use crate::web::response::reply::{Confidential, Reply};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input};
 
@@ -99,7 +99,7 @@ impl Arrival {
 fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
     let number: Option<Number> = fields.optional("number");
     Some(Visitor {
-        name: fields.optional::<PersonName>("name").map(|name| name.0),
+        name: fields.optional::<ContactName>("name").map(|name| name.0),
         email: fields.optional::<Email>("email").map(|email| email.0),
         number_country: number.as_ref().and_then(Number::country),
         number: number.map(|number| number.0),

@@ -20,7 +20,7 @@ pub use address::SignInEmail;
 pub use object::Object;
 pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
-    ClientId, Color, Email, Emoji, ExternalId, MessageBody, Name, NonBlankText, Number, OptionId, PersonName,
+    ClientId, Color, ContactName, Email, Emoji, ExternalId, MessageBody, Name, NonBlankText, Number, OptionId,
     PictureAddress, Search, Shortcut, Text, TruncatedText, VariableKey, WebAddress, country_of,
 };
 

@@ -109,8 +109,8 @@ text! {
 }
 
 text! {
-    /// A person's name, as it is written: not blank, one line, at most 255 characters.
-    PersonName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(letters::normalize_person_name, value, NAME_CHARACTERS_MAX)?)?)
+    /// A contact's name, as it is written: not blank, one line, at most 255 characters.
+    ContactName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(letters::normalize_contact_name, value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
