@@ -171,17 +171,17 @@ pub async fn serialize_events(
     let ids: Vec<MessageId> = events.iter().filter_map(message_id).collect();
     let (rows, is_complete) =
         if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
+    let last_loaded = last_loaded_index(events.iter().map(message_id), rows.iter().map(|row| row.id));
     let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     let embedded: Vec<MessageId> = events.iter().filter_map(embedded_message_id).collect();
     let undeleted =
         if embedded.is_empty() { HashSet::new() } else { messages::undeleted(db, company, &embedded).await? };
     let present = PresentMessages { rows, undeleted };
-    let is_loaded = |event: &StoredEvent| message_id(event).is_some_and(|id| present.rows.contains_key(&id));
-    let last_loaded = events.iter().rposition(is_loaded);
     let (mut serialized_events, mut bytes) = (Vec::new(), 0);
     for (index, event) in events.into_iter().enumerate() {
         // A missing message after the last loaded one was deleted or is beyond `bytes_max`: the next page tries again.
-        let may_be_beyond = !is_complete && last_loaded < Some(index) && message_id(&event).is_some();
+        let is_missing = message_id(&event).is_some_and(|id| !present.rows.contains_key(&id));
+        let may_be_beyond = !is_complete && last_loaded < Some(index) && is_missing;
         if !serialized_events.is_empty() && (bytes >= bytes_max || may_be_beyond) {
             break;
         }
@@ -191,6 +191,23 @@ pub async fn serialize_events(
         serialized_events.push(SerializedEvent { id, kind, json });
     }
     Ok(serialized_events)
+}
+
+/// The index of the last event whose message was looked up before the limit; `messages` are those of the events.
+/// `loaded` has, in the same order, each existing message as often as it was looked up: a message may occur again
+/// beyond the limit.
+fn last_loaded_index(
+    messages: impl Iterator<Item = Option<MessageId>>,
+    loaded: impl Iterator<Item = MessageId>,
+) -> Option<usize> {
+    let mut loaded = loaded.peekable();
+    let mut last = None;
+    for (index, message) in messages.enumerate() {
+        if loaded.next_if(|next| message == Some(*next)).is_some() {
+            last = Some(index);
+        }
+    }
+    last
 }
 
 /// The messages of events that still exist.
@@ -385,5 +402,25 @@ fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) 
         read_at,
         updated_at,
         ..row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_occurs_again_beyond_the_limit_does_not_count_as_loaded_there() {
+        let last = |events: &[i64], loaded: &[i64]| {
+            // 0: an event without a message.
+            let messages = events.iter().map(|id| Some(*id).filter(|id| *id != 0).map(MessageId::new));
+            last_loaded_index(messages, loaded.iter().copied().map(MessageId::new))
+        };
+        assert_eq!(last(&[1, 2, 1, 1], &[1]), Some(0));
+        assert_eq!(last(&[0, 1, 0, 1, 2, 1], &[1, 1]), Some(3));
+        // The message 3 was deleted.
+        assert_eq!(last(&[3, 1, 3, 2, 3, 1], &[1, 2]), Some(3));
+        assert_eq!(last(&[1, 2], &[1, 2]), Some(1));
+        assert_eq!(last(&[0, 3], &[]), None);
     }
 }

@@ -6,7 +6,9 @@ use hotline_persistence::tables::messages;
 use hotline_persistence::{LoggedEventId, MessageId};
 use serde_json::{Value, json};
 
-use super::{ids, newest};
+use super::{after, ids, newest, types};
+use crate::hooks::{Hooked, MARIA, taken};
+use crate::support::provider::hooks::{edit, text};
 use crate::support::{OwnApp, Reader, Reply, eventually};
 
 /// Notes of a few megabytes in total. Each is nearly as long as allowed, and twice as long in JSON.
@@ -101,6 +103,37 @@ async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
         (after, has_more) = (read.next, read.has_more);
     }
     assert_eq!(seen, NOTES + 40);
+    app.stop().await;
+}
+
+/// With its earlier texts, the edited message is larger than what a stream reads at once.
+#[actix_web::test]
+async fn a_message_between_an_event_and_the_edits_of_a_long_message_is_not_shown_as_deleted() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let begin = newest(&app.api).await;
+    let (phone, long) = (channel.speaks(), "x".repeat(5_000));
+    let first = text("wamid.1", &long).at(1_700_000_000);
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", first)).await, taken(1));
+    let second = phone.message("5511900000002", "Ana", text("wamid.2", "second"));
+    assert_eq!(channel.deliver(&app.api, &second).await, taken(1));
+    for number in 1..=20 {
+        let edited = edit(&format!("wamid.e{number}"), "wamid.1", &format!("{number} {long}"));
+        let edited = phone.message(MARIA, "Maria", edited.at(1_700_000_000 + number));
+        assert_eq!(channel.deliver(&app.api, &edited).await, taken(1));
+    }
+    let expected = after(&app.api, begin).await;
+    let mut stream = Reader::open(&app.api, "", Some(begin)).await;
+    let streamed = stream.take(expected.len()).await;
+    assert_eq!(ids(&streamed), ids(&expected));
+    assert!(types(&streamed).contains(&"message.updated"));
+    for events in [&expected, &streamed] {
+        let received = events.iter().filter(|event| event["type"] == "message.received");
+        let bodies: Vec<&Value> = received.map(|event| &event["data"]["body"]).collect();
+        assert_eq!(bodies, [long.as_str(), "second"]);
+        assert!(events.iter().all(|event| event["data"]["deleted"].is_null()));
+    }
+    drop(stream);
     app.stop().await;
 }
 
