@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
+use actix_web::{HttpMessage, HttpRequest};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, Refusal, clock};
 use hotline_persistence::key::new_key;
 use hotline_persistence::tables::webhooks::deliveries;
 use hotline_persistence::tables::webhooks::{self, WebhookId};
-use hotline_persistence::{LoggedEventId, Timestamp};
+use hotline_persistence::{LoggedEventId, Presence, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -87,6 +88,7 @@ pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
 
 /// `POST /webhooks/{webhookId}/test`.
 pub async fn test(
+    request: HttpRequest,
     caller: Caller,
     _: EventsEnabled,
     app: Data<App>,
@@ -103,7 +105,11 @@ pub async fn test(
     };
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
     let secrets = endpoint.secrets_at(clock::now());
+    // The request gives up its presence meanwhile, so that closing the company does not wait for the endpoint.
+    request.extensions_mut().remove::<Presence>();
     let attempt = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
+    let presence = app.engine.enter(company).await?;
+    request.extensions_mut().insert(presence);
     // The delivery is not part of a transaction, so its result is recorded once it is known.
     once.transaction(app.db(company), async |db| {
         if attempt.error.is_none() {

@@ -272,12 +272,14 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
     let keyed = || Reply::of(app.api.keyed(reqwest::Method::POST, &path, "test-once", "{}"));
     assert_eq!(keyed().await.data(200), keyed().await.data(200));
     assert_eq!(receiver.count(), before + 1);
-    // A webhook has one test at a time.
+    // A webhook has one test at a time, during which the company can be closed.
     let (go, before) = (Arc::new(Notify::new()), receiver.count());
     receiver.behave(Conduct::Held(go.clone()));
     let beside = async {
         receiver.has(before + 1).await;
         let refused = test().await;
+        let closed = app.service.app.engine.store().ownership().close(app.company.id).await;
+        drop(closed.expect("no request is in progress"));
         go.notify_one();
         refused
     };
