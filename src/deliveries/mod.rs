@@ -210,10 +210,16 @@ impl Dispatcher {
                     }
                 }
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
-                    // Stopped couriers were already removed.
-                    if let Ok(key) = ended && self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
-                        self.running.remove(&key);
-                        self.changed.insert(key.0);
+                    match ended {
+                        Ok(key) => self.remove_ended(&[key]),
+                        Err(error) => {
+                            if error.is_panic() {
+                                tracing::error!(%error, "webhook courier failed unexpectedly");
+                            }
+                            // The error does not contain the courier's key.
+                            let keys: Vec<WebhookKey> = self.running.keys().copied().collect();
+                            self.remove_ended(&keys);
+                        }
                     }
                 }
                 _ = sweep.tick() => self.sweep_all(),
@@ -225,6 +231,17 @@ impl Dispatcher {
         // The couriers notice this themselves, and write their outcomes.
         self.running.clear();
         while self.couriers.join_next().await.is_some() {}
+    }
+
+    /// Removes those of these couriers that have ended. Their companies are read again, which starts new ones.
+    fn remove_ended(&mut self, keys: &[WebhookKey]) {
+        for key in keys {
+            // Stopped couriers were already removed.
+            if self.running.get(key).is_some_and(|running| running.task.is_finished()) {
+                self.running.remove(key);
+                self.changed.insert(key.0);
+            }
+        }
     }
 
     fn handle(&mut self, command: Command) {
