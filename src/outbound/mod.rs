@@ -51,6 +51,10 @@ const REDIRECTS_MAX: usize = 3;
 /// Maximum length of a URL. Those of providers have some hundred bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
 
+/// Maximum characters of the text of a failure: one about a certificate contains all names of the certificate, which a
+/// foreign server chooses.
+const FAILURE_CHARACTERS_MAX: usize = 300;
+
 /// Idle connections per host that are reused for the next delivery, and for how long: a busy endpoint has them open
 /// anyway, and thousands of quiet ones must not occupy file descriptors.
 const IDLE_PER_HOST_MAX: usize = 16;
@@ -270,7 +274,7 @@ pub fn failure(error: reqwest::Error) -> OutboundError {
         if cause.is::<NoPermittedAddress>() {
             return OutboundError::Forbidden("its host resolves to a private network");
         }
-        last = cause.to_string();
+        last = cause.to_string().chars().take(FAILURE_CHARACTERS_MAX).collect();
         source = cause.source();
     }
     OutboundError::Unreachable(if error.is_timeout() { "no response in time".to_owned() } else { last })

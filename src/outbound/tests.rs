@@ -42,6 +42,16 @@ impl Lookup for Names {
     }
 }
 
+/// A resolver that fails with a text of this many characters.
+struct VerboseFailure(usize);
+
+impl Lookup for VerboseFailure {
+    fn addresses(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let failed: io::Result<Vec<IpAddr>> = Err(io::Error::other("é".repeat(self.0)));
+        Box::pin(std::future::ready(failed))
+    }
+}
+
 /// A server that gives every request the same response, and records the requests.
 struct Server {
     port: u16,
@@ -248,4 +258,14 @@ async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
     let outbound = allowing(&["127.0.0.1/32"], Names::of(&[]));
     let error = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
     assert_eq!(error, OutboundError::Status(404));
+}
+
+#[tokio::test]
+async fn the_text_of_a_failure_is_bounded() {
+    for (characters, expected) in [(FAILURE_CHARACTERS_MAX, 300), (10_000, 300), (7, 7)] {
+        let lookup = Arc::new(VerboseFailure(characters));
+        let outbound = Outbound::with_lookup(&OutboundOptions::default(), lookup).expect("a client");
+        let error = refusal(&outbound, "https://verbose.example/").await;
+        assert_eq!(error, OutboundError::Unreachable("é".repeat(expected)));
+    }
 }
