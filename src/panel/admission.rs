@@ -107,11 +107,6 @@ async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedI
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 
-/// Whether signing in is complete.
-pub(super) fn is_open(signed: &SignedInPerson) -> bool {
-    signed.state == SessionState::Open && (signed.has_factor || !signed.needs_factor)
-}
-
 /// The path of a request below the panel's API.
 fn below_api(request: &ServiceRequest) -> &str {
     request.match_info().as_str().strip_prefix(PANEL_API).unwrap_or_default()
@@ -243,7 +238,7 @@ async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance
         }
     }
     let may_set_up = || signed.state == SessionState::Open && BEFORE_FACTOR.contains(&below_api(request));
-    if !is_open(&signed) && !may_set_up() {
+    if !signed.is_open() && !may_set_up() {
         return Err(ApiError::second_factor());
     }
     if let PersonId::User(company, user) = signed.person() {

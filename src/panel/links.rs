@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::audit::SignInAudit;
 use super::cookie::WithCookie;
 use super::emails::{AccountLink, Recipient, link_email, preferred_language};
-use super::values::Typed;
+use super::values::{Typed, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, device, site};
 use crate::app::App;
 use crate::mail::OutgoingEmail;
@@ -50,6 +50,8 @@ pub struct PersonLink {
 pub struct LinkToken(Typed);
 
 impl Input for LinkToken {
+    const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
+
     fn name() -> Cow<'static, str> {
         "LinkToken".into()
     }
@@ -89,6 +91,8 @@ pub struct LinkUse {
 }
 
 impl Input for LinkUse {
+    const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
+
     fn name() -> Cow<'static, str> {
         "LinkUse".into()
     }
@@ -138,6 +142,8 @@ pub async fn redeem(
 pub struct ResetRequest(String);
 
 impl Input for ResetRequest {
+    const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
+
     fn name() -> Cow<'static, str> {
         "ForgottenPassword".into()
     }

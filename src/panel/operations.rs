@@ -29,6 +29,9 @@ const AUDITED_OPERATIONS: [(&str, &str); 3] = [
 pub(super) const AUDITED_OF_TOKENS: [&str; 7] =
     ["channels", "contacts", "profiles", "queues", "reports", "users", "webhooks"];
 
+/// Maximum number of ids in the path of an operation.
+const TARGET_IDS_MAX: usize = 2;
+
 /// How an operation is recorded.
 pub(super) enum AuditRule<'a> {
     /// The operation is recorded before it is executed, under this name.
@@ -102,10 +105,11 @@ fn noun(path: &str) -> &str {
     path.split('/').nth(1).unwrap_or_default()
 }
 
-/// The id of the record in a path, or the ids of both: of a queue and its agent.
+/// The id of the record in a path, or the ids of both: of a queue and its agent. An id is what the handlers parse as
+/// one, so that no spelling hides the record, and no long path fills the audit log.
 pub(super) fn target(decoded: &str) -> Option<String> {
-    let is_id = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let ids: Vec<&str> = decoded.split('/').filter(is_id).collect();
+    let ids = decoded.split('/').filter_map(|part| part.parse::<i64>().ok());
+    let ids: Vec<String> = ids.take(TARGET_IDS_MAX).map(|id| id.to_string()).collect();
     (!ids.is_empty()).then(|| ids.join("/"))
 }
 
@@ -119,5 +123,13 @@ mod tests {
         assert_eq!(of("/panel/api/v1/tokens/7/rotate").as_deref(), Some("7"));
         assert_eq!(of("/panel/api/v1/queues/7/users/12").as_deref(), Some("7/12"));
         assert_eq!(of("/panel/api/v1/tokens"), None);
+        assert_eq!(of(&format!("/panel/api/v1/tokens/{}7", "0".repeat(60_000))).as_deref(), Some("7"));
+        assert_eq!(of("/panel/api/v1/tokens/+7").as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn a_target_is_short() {
+        assert_eq!(target(&format!("/panel/api/v1/tokens/{}", "7".repeat(60_000))), None);
+        assert_eq!(target(&format!("/panel/api/v1/tokens{}", "/7".repeat(30_000))).as_deref(), Some("7/7"));
     }
 }

@@ -18,7 +18,7 @@ use super::audit::SignInAudit;
 use super::cookie::WithCookie;
 use super::extractors::PanelSession;
 use super::sign_in::{Membership, SignIn};
-use super::values::Typed;
+use super::values::{Typed, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, cookie, device, site};
 use crate::app::App;
 use crate::web::admission::passwords;
@@ -39,6 +39,8 @@ pub struct Credentials {
 }
 
 impl Input for Credentials {
+    const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
+
     fn name() -> Cow<'static, str> {
         "Credentials".into()
     }
@@ -199,6 +201,8 @@ pub struct Factor {
 }
 
 impl Input for Factor {
+    const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
+
     fn name() -> Cow<'static, str> {
         "SecondFactorCode".into()
     }

@@ -8,7 +8,6 @@ use hotline_persistence::tables::people::{Language, PersonId, display_name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::admission;
 use crate::app::App;
 use crate::web::admission::permissions::everything;
 
@@ -142,7 +141,7 @@ impl SignIn {
                 sign_in.state = SignInState::SecondFactor;
                 return sign_in;
             }
-            SessionState::Open if admission::is_open(signed) => SignInState::Open,
+            SessionState::Open if signed.is_open() => SignInState::Open,
             SessionState::Open => SignInState::Enrol,
         };
         let person = signed.person();

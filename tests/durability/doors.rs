@@ -200,6 +200,9 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     let attached = format!("POST {door}/messages HTTP/1.1\r\n{visitor}{kind}");
     doors.lift("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
 
+    let sign_in = "POST /panel/api/v1/session HTTP/1.1\r\nsec-fetch-site: same-origin\r\n";
+    doors.lift("a sign-in", 0, doors.flood_body(sign_in, b"{", &fill)).await;
+
     let hook = format!("POST /hooks/{} HTTP/1.1\r\n", doors.phone.public_key);
     doors.lift("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
     doors.lift("a call of nobody's", 0, doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill)).await;

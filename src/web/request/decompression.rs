@@ -1,6 +1,6 @@
 //! Compressed requests: a body is decompressed piece by piece as it is read. So its limits apply to the decompressed
 //! size, and unread parts are never decompressed. Calls of providers are not decompressed: their signature covers the
-//! bytes as sent.
+//! bytes as sent. The minimum rate applies to the compressed bytes, since a few of them become many.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -14,6 +14,7 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use futures_util::{Stream, StreamExt};
 
+use crate::web::connections::MinRateStream;
 use crate::web::response::error::{ApiError, ApiResult};
 
 /// Bytes of a request that are decompressed at a time. They expand at most a thousandfold, which bounds the memory
@@ -45,8 +46,7 @@ pub fn decompress(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
         "deflate" => Decoder::Unknown,
         _ => return Err(ApiError::unsupported_encoding()),
     };
-    let decompressed =
-        DecompressedBody { payload, decoder, input: Bytes::new(), bytes_in: 0, bytes_out: 0, is_finished: false };
+    let decompressed = DecompressedBody::new(MinRateStream::new(payload), decoder);
     Ok(Payload::Stream { payload: Box::pin(decompressed) })
 }
 
@@ -123,13 +123,19 @@ impl Inflater {
 
 /// A body that is decompressed as it is read.
 struct DecompressedBody {
-    payload: Payload,
+    compressed: MinRateStream<Payload>,
     decoder: Decoder,
     /// Bytes that are received but not yet decompressed.
     input: Bytes,
     bytes_in: u64,
     bytes_out: u64,
     is_finished: bool,
+}
+
+impl DecompressedBody {
+    fn new(compressed: MinRateStream<Payload>, decoder: Decoder) -> Self {
+        Self { compressed, decoder, input: Bytes::new(), bytes_in: 0, bytes_out: 0, is_finished: false }
+    }
 }
 
 impl Stream for DecompressedBody {
@@ -141,7 +147,7 @@ impl Stream for DecompressedBody {
                 return Poll::Ready(None);
             }
             let decompressed = if self.input.is_empty() {
-                match ready!(self.payload.poll_next_unpin(cx)) {
+                match ready!(self.compressed.poll_next_unpin(cx)) {
                     Some(Ok(chunk)) => {
                         self.input = chunk;
                         continue;
@@ -183,11 +189,15 @@ impl Stream for DecompressedBody {
 #[cfg(test)]
 #[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
+    use std::time::Duration;
+
     use actix_web::http::header::HeaderValue;
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+    use futures_util::stream;
 
     use super::*;
+    use crate::web::connections::MinRate;
 
     fn headers(coding: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -253,6 +263,26 @@ mod tests {
             assert!(decompressed(coding, longer).await.is_err(), "{coding}: a byte too many");
             assert_eq!(decompressed(coding, bytes).await.expect("whole"), plain, "{coding}");
         }
+    }
+
+    #[actix_web::test]
+    async fn a_stalled_body_ends_although_much_was_decompressed() {
+        let mut bytes = gzip(&vec![0_u8; 1 << 20]).expect("compressed");
+        bytes.truncate(bytes.len() - 1);
+        let sent = stream::iter([Ok::<_, PayloadError>(Bytes::from(bytes))]).chain(stream::pending());
+        let payload: Payload = Payload::Stream { payload: Box::pin(sent) };
+        let min_rate = MinRate { grace: Duration::from_millis(50), bytes_per_s: 1 << 20 };
+        let decoder = Decoder::Gzip(MultiGzDecoder::new(Vec::new()));
+        let mut body = DecompressedBody::new(MinRateStream::at(min_rate, payload), decoder);
+        let mut plain_bytes = 0;
+        let error = loop {
+            match body.next().await.expect("an error") {
+                Ok(chunk) => plain_bytes += chunk.len(),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(&error, PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut), "{error}");
+        assert!(plain_bytes > 1 << 19, "{plain_bytes} bytes");
     }
 
     #[actix_web::test]

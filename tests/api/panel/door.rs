@@ -1,7 +1,10 @@
 //! The door of every operation of people: without a session, from another website, with a token, without a permission.
 
+use std::io::Write;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hotline::openapi::{Access, Operation};
 use hotline::web::admission::modules::MODULES;
 use hotline::web::response::schema::Schemas;
@@ -61,6 +64,47 @@ async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_r
         let guess = Person { cookie: Some(cookie.to_owned()), ..anonymous.clone() };
         guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
     }
+    app.stop().await;
+}
+
+/// The maximum size of a body that needs no session.
+const UNAUTHENTICATED_BYTES_MAX: usize = 16 * 1024;
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(plain).expect("compressed");
+    encoder.finish().expect("compressed")
+}
+
+#[actix_web::test]
+async fn a_body_that_needs_no_session_has_at_most_16_kib_also_decompressed() {
+    let app = OwnApp::start().await;
+    let anonymous = Person::nobody(&app);
+    let is_below = |path: &str| path.starts_with("/session") || path.starts_with("/links");
+    let mut tried = 0;
+    for (operation, method, path) in operations() {
+        if operation.body.is_none() || !is_below(&operation.path) {
+            continue;
+        }
+        assert_eq!(operation.body_bytes_max, Some(UNAUTHENTICATED_BYTES_MAX), "{path}");
+        tried += 1;
+        // This one has a body, but no effect, without a session.
+        if asks(&operation) {
+            continue;
+        }
+        for (size, status) in [(UNAUTHENTICATED_BYTES_MAX, 422_u16), (UNAUTHENTICATED_BYTES_MAX + 1, 413)] {
+            // Spaces after the object are part of the body.
+            let mut body = b"{}".to_vec();
+            body.resize(size, b' ');
+            let json = || anonymous.request(method.clone(), &path).header("content-type", "application/json");
+            let compressed = json().header("content-encoding", "gzip").body(gzip(&body));
+            for request in [json().body(body), compressed] {
+                let reply = Reply::of(request).await;
+                assert_eq!(reply.status, status, "{path}: {}", reply.body);
+            }
+        }
+    }
+    assert_eq!(tried, 5);
     app.stop().await;
 }
 
