@@ -113,6 +113,9 @@ impl Caller {
         if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
+        if matches!(&identity, Identity::Person(signed) if !signed.is_open()) {
+            return Err(ApiError::second_factor());
+        }
         if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
             return Err(ApiError::not_enabled());
         }

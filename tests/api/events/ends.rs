@@ -128,6 +128,24 @@ async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_second_factor_that_becomes_required_ends_the_streams_of_people_without_one() {
+    let app = OwnApp::start().await;
+    permit_all_to_ana(&app).await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let stream = ana.request(Method::GET, "/events/stream").send().await.expect("an answer");
+    assert_eq!(stream.status(), 200);
+    let mut pieces = stream.bytes_stream();
+    pieces.next().await.expect("a beginning").expect("bytes");
+    let required = "update companies set second_factor_required = true where id = $1";
+    sqlx::query(required).bind(app.company.id).execute(&app.db).await.expect("a change");
+    while let Some(Ok(piece)) = pieces.next().await {
+        assert!(!piece.starts_with(b":\nid:"), "the stream continues: {piece:?}");
+    }
+    ana.get("/contacts").await.error(403, "ERR_API_SECOND_FACTOR");
+    app.stop().await;
+}
+
 /// Gives Ana's profile every permission, and returns its id.
 async fn permit_all_to_ana(app: &TestApp) -> i64 {
     let ana = app.api.get(&format!("/users/{}", app.company.ana)).await;

@@ -109,6 +109,11 @@ impl SignedInPerson {
     pub fn person(&self) -> PersonId {
         PersonId::of(self.company_id, self.person_id)
     }
+
+    /// Whether signing in is complete, with a second factor if one is required.
+    pub fn is_open(&self) -> bool {
+        self.state == SessionState::Open && (self.has_factor || !self.needs_factor)
+    }
 }
 
 const USER_SESSIONS: &str = "select s.id, s.company_id, s.person_id, s.state, u.name, u.email, u.language,
