@@ -61,6 +61,11 @@ impl CampaignStartGuard {
             None => Ok(()),
         }
     }
+
+    /// Discards the guard, because no campaign was created.
+    pub fn discard(mut self) {
+        self.campaigns = None;
+    }
 }
 
 impl Drop for CampaignStartGuard {

@@ -7,9 +7,10 @@ mod write;
 
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
+use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus, UNFINISHED_MAX};
 use hotline_persistence::tables::contact_lists::ContactList;
-use hotline_persistence::{CampaignId, ChannelId, Database, table};
+use hotline_persistence::{CampaignId, ChannelId, CompanyId, Database, table};
+use sqlx::PgConnection;
 
 pub use recipients::list_recipients;
 pub use verbs::{cancel, pause, resume, start};
@@ -79,6 +80,18 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     campaigns::remove(transaction.connection()?, company, id).await?;
     transaction.commit().await?;
     Ok(NoContent)
+}
+
+/// Checks that the company can have one more unfinished campaign.
+///
+/// # Errors
+/// `409` with the limit.
+async fn check_unfinished(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
+    if !campaigns::has_unfinished_max(db, company).await? {
+        return Ok(());
+    }
+    let state = "the company has reached its maximum number of unfinished campaigns";
+    Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("campaign", UNFINISHED_MAX)])).into())
 }
 
 /// The error of a request that the campaign's status does not allow.

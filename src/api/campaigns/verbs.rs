@@ -10,8 +10,8 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
 use hotline_persistence::{CampaignId, Database};
 
-use super::conflict;
 use super::write::rebuild_template;
+use super::{check_unfinished, conflict};
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
 use crate::web::response::schema::Schemas;
@@ -81,6 +81,9 @@ async fn change_status(
         let campaign = campaigns::hold(db, company, id).await?;
         if !verb.is_allowed(campaign.status) {
             return Err(conflict(&campaign));
+        }
+        if verb == Verb::Resume {
+            check_unfinished(db, company).await?;
         }
         if let Some(built) = built {
             let built_from = checked.as_ref().map(|checked| (checked.channel_id, &checked.template));

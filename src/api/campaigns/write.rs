@@ -11,7 +11,7 @@ use hotline_persistence::tables::contact_lists::ContactListId;
 use hotline_persistence::{CampaignId, ChannelId, Timestamp};
 use serde_json::{Value, json};
 
-use super::conflict;
+use super::{check_unfinished, conflict};
 use crate::api::contacts::check_channel;
 use crate::api::messages::build_template;
 use crate::api::plain::BodyColumns;
@@ -201,9 +201,19 @@ pub async fn create(
     // Signals the actor even if the request fails: the campaign may have been created all the same.
     let start_guard = app.engine.campaigns.start_guard(company);
     let created = once.transaction(app.db(company), async |db| {
+        check_unfinished(db, company).await?;
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
     });
-    let created: Created<Campaign> = created.await?;
+    let created: Created<Campaign> = match created.await {
+        Ok(created) => created,
+        Err(error) => {
+            // A refused creation was rolled back, so the company's campaigns need not be read again.
+            if error.status.is_client_error() {
+                start_guard.discard();
+            }
+            return Err(error);
+        }
+    };
     start_guard.start(created.0.id).await?;
     Ok(created)
 }

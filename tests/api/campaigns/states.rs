@@ -159,6 +159,33 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
 }
 
 #[actix_web::test]
+async fn the_unfinished_campaigns_of_a_company_are_limited() {
+    let app = TestApp::shared().await;
+    let (api, channel) = (&app.api, app.company.phone.0);
+    let paused = campaign_with_status(&app, "paused").await;
+    let everybody = list(api, &[]).await;
+    let last = made(api, text(everybody, channel, "hello")).await;
+    let fill = "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message)
+        select $1, 'Campaign ' || number, $2, $3, '2099-01-31T12:00:00Z', 'hello' from generate_series(1, 999) number";
+    sqlx::query(fill).bind(app.company.id).bind(everybody).bind(channel).execute(&app.db).await.expect("campaigns");
+    let is_refused = |reply: Reply| {
+        let details = reply.error(409, "ERR_API_CONFLICT");
+        let count = json!([{"type": "campaign", "count": 1000}]);
+        assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &count));
+    };
+    let resume = format!("/campaigns/{paused}/resume");
+    is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
+    is_refused(api.post(&resume, json!({})).await);
+    deleted(api, &format!("/campaigns/{last}")).await;
+    api.post(&resume, json!({})).await.data(200);
+    is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
+    // Another company has its own limit.
+    let (company, neighbour) = app.another_company().await;
+    made(&neighbour, text(list(&neighbour, &[]).await, company.phone.0, "hello")).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_retry_of_a_verb_has_the_first_response() {
     let app = TestApp::shared().await;
     let api = &app.api;

@@ -34,6 +34,12 @@ const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 /// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
 pub const SKIP_BATCH_SIZE: i64 = 5000;
 
+/// Maximum number of a company's unfinished campaigns: each has an actor with a timer, and its message in memory.
+pub const UNFINISHED_MAX: i64 = 1_000;
+
+/// The condition of an unfinished campaign, as that of the index `campaigns_unfinished`.
+const UNFINISHED: &str = "(k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0)";
+
 text_enum! {
     /// The status of a campaign.
     CampaignStatus {
@@ -171,6 +177,13 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Campaign>> {
     table::list(db, company, filter, page).await
+}
+
+/// Whether the company has its maximum number of unfinished campaigns.
+pub async fn has_unfinished_max(db: impl PgExecutor<'_>, company: CompanyId) -> Result<bool> {
+    let exists =
+        format!("select exists (select from campaigns k where k.company_id = $1 and {UNFINISHED} offset $2 - 1)");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(UNFINISHED_MAX).fetch_one(db)).await
 }
 
 /// Creates a campaign for an existing list.
@@ -417,13 +430,14 @@ pub struct CampaignRun {
     pub has_begun: bool,
 }
 
-/// The data of a campaign that sending needs; `None` if it was deleted.
+/// The data of a campaign that sending needs; `None` if it was deleted. Waits for a transaction that changes the
+/// campaign: its commit may still be in progress after the caller has stopped waiting.
 pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
     let select = sqlx::query(
         "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped + k.unknown > 0 or exists (
                  select from campaign_recipients r where r.company_id = k.company_id and r.campaign_id = k.id
                    and r.status = 'pending' and r.message_id is not null) as has_begun
-         from campaigns k where k.company_id = $1 and k.id = $2",
+         from campaigns k where k.company_id = $1 and k.id = $2 for share of k",
     );
     let row = with_timeout(select.bind(company).bind(id).fetch_optional(db)).await?;
     Ok(row.as_ref().map(document::read).transpose()?)
@@ -449,7 +463,7 @@ pub async fn unfinished_of_company(
 fn unfinished_where(condition: &str) -> String {
     format!(
         "select k.company_id, k.id from companies c, lateral (select company_id, id from campaigns k where {condition}
-             and (k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0) offset 0) k
+             and {UNFINISHED} offset 0) k
          order by k.company_id, k.id"
     )
 }
