@@ -5,10 +5,13 @@ use serde_json::Value;
 use super::cascades::{self, Cascade};
 use super::contacts::{Tie, find, identities, lock_rows, tie, watch};
 use super::merges::{self, MergedNoun};
-use super::{campaigns, schedules};
+use super::{campaigns, retentions, schedules};
 use crate::error::with_timeout;
 use crate::table::Expected;
 use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, TicketId};
+
+/// Number of tickets whose messages and events are deleted together.
+const TICKETS_PER_STEP: usize = 200;
 
 /// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
 /// the contact is deleted. Steps remove it from cards ([`cascades`]). The caller must ensure that no live row of it is
@@ -33,19 +36,17 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     if let Some(tie) = tie(&mut *connection, company, id).await? {
         return Ok(Some(tie));
     }
+    let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
+    let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *connection)).await?;
+    // May take long, so it comes before the locks on lists and cards.
+    for some in tickets.chunks(TICKETS_PER_STEP) {
+        retentions::remove_history(&mut *connection, company, some).await?;
+    }
     // Changes that put the contact on a card or a list also lock the contact first.
-    remove_references(&mut *connection, company, id).await?;
+    remove_references(&mut *connection, company, id, &tickets).await?;
     let contact = find(&mut *connection, company, id).await?;
     let view = serde_json::to_value(contact).unwrap_or(Value::Null);
     cascades::record_deletion(&mut *connection, company, Cascade::Contact(id), &view).await?;
-    for statement in [
-        "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
-           and m.company_id = t.company_id and m.ticket_id = t.id",
-        "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
-           and e.company_id = t.company_id and e.ticket_id = t.id",
-    ] {
-        with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *connection)).await?;
-    }
     let tracker = watch(&mut *connection, company, &[id]).await?;
     schedules::remove_of_contact(&mut *connection, company, id).await?;
     campaigns::remove_of_contact(&mut *connection, company, id).await?;
@@ -61,11 +62,14 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
 
 /// Removes the contact from lists, and its tickets from the cards that were created from them. Forgets what was merged
 /// into the contact or these tickets.
-async fn remove_references(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
-    let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
-    let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
+async fn remove_references(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: ContactId,
+    tickets: &[TicketId],
+) -> Result<()> {
     if !tickets.is_empty() {
-        cascades::forget_tickets(&mut *db, company, &tickets).await?;
+        cascades::forget_tickets(&mut *db, company, tickets).await?;
         let tickets: Vec<i64> = tickets.iter().map(|ticket| ticket.0).collect();
         merges::forget(&mut *db, company, MergedNoun::Ticket, &tickets).await?;
     }

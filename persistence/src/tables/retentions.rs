@@ -271,6 +271,13 @@ struct RemovedMessageRow {
     counted_at: Option<DateTime<Utc>>,
 }
 
+/// Deletes the messages and events of tickets, a limited number per statement.
+pub(super) async fn remove_history(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
+    remove_messages(db, company, tickets).await?;
+    remove_events(db, company, tickets).await?;
+    Ok(())
+}
+
 async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<RemovedMessages> {
     let mut removed = RemovedMessages::default();
     loop {

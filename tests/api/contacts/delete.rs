@@ -258,6 +258,24 @@ async fn two_deletions_at_once_are_one() {
 }
 
 #[actix_web::test]
+async fn a_contact_with_more_messages_than_one_statement_deletes_is_deleted() {
+    let app = OwnApp::start().await;
+    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let send = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
+    let ticket = sent(&app.api, send).await["ticketId"].as_i64().expect("ticket");
+    close(&app.api, ticket).await;
+    let fill = "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status,
+             source, created_at)
+        select $1, 1000000000 + k, $2, $3, $4, 'inbound', 'text', 'x', 'received', 'contact', now()
+        from generate_series(1, 5001) k";
+    let fill = sqlx::query(fill).bind(app.company.id).bind(ticket).bind(ana).bind(app.company.phone.0);
+    fill.execute(&app.db).await.expect("messages");
+    deleted(&app.api, &format!("{PATH}/{ana}")).await;
+    assert_eq!(rows_of(&app, "messages", ana).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let app = OwnApp::start().await;
     let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
