@@ -1,5 +1,8 @@
 //! Tickets of one contact and channel become one.
 
+use std::collections::BTreeSet;
+
+use hotline_persistence::tables::erasures::{self, Erasure, Removed, Traces};
 use serde_json::json;
 
 use super::{merge_tickets, texts};
@@ -45,6 +48,34 @@ async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
     let types: Vec<_> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
     assert_eq!(types, ["ticket.merged", "card.updated"]);
     check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_erasure_covers_the_tickets_that_were_merged_into_others() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let contact = app.contact(ANA).await;
+    let text = || json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": "x"});
+    let first = sent(api, text()).await["ticketId"].as_i64().expect("ticket");
+    close(api, first).await;
+    let second = sent(api, text()).await["ticketId"].as_i64().expect("ticket");
+    merge_tickets(api, second, first).await.data(200);
+    close(api, second).await;
+    let third = sent(api, text()).await["ticketId"].as_i64().expect("ticket");
+    merge_tickets(api, third, second).await.data(200);
+    let mut erasure = Erasure {
+        company_id: app.company.id,
+        contact_id: contact,
+        traces: Traces::default(),
+        removed: Removed::new(),
+        failure: None,
+        done_at: None,
+        is_readable: true,
+    };
+    assert!(erasures::collect(&app.db, &mut erasure).await.expect("collected"));
+    assert_eq!(erasure.traces.tickets, BTreeSet::from([first, second, third]));
+    assert_eq!(erasure.removed["tickets"], 1);
     app.stop().await;
 }
 

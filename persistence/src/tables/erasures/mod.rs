@@ -140,6 +140,8 @@ pub async fn pending(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Erasu
 struct Found {
     exists: bool,
     tickets: Vec<i64>,
+    /// Tickets that were merged into others: events still name them.
+    merged_tickets: Vec<i64>,
     sessions: Vec<String>,
     schedules: Vec<i64>,
     files: Vec<String>,
@@ -157,6 +159,9 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
     let find = sqlx::query_as(
         "select exists (select from contacts where company_id = $1 and id = $2) as exists,
              array(select id from tickets where company_id = $1 and contact_id = $2) as tickets,
+             array(select m.id from tickets t
+                 join merges m on m.company_id = t.company_id and m.noun = 'ticket' and m.into_id = t.id
+                 where t.company_id = $1 and t.contact_id = $2) as merged_tickets,
              array(select id from webchat_sessions where company_id = $1 and contact_id = $2) as sessions,
              array(select id from schedules where company_id = $1 and contact_id = $2) as schedules,
              array(select media ->> 'id' from messages
@@ -166,18 +171,19 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
              (select count(*) from campaign_recipients where company_id = $1 and contact_id = $2) as recipients",
     );
     let found: Found = with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let tickets = count(found.tickets.len());
     erasure.traces.add(Traces {
-        tickets: found.tickets.into_iter().collect(),
+        tickets: found.tickets.into_iter().chain(found.merged_tickets).collect(),
         sessions: found.sessions.into_iter().collect(),
         schedules: found.schedules.into_iter().collect(),
         files: found.files.into_iter().collect(),
         cards: found.cards.into_iter().collect(),
     });
     let traces = &erasure.traces;
-    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let counts = [
         ("contacts", i64::from(found.exists)),
-        ("tickets", count(traces.tickets.len())),
+        ("tickets", tickets),
         ("messages", found.messages),
         ("webchatSessions", count(traces.sessions.len())),
         ("scheduledMessages", count(traces.schedules.len())),
