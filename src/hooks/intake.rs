@@ -359,7 +359,15 @@ async fn revise_message(
                 }
                 outcome = EventOutcome::Processed;
             }
-            Revised::Early if number == 1 => return Ok(EventOutcome::Processed),
+            Revised::Early if number == 1 => {
+                outcome = EventOutcome::Processed;
+                // Its further files may arrive later too.
+                if !has_parts {
+                    break;
+                }
+            }
+            // An earlier call may have failed between two files.
+            Revised::Repeated if has_parts => {}
             Revised::Early | Revised::Repeated => break,
         }
     }

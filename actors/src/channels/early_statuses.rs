@@ -58,9 +58,12 @@ impl EarlyStatusIndex {
         }
     }
 
-    /// Whether the table may have a status of this message; false is certain.
+    /// Whether the table may have a status of this message, or the deletion of the parts of which it is one; false is
+    /// certain.
     pub(crate) fn may_contain(&self, id: &str) -> bool {
-        self.stored_at.contains_key(id) || self.has_more.load(Ordering::Acquire)
+        self.stored_at.contains_key(id)
+            || parts_key(id).is_some_and(|parts| self.stored_at.contains_key(parts))
+            || self.has_more.load(Ordering::Acquire)
     }
 
     /// Records that the stored statuses of this message were applied.
@@ -72,6 +75,12 @@ impl EarlyStatusIndex {
     pub(crate) fn sweep(&self, before: DateTime<Utc>) {
         self.stored_at.retain(|_, at| *at >= before);
     }
+}
+
+/// The key under which the deletion of a message's further parts is stored, from the id of one of them. A provider's
+/// message with three files is stored as `m`, `m#2` and `m#3`; the key is `m#`, which is no message's id.
+pub(crate) fn parts_key(id: &str) -> Option<&str> {
+    id.find('#').map(|end| &id[..=end])
 }
 
 #[cfg(test)]
@@ -95,6 +104,13 @@ mod tests {
         assert!(index.may_contain("b"), "beyond the limit any message may have a status");
         index.sweep(later);
         assert_eq!(index.stored_at.len(), 1);
+    }
+
+    #[test]
+    fn a_part_is_found_by_the_key_of_all_parts() {
+        let index = EarlyStatusIndex::of(&["m#".to_owned()], DateTime::UNIX_EPOCH);
+        assert!(index.may_contain("m#2") && index.may_contain("m#33"));
+        assert!(!index.may_contain("m") && !index.may_contain("n#2"));
     }
 
     #[test]

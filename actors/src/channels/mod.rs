@@ -12,7 +12,7 @@ mod provider;
 mod withdrawals;
 
 use channel_key::ChannelKey;
-pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex, TableRoom};
+pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex, TableRoom, parts_key};
 pub(crate) use in_transit::{InTransit, TransitEnded};
 pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
 pub(crate) use inboxes::{Inboxes, provider_ids};

@@ -226,6 +226,33 @@ async fn what_is_said_of_a_message_may_come_before_it() {
 }
 
 #[actix_web::test]
+async fn all_files_of_a_withdrawn_social_message_are_gone() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
+    let page = channel.page("page");
+    let call = |event: Value| page.tells(PSID, 1_700_000_000_000, vec![event]);
+    let withdrawal = |mid: &str| call(json!({"message": {"mid": mid, "is_deleted": true}}));
+    // Before the message, and before a restart.
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_1")).await, taken(1));
+    let app = restarted(app).await;
+    let file = json!({"type": "image", "payload": {"url": "https://cdn.example/1.png"}});
+    let three = call(json!({"message": {"mid": "m_1", "attachments": [file, file, file]}}));
+    assert_eq!(channel.deliver(&app.api, &three).await, taken(3));
+    // As if an earlier call had failed between the first message and its next part.
+    channel.deliver(&app.api, &call(events::text("m_2", "first"))).await;
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, taken(1));
+    channel.deliver(&app.api, &call(events::text("m_2#2", "second"))).await;
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, taken(1));
+    let all = messages(&app.api, channel.id).await;
+    assert_eq!(all.len(), 5);
+    for message in all {
+        assert!(message["deletedAt"].is_string() && message["media"].is_null(), "{message}");
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_reaction_is_of_its_message_and_one_of_a_person() {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;

@@ -13,6 +13,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use super::{Inbound, Sender};
 use crate::Refusal;
 use crate::base::retry::{no_other_conflict, on_conflict};
+use crate::channels::parts_key;
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
@@ -55,7 +56,8 @@ pub enum Revised {
 }
 
 impl Inbound {
-    /// Revises a message. If it is not known yet, the revision is stored until it is.
+    /// Revises a message. If it is not known yet, the revision is stored until it is; the deletion of a part
+    /// (`m#2`) is stored for all further parts, which may be received later.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -71,10 +73,11 @@ impl Inbound {
         let _lock = inbox.lock(&message_id).await;
         let row = self.base.reads().message_by_provider_id(company, channel, &message_id).await?;
         let Some(row) = row else {
+            let parts = parts_key(&message_id).filter(|_| matches!(revision, Revision::Deleted { .. }));
             let early = EarlyRevision {
                 company_id: company,
                 channel_id: channel,
-                provider_message_id: message_id.clone(),
+                provider_message_id: parts.unwrap_or(&message_id).to_owned(),
                 revision,
                 at,
             };
@@ -91,7 +94,7 @@ impl Inbound {
                 self.dropped_news.fetch_add(1, Ordering::Relaxed);
                 return Ok(Revised::Early);
             }
-            inbox.early_statuses.add(&message_id, now());
+            inbox.early_statuses.add(&early.provider_message_id, now());
             // A message of ours may have got this id since the look-up.
             self.apply_early_statuses(company, channel, vec![message_id]);
             return Ok(Revised::Early);
@@ -169,7 +172,11 @@ impl Inbound {
         channel: ChannelId,
         id: &str,
     ) -> Result<bool, Refusal> {
-        let early = early_revisions::of_message(self.base.db(company), company, channel, id).await?;
+        let db = self.base.db(company);
+        let mut early = early_revisions::of_message(db, company, channel, id).await?;
+        if let Some(parts) = parts_key(id) {
+            early.extend(early_revisions::of_message(db, company, channel, parts).await?);
+        }
         if early.is_empty() {
             return Ok(false);
         }
