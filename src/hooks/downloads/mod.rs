@@ -295,15 +295,17 @@ impl Downloads {
         let account = account.ok_or_else(|| FetchError::Transient("the channel has no usable account".to_owned()))?;
         let location = self.locate(&account, file).await?;
         let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
-        let stored = match self.download(company, &account, &location, declared).await {
+        let mut stored = self.download(company, &account, &location, declared).await;
+        if let Err(DownloadError::Refused(FileError::TypeUnknown)) = stored {
+            // Neither the content nor the name shows a type. Without both, the header of the response counts.
+            stored = self.download(company, &account, &location, FileDeclaration::default()).await;
+        }
+        if let Err(DownloadError::Refused(FileError::TypeMismatch | FileError::TypeUnknown)) = stored {
             // The declared type is wrong: the content decides, and if it shows no type, the file is plain bytes.
-            Err(DownloadError::Refused(FileError::TypeMismatch)) => {
-                let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
-                self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
-            }
-            outcome => outcome.map_err(DownloadError::into_fetch_error),
-        };
-        Ok(json!(StoredMedia { voice: file.voice, ..stored? }))
+            let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
+            stored = self.download(company, &account, &location, bytes).await;
+        }
+        Ok(json!(StoredMedia { voice: file.voice, ..stored.map_err(DownloadError::into_fetch_error)? }))
     }
 
     /// The location of the file.

@@ -184,6 +184,25 @@ async fn files_of_a_social_message_are_one_message_each() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_file_whose_name_and_content_show_no_type_has_the_one_of_its_download() {
+    const NOISE: &[u8] = &[0x00, 0x9c, 0xff, 0x01, 0x80, 0x00, 0x17];
+    let provider = Provider::start().await;
+    let app = TestApp::shared().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    for (mid, header, expected) in
+        [("m_1", "application/x-thing", "application/x-thing"), ("m_2", "nonsense", "application/octet-stream")]
+    {
+        let mut event = events::attachment(mid, "file", &provider.file_url(&provider.offer(header, NOISE)));
+        event["message"]["attachments"][0]["payload"]["title"] = "report".into();
+        let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        assert_eq!(fetched(&app, &channel).await["mimeType"], expected);
+    }
+    app.stop().await;
+}
+
 /// Only public addresses are fetched, whether a call or the provider names them.
 #[actix_web::test]
 async fn a_file_that_lies_inside_is_not_fetched() {
