@@ -1,11 +1,12 @@
-//! Incoming files: on disk, never completely in memory, in a folder that is emptied at every start.
+//! Incoming files: on disk, never completely in memory, in a folder from which a start removes what is left over.
 
-use std::fs::Permissions;
+use std::fs::{DirEntry, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
@@ -32,6 +33,10 @@ const NAME_PREFIX: &str = "arriving-";
 
 /// Disk space is reserved in steps of this size, which limits how far a refused file can go below the floor.
 const SPACE_STEP_BYTES: u64 = 256 * 1024;
+
+/// How long a file in a folder that processes share is not written to before it counts as left over. Another process
+/// may still receive or store a younger one; no request takes this long.
+const LEFT_OVER_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder of incoming files. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -65,8 +70,9 @@ pub(super) struct SpooledFile {
 }
 
 impl Incoming {
-    /// Opens and empties the subfolder of `folder`. The caller ensures that no other process uses it.
-    pub(super) fn open(folder: &Path, space: Space, disk: Disk) -> io::Result<Self> {
+    /// Opens the subfolder of `folder`, and removes what is left over there: everything, unless other processes use the
+    /// folder too.
+    pub(super) fn open(folder: &Path, space: Space, disk: Disk, is_shared: bool) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It contains private messages of people, so no other user may read it.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
@@ -75,7 +81,11 @@ impl Incoming {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }
         for entry in std::fs::read_dir(&folder)? {
-            std::fs::remove_file(entry?.path())?;
+            match remove_left_over(&entry?, is_shared) {
+                // Its process has removed it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                outcome => outcome?,
+            }
         }
         Ok(Self { folder: folder.into(), space, disk })
     }
@@ -168,6 +178,17 @@ impl Incoming {
     }
 }
 
+/// Removes a file that an earlier process has left; in a shared folder, only if it is old.
+fn remove_left_over(entry: &DirEntry, is_shared: bool) -> io::Result<()> {
+    if is_shared {
+        let is_old = entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age >= LEFT_OVER_AFTER);
+        if !is_old {
+            return Ok(());
+        }
+    }
+    std::fs::remove_file(entry.path())
+}
+
 /// The chunks of a file from its current position.
 fn chunks(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     futures_util::stream::try_unfold(file, |mut file| async move {
@@ -185,5 +206,30 @@ impl SpooledFile {
     /// The file's name within the folder.
     pub(super) fn name(&self) -> Option<PathBuf> {
         self.path.file_name().map(PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_start_leaves_new_files_in_a_shared_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = |is_shared| {
+            Incoming::open(folder.path(), Space::of(Vec::new(), 0), Disk::default(), is_shared).expect("opened")
+        };
+        let incoming = open(true);
+        let [new, old] = ["arriving-new", "arriving-old"].map(|name| incoming.folder.join(name));
+        std::fs::write(&new, "half").expect("written");
+        let file = std::fs::File::create(&old).expect("created");
+        file.set_modified(SystemTime::now() - 2 * LEFT_OVER_AFTER).expect("aged");
+        open(true);
+        assert!(new.exists() && !old.exists());
+        open(false);
+        assert!(!new.exists());
     }
 }

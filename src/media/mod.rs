@@ -174,7 +174,8 @@ impl Media {
         let open = tokio::task::spawn_blocking(move || {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
-            let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min), disk.clone())?;
+            let space = Space::of(watched, options.free_bytes_min);
+            let incoming = Incoming::open(&folder, space, disk.clone(), options.is_shared)?;
             let id = options.is_shared.then(|| marker::id_of(&folder)).transpose()?;
             Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?, id))
         });
