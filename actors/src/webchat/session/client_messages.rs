@@ -10,6 +10,9 @@ use crate::seen::{Membership, SeenSet};
 /// Maximum messages that a session caches to answer retries; older ones are read from the table.
 const NEWEST_MAX: usize = 32;
 
+/// Maximum bytes of the texts of these messages: a browser retries short ones. A longer text is read from the table.
+const NEWEST_BYTES_MAX: usize = 16 * 1024;
+
 /// Maximum ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more
 /// than any visitor sends. Beyond that, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
@@ -49,12 +52,19 @@ impl ClientMessages {
     pub(super) fn remember(&mut self, message: &MessageRow) {
         let Some(id) = &message.client_id else { return };
         self.used_ids.insert(hash(id), ());
-        if !self.newest.iter().any(|other| other.id == message.id) {
-            self.newest.push_back(message.clone());
+        let is_cached = self.newest.iter().any(|other| other.id == message.id);
+        if is_cached || text_bytes(message) > NEWEST_BYTES_MAX {
+            return;
         }
-        if self.newest.len() > NEWEST_MAX {
+        self.newest.push_back(message.clone());
+        while self.newest.len() > NEWEST_MAX || self.newest_bytes() > NEWEST_BYTES_MAX {
             self.newest.pop_front();
         }
+    }
+
+    /// Bytes of the texts in memory.
+    fn newest_bytes(&self) -> usize {
+        self.newest.iter().map(text_bytes).sum()
     }
 
     pub(super) fn look_up(&self, id: Option<&str>) -> ClientIdLookup {
@@ -69,8 +79,78 @@ impl ClientMessages {
     }
 }
 
+/// Bytes of a message's text. The other fields of a visitor's message are short.
+fn text_bytes(message: &MessageRow) -> usize {
+    message.body.as_ref().map_or(0, String::len)
+}
+
 fn hash(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use hotline_persistence::tables::messages::{Direction, MessageStatus, MessageType};
+    use hotline_persistence::tables::source::Source;
+    use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
+
+    use super::*;
+
+    /// A message `m-{id}` with a text of this length.
+    fn message(id: i64, bytes: usize) -> MessageRow {
+        MessageRow {
+            company_id: CompanyId::new(1),
+            id: MessageId::new(id),
+            job_id: None,
+            ticket_id: TicketId::new(1),
+            contact_id: ContactId::new(1),
+            channel_id: ChannelId::new(1),
+            direction: Direction::Inbound,
+            kind: MessageType::Text,
+            body: Some("x".repeat(bytes)),
+            media: None,
+            template: None,
+            interactive: None,
+            content: None,
+            revisions: None,
+            attempts: None,
+            quoted_message_id: None,
+            status: MessageStatus::Received,
+            error: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            source: Source::Contact,
+            session_id: None,
+            client_id: Some(format!("m-{id}")),
+            after_send: None,
+            provider_message_id: None,
+            created_at: DateTime::UNIX_EPOCH,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+            updated_at: None,
+        }
+    }
+
+    #[test]
+    fn long_texts_are_read_from_the_table() {
+        let mut messages = ClientMessages::default();
+        for id in 0..32 {
+            messages.remember(&message(id, 64 * 1024));
+        }
+        assert!(messages.newest_bytes() <= NEWEST_BYTES_MAX);
+        for id in ["m-0", "m-31"] {
+            assert!(matches!(messages.look_up(Some(id)), ClientIdLookup::Unknown), "{id}");
+        }
+        messages.remember(&message(32, 10 * 1024));
+        messages.remember(&message(33, 10 * 1024));
+        assert!(messages.newest_bytes() <= NEWEST_BYTES_MAX);
+        assert!(matches!(messages.look_up(Some("m-32")), ClientIdLookup::Unknown));
+        assert!(matches!(messages.look_up(Some("m-33")), ClientIdLookup::Duplicate(found) if found.id.0 == 33));
+        assert!(matches!(messages.look_up(Some("m-34")), ClientIdLookup::New));
+    }
 }
