@@ -1,8 +1,11 @@
 //! What is shown to a visitor who comes again, and whose token no longer works.
 
 use futures_util::future::join_all;
-use hotline_actors::clock;
+use hotline_actors::webchat::{NewSession, ShowSession};
+use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{ContactId, SessionId};
 use reqwest::Method;
 use serde_json::json;
 
@@ -165,6 +168,21 @@ async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_afte
     let next = Session::of(Reply::of(next).await.data(201));
     assert_ne!(shown(&app, &next).await["contact"]["id"], into);
     assert!(bodies(&said_in(&browser, &vera).await).contains(&"in confidence"));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn no_session_of_an_unverified_visitor_begins_with_a_verified_contact() {
+    let app = OwnApp::start().await;
+    let browser = Browser::of(&app).await;
+    let (stranger, vera) = (browser.open_unknown(json!({})).await, browser.open("v-1").await);
+    let contact = shown(&app, &vera).await["contact"]["id"].as_i64().expect("a contact");
+    let sessions = &app.service.app.engine.sessions;
+    let row = sessions.ask(app.company.id, &SessionId(stranger.id.clone()), ShowSession).await.expect("a session");
+    // As if a merge had verified the contact just before.
+    let row = SessionRow { id: SessionId::random(), contact_id: ContactId::new(contact), ..row };
+    let begun = sessions.begin(NewSession { row, attached: None }).await;
+    assert!(matches!(begun, Err(Refusal::NotFound)), "{begun:?}");
     app.stop().await;
 }
 

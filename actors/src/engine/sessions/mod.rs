@@ -41,7 +41,8 @@ impl Sessions {
     /// Begins a visitor session.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when the contact does not exist, [`Refusal::Unavailable`] when it cannot be made durable.
+    /// [`Refusal::NotFound`] when the contact does not exist, or is verified and the session's visitor is not;
+    /// [`Refusal::Unavailable`] when it cannot be made durable.
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_to_begin(&row, attached.as_ref());
@@ -57,10 +58,14 @@ impl Sessions {
     ) -> Result<Durable, Refusal> {
         let (cache, contact) = (self.contacts.cache(), (row.company_id, row.contact_id));
         let version = cache.version(contact);
-        self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
+        let found = self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
         cache.marks.unless_marked(contact, || {
             if cache.version(contact) != version {
                 return Err(Refusal::ContactLeaving(contact.1));
+            }
+            // A merge has verified the contact since the visitor was found to be its only one.
+            if found.verified && !row.verified {
+                return Err(Refusal::NotFound);
             }
             self.append(row, attached)
         })
