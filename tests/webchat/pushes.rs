@@ -89,6 +89,23 @@ async fn two_tabs_are_shown_the_same_each_once() {
 }
 
 #[actix_web::test]
+async fn a_message_that_only_another_tab_has_received_is_read_once_it_is_seen() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "hello").await;
+    let mut first = browser.socket(&session).await;
+    answer(&app.api, only_ticket(&app.api).await, "an answer").await;
+    let id = first.message().await["id"].clone();
+    assert_eq!(first.next_of("status").await["status"], "delivered");
+    let mut second = browser.raw_socket(&session).await;
+    second.send(json!({"type": "after", "id": id})).await;
+    second.send(json!({"type": "seen", "upTo": id})).await;
+    assert_eq!(first.next_of("status").await["status"], "read");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn notes_and_other_peoples_conversations_are_never_pushed() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;

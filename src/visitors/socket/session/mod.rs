@@ -81,6 +81,8 @@ pub(super) struct SocketSession {
     undelivered: Vec<(TicketId, MessageId)>,
     /// The newest message of each ticket that was pushed and not reported as seen.
     unseen: Vec<(TicketId, MessageId)>,
+    /// The newest message that the browser has reported as seen without a ticket to which it was pushed.
+    seen_up_to: Option<MessageId>,
     available: bool,
     /// By the service's clock.
     last_frame_at: std::time::Instant,
@@ -148,6 +150,7 @@ impl SocketSession {
             last_pushed: None,
             undelivered: Vec::new(),
             unseen: Vec::new(),
+            seen_up_to: None,
             available: false,
             last_frame_at: now,
             next_ping_at: Instant::now() + options.heartbeat,

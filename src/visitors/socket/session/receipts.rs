@@ -8,6 +8,7 @@ use hotline_persistence::{MessageId, TicketId};
 
 use super::SocketSession;
 use crate::api::webchat::is_visible;
+use crate::visitors::limits::RequestKind;
 
 impl SocketSession {
     /// Records in the background, in their tickets, that messages were delivered. A status that cannot be recorded now
@@ -25,7 +26,6 @@ impl SocketSession {
 
     /// Records in the background, in their tickets, that all messages up to this one were seen.
     pub(super) fn acknowledge_seen(&mut self, up_to: MessageId) {
-        let (engine, session) = (self.app.engine.clone(), self.session().clone());
         let mut tickets: Vec<TicketId> = Vec::new();
         self.unseen.retain(|(ticket, newest)| {
             // Ids increase across all tickets: if a ticket's newest message was seen, all of its messages were.
@@ -35,6 +35,14 @@ impl SocketSession {
             }
             !is_seen
         });
+        if tickets.is_empty() {
+            // The message is read from the database, as for a request.
+            if Some(up_to) <= self.seen_up_to || self.visitors.take(RequestKind::Other, self.context.address).is_err() {
+                return;
+            }
+            self.seen_up_to = Some(up_to);
+        }
+        let (engine, session) = (self.app.engine.clone(), self.session().clone());
         self.app.engine.spawn_for(session.company_id, async move {
             if let Err(refusal) = mark_seen(&engine, &session, tickets, up_to).await {
                 tracing::debug!(%refusal, "could not record a read status");
