@@ -110,19 +110,19 @@ fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Checks the person's own password; a refusal names the field it is in.
+/// Checks the person's own password, and returns the stored hash it matches; a refusal names the field it is in.
 async fn check_password(
     app: &App,
     panel: &super::Panel,
     signed: &SignedInPerson,
     password: Typed,
     field: &str,
-) -> ApiResult<()> {
+) -> ApiResult<Option<String>> {
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
-    let matching_hashes = passwords::find_matching(password.0, vec![row.password_hash]).await?;
-    if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(()) }
+    let matching_hashes = passwords::find_matching(password.0, vec![row.password_hash.clone()]).await?;
+    if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(row.password_hash) }
 }
 
 /// The body of `PUT /account/password`.
@@ -154,11 +154,16 @@ pub async fn change_password(
     body: Body<PasswordChange>,
 ) -> ApiResult<NoContent> {
     let (signed, PasswordChange { current, new }) = (&session.0, body.0);
-    check_password(&app, &panel, signed, current, "currentPassword").await?;
+    let current_hash = check_password(&app, &panel, signed, current, "currentPassword").await?;
     passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
     let hash = passwords::hash(signed.company_id, new).await?;
     let mut transaction = app.db(signed.company_id).begin().await?;
     let db = transaction.connection()?;
+    // An administrator may have reset the password or ended the session since the comparison. This locks the person.
+    let is_current = people::lets_in(&mut *db, signed.person(), &signed.email, current_hash.as_deref()).await?;
+    if !is_current || sessions::find_live(&mut *db, signed).await?.is_none() {
+        return Err(ApiError::signed_out());
+    }
     people::set_password(&mut *db, signed.person(), &hash).await?;
     sessions::end_all(&mut *db, signed.person(), Some(signed.id)).await?;
     transaction.commit().await?;
@@ -317,6 +322,8 @@ pub async fn confirm_factor(
     let db = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let codes = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
+    // An administrator may have ended the session; `confirm` has locked the person.
+    sessions::find_live(&mut *db, signed).await?.ok_or_else(ApiError::signed_out)?;
     let recovery_codes = codes.ok_or_else(|| invalid("code", "is not the current code"))?;
     sessions::end_all(&mut *db, person, Some(signed.id)).await?;
     transaction.commit().await?;

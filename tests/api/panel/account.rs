@@ -1,10 +1,11 @@
 //! A person's own account.
 
+use hotline_persistence::tables::people::{self, PersonId};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::steps::assert_timestamp;
-use crate::support::{OwnApp, PASSWORD, Person};
+use crate::support::{OwnApp, PASSWORD, Person, eventually};
 
 #[actix_web::test]
 async fn an_account_is_shown_and_changed_by_its_owner() {
@@ -58,6 +59,30 @@ async fn another_password_ends_the_other_sessions() {
     Person::nobody(&app).sign_in("ana@example.com", json!({})).await.error(401, "ERR_API_SIGN_IN");
     let again = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
     again.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_password_change_under_way_does_not_undo_an_administrators_reset() {
+    let app = OwnApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let person = PersonId::User(app.company.id, app.company.ana);
+    // The change compares the current password before the reset is committed, and is saved after it.
+    let mut reset = app.db.begin().await.expect("a transaction");
+    people::set_password(&mut reset, person, "of the reset").await.expect("a password");
+    people::shut_out(&mut reset, person).await.expect("an end");
+    let change = ana.put("/account/password", json!({"currentPassword": PASSWORD, "password": "another battery"}));
+    let meanwhile = async {
+        let waits = "select exists (select from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock' and query like '%users%')";
+        let is_waiting = async || -> bool { sqlx::query_scalar(waits).fetch_one(&app.db).await.expect("an answer") };
+        eventually("the change waits", is_waiting).await;
+        reset.commit().await.expect("a reset");
+    };
+    let (changed, ()) = futures_util::future::join(change, meanwhile).await;
+    changed.error(401, "ERR_API_UNAUTHORIZED");
+    let stored = people::find(&app.db, person).await.expect("an answer").expect("Ana");
+    assert_eq!(stored.password_hash.as_deref(), Some("of the reset"));
     app.stop().await;
 }
 
