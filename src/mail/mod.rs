@@ -189,11 +189,12 @@ impl Mailer {
         Some(QueuePermit { unauthenticated: Some(unauthenticated), ..self.reserve()? })
     }
 
-    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged.
+    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged. The
+    /// reservation can be used for further e-mails, one at a time.
     ///
     /// # Errors
     /// When the relay has not accepted it.
-    pub async fn send(&self, permit: QueuePermit, email: OutgoingEmail) -> Result<(), MailError> {
+    pub async fn send(&self, permit: &QueuePermit, email: OutgoingEmail) -> Result<(), MailError> {
         let result = self.send_to_relay(email, permit.unauthenticated.is_some()).await;
         match &result {
             Ok(()) => self.figures.mails.add_sent(),
@@ -293,15 +294,15 @@ mod tests {
         let authenticated: Vec<QueuePermit> = std::iter::from_fn(|| mailer.reserve()).collect();
         assert_eq!(authenticated.len(), QUEUE_MAX as usize - UNAUTHENTICATED_MAX);
 
-        let mut sends: Vec<_> =
-            unauthenticated.into_iter().map(|permit| Box::pin(mailer.send(permit, email()))).collect();
+        let mut sends: Vec<_> = unauthenticated.iter().map(|permit| Box::pin(mailer.send(permit, email()))).collect();
         assert!(sends.iter_mut().all(|sending| sending.as_mut().now_or_never().is_none()));
         assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX);
         let permit = authenticated.into_iter().next().expect("a place");
-        let mut authenticated = pin!(mailer.send(permit, email()));
+        let mut authenticated = pin!(mailer.send(&permit, email()));
         assert!(authenticated.as_mut().now_or_never().is_none());
         assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX - 1);
         drop(sends);
+        drop(unauthenticated);
         assert!(mailer.reserve_unauthenticated().is_some());
     }
 }

@@ -18,7 +18,7 @@ use super::emails::{AccountLink, Recipient, link_email, preferred_language};
 use super::values::{Typed, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, device, site};
 use crate::app::App;
-use crate::mail::OutgoingEmail;
+use crate::mail::{Mailer, OutgoingEmail, QueuePermit};
 use crate::web::admission::passwords;
 use crate::web::connections::origin::Address;
 use crate::web::request::values::Email;
@@ -173,59 +173,78 @@ pub async fn request(
     let (base, language) = (base.to_owned(), preferred_language(request.headers()));
     let from = SignInAudit::client_address(&app, &request);
     let background = app.engine.background().clone();
+    let email = body.0.0;
     background.spawn(async move {
-        let emails = {
-            let _guard = panel.reset_lock.lock().await;
-            create_reset_emails(&app, &panel, &body.0.0, (&base, language), from).await
-        };
-        let mut permit = Some(permit);
-        match emails {
-            Ok(emails) => {
-                for email in emails {
-                    // Each e-mail needs its own reservation; `send` and `reserve_unauthenticated` log and count failures.
-                    let Some(reservation) = permit.take().or_else(|| mailer.reserve_unauthenticated()) else { break };
-                    drop(mailer.send(reservation, email).await);
-                }
-            }
-            Err(error) => tracing::warn!(%error, "could not create a password link"),
-        }
+        let _guard = panel.reset_locks.lock(email.to_lowercase()).await;
+        send_reset_emails(&app, &panel, (&mailer, permit), &email, (&base, language), from).await;
     });
     Ok(NoContent)
 }
 
-/// Creates an e-mail with a link for each membership with this address: names of a company and its people never appear in an
-/// e-mail of another company.
-async fn create_reset_emails(
+/// Sends an e-mail with a link for each membership with this address: names of a company and its people never appear in
+/// an e-mail of another company, and a failure in one company does not affect the others. The e-mails are sent one after
+/// the other, so one reservation is enough; it is held until the last audit entry is written, because a stop waits for it.
+async fn send_reset_emails(
     app: &App,
     panel: &Panel,
+    (mailer, permit): (&Mailer, QueuePermit),
     email: &str,
     (base, language): (&str, Option<Language>),
     from: Option<String>,
-) -> hotline_persistence::Result<Vec<OutgoingEmail>> {
-    let mut emails = Vec::new();
-    let accounts = people::accounts(&app.engine.store().housekeeping, email, None).await?;
+) {
+    let accounts = match people::accounts(&app.engine.store().housekeeping, email, None).await {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            tracing::warn!(%error, "could not find the accounts of a password reset; the person can request it again");
+            return;
+        }
+    };
     // As for a failed sign-in: none of several companies learns where the person is.
     let from = from.filter(|_| people::are_of_one_company(&accounts));
     for account in accounts {
         let person = account.person();
-        let db = app.db(person.company());
-        // An existing link stays valid if no e-mail could deliver another one.
-        if !panel.limits.has_requested_emails(person.company()) {
-            tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
-            continue;
+        let (name, email) = match create_reset_email(app, panel, account, (base, language)).await {
+            Ok(Some(created)) => created,
+            Ok(None) => continue,
+            Err(error) => {
+                let text = "could not create a password link; the person can request another one";
+                tracing::warn!(%error, company.id = %person.company(), "{text}");
+                continue;
+            }
+        };
+        // `send` logs and counts failures.
+        if mailer.send(&permit, email).await.is_ok() {
+            SignInAudit::for_address(app, from.clone(), "requestReset").record(person, &name, 204).await;
         }
-        let Some((token, kind)) = links::request(db, person).await? else { continue };
-        let Some(profile) = people::find(db, person).await? else { continue };
-        if !panel.limits.take_requested_email(person.company()) {
-            continue;
-        }
-        let name = display_name(&profile.name, &profile.email).to_owned();
-        SignInAudit::for_address(app, from.clone(), "requestReset").record(person, &name, 204).await;
-        let Account { company_id, company_name, .. } = account;
-        let company = company_name.filter(|_| company_id != INSTALLATION);
-        let language = profile.language.or(language).unwrap_or(Language::English);
-        let to = Recipient { name, email: profile.email, language };
-        emails.push(link_email(&to, &AccountLink { kind, company, url: format!("{base}{PAGE}{token}") }));
     }
-    Ok(emails)
+}
+
+/// Creates a link and its e-mail, and returns the e-mail with the person's name; `None` if there is no e-mail to send.
+async fn create_reset_email(
+    app: &App,
+    panel: &Panel,
+    account: Account,
+    (base, language): (&str, Option<Language>),
+) -> hotline_persistence::Result<Option<(String, OutgoingEmail)>> {
+    let person = account.person();
+    // An existing link stays valid if no e-mail could deliver another one.
+    if !panel.limits.has_requested_emails(person.company()) {
+        tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
+        return Ok(None);
+    }
+    let mut transaction = app.db(person.company()).begin().await?;
+    let db = transaction.connection()?;
+    let Some((token, kind)) = links::request(&mut *db, person).await? else { return Ok(None) };
+    let Some(profile) = people::find(&mut *db, person).await? else { return Ok(None) };
+    // Before the commit: a request for another address of the company may have reached the limit meanwhile.
+    if !panel.limits.take_requested_email(person.company()) {
+        return Ok(None);
+    }
+    transaction.commit().await?;
+    let name = display_name(&profile.name, &profile.email).to_owned();
+    let Account { company_id, company_name, .. } = account;
+    let company = company_name.filter(|_| company_id != INSTALLATION);
+    let language = profile.language.or(language).unwrap_or(Language::English);
+    let to = Recipient { name: name.clone(), email: profile.email, language };
+    Ok(Some((name, link_email(&to, &AccountLink { kind, company, url: format!("{base}{PAGE}{token}") }))))
 }

@@ -33,8 +33,8 @@ pub use admission::{admit_in_company, company_of};
 pub use audit::{audit_tokens, audits_tokens};
 pub use cookie::WithCookie;
 
+use hotline_actors::keyed_locks::KeyedLocks;
 use hotline_persistence::tables::people::sessions::SignedInPerson;
-use tokio::sync::Mutex;
 
 use self::limits::PeopleLimits;
 use self::operations::Operations;
@@ -57,8 +57,8 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes requests for a link: two requests for one e-mail at the same time send one link per account, not two.
-    reset_lock: Mutex<()>,
+    /// Serializes the requests for a link of one e-mail, in lower case: two at the same time send one link per account.
+    reset_locks: KeyedLocks<String>,
     admins_need_factor: bool,
     /// The audited operations.
     operations: Operations,
@@ -72,7 +72,8 @@ impl Panel {
         admins_need_factor: bool,
     ) -> Self {
         let operations = Operations::new(paths);
-        Self { limits: PeopleLimits::default(), mailer, reset_lock: Mutex::default(), admins_need_factor, operations }
+        let (limits, reset_locks) = (PeopleLimits::default(), KeyedLocks::default());
+        Self { limits, mailer, reset_locks, admins_need_factor, operations }
     }
 
     /// The person who has signed in, with the installation's requirements added.

@@ -113,7 +113,7 @@ async fn send_link(
         language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
     let way = AccountLink { kind, company: name, url: url.to_owned() };
-    mailer.send(permit, link_email(&to, &way)).await.is_ok().then_some(profile.email)
+    mailer.send(&permit, link_email(&to, &way)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.

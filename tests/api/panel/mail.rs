@@ -7,6 +7,7 @@ use hotline::media;
 use hotline::panel::PanelOptions;
 use hotline_actors::clock;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::steps::id;
 use crate::support::relay::{Manner, Relay};
@@ -279,7 +280,50 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     clock::advance(Duration::from_secs(3601));
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
     // A requested link that was sent is in the log, with its person.
-    let log = own.in_company(other.id).get("/audit-log?action=requestReset").await;
+    let in_other = own.in_company(other.id);
+    let recorded = async || {
+        let log = in_other.get("/audit-log?action=requestReset").await;
+        log.data(200).as_array().is_some_and(|entries| !entries.is_empty())
+    };
+    eventually("it is recorded", recorded).await;
+    let log = in_other.get("/audit-log?action=requestReset").await;
     assert_eq!((&log.data(200)[0]["actor"]["id"], &log.data(200)[0]["status"]), (&json!(other.ana), &json!(204)));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other() {
+    let relay = Relay::start().await;
+    let app = start(&relay, SEND_TIME_MAX).await;
+    let (other, _) = app.another_company().await;
+    Person::admin(&app, "root@example.com").await;
+    let anonymous = Person::nobody(&app);
+    let ask = async |email: &str| {
+        assert_eq!(anonymous.post("/links/forgotten", json!({"email": email})).await.status, 204);
+    };
+    let has_letter = |place: &str| {
+        let line = format!("Choose a new password for {place} within one hour:");
+        relay.emails().iter().any(|letter| letter.contains(&line))
+    };
+    // The first membership's link is refused.
+    let refuse =
+        format!("alter table person_links add constraint refused check (company_id <> {}) not valid", app.company.id);
+    sqlx::query(AssertSqlSafe(refuse)).execute(&app.db).await.expect("a constraint");
+    ask("ben@example.com").await;
+    eventually("the second membership's letter has come", || async { has_letter("Other") }).await;
+    sqlx::query("alter table person_links drop constraint refused").execute(&app.db).await.expect("a change");
+    assert!(!has_letter("Acme"));
+
+    // The second membership's link is locked.
+    let mut held = app.db.begin().await.expect("a transaction");
+    let hold = "insert into person_links (company_id, person_id, kind, hash, expires_at)
+        values ($1, $2, 'reset', 'held', now())";
+    sqlx::query(hold).bind(other.id).bind(other.ana).execute(&mut *held).await.expect("a lock");
+    ask("ana@example.com").await;
+    eventually("the first membership's letter has come", || async { has_letter("Acme") }).await;
+    // Requests for other addresses do not wait.
+    ask("root@example.com").await;
+    eventually("another address's letter has come", || async { has_letter("Hotline") }).await;
+    held.rollback().await.expect("an end");
     app.stop().await;
 }
