@@ -93,6 +93,9 @@ impl Monitor {
         for number in 0_u64.. {
             ticks.tick().await;
             let finding = self.probe.check().await;
+            // The next check follows a whole interval later, also after one that took long: an outage that it has found
+            // is reported for that long.
+            ticks.reset();
             if self.app.is_stopping() {
                 return;
             }
