@@ -28,7 +28,7 @@ pub struct App {
     /// Sends requests to webhooks.
     pub webhooks: Webhooks,
     /// The metrics.
-    pub figures: Data<Metrics>,
+    pub metrics: Data<Metrics>,
     /// The condition of the process.
     pub health: Health,
     stopping: watch::Sender<bool>,
@@ -42,10 +42,10 @@ impl App {
         media: Media,
         templates: Arc<Templates>,
         webhooks: Webhooks,
-        figures: Data<Metrics>,
+        metrics: Data<Metrics>,
     ) -> Self {
         let (health, stopping) = (Health::default(), watch::Sender::new(false));
-        Self { engine, trusted_proxies, media, templates, webhooks, figures, health, stopping }
+        Self { engine, trusted_proxies, media, templates, webhooks, metrics, health, stopping }
     }
 
     /// The database on behalf of a company: handlers run every statement, and the transaction of every plain change,
@@ -65,7 +65,7 @@ impl App {
             media: _,
             templates,
             webhooks: _,
-            figures: _,
+            metrics: _,
             health: _,
             stopping: _,
         } = self;

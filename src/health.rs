@@ -1,5 +1,5 @@
 //! What the process knows of itself: whether it is stopping, and whether its threads and its journal make progress. The
-//! conditions of what it depends on (database, disk, peers) are in [`crate::telemetry::states`].
+//! conditions of what it depends on (database, disk, peers) are in [`crate::telemetry::conditions`].
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

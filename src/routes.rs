@@ -29,7 +29,7 @@ use crate::hooks::{self, Hooks};
 use crate::mail::Mailer;
 use crate::openapi::{self, Document, Operation, PathEntry, Table};
 use crate::panel::{self, Panel, pages};
-use crate::visitors::{self, Demo, Visitors};
+use crate::visitors::{self, Demo, VisitorLimits};
 use crate::web::Input;
 use crate::web::admission::auth::admit;
 use crate::web::admission::modules::{API, PANEL_API};
@@ -63,7 +63,7 @@ pub struct Handles {
     /// The state of the hooks.
     pub hooks: Data<Hooks>,
     /// The limits of visitors.
-    pub visitors: Data<Visitors>,
+    pub visitor_limits: Data<VisitorLimits>,
     /// The state of the panel.
     pub panel: Data<Panel>,
     /// The demo's page, if this is a demo.
@@ -82,7 +82,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             shared_streams,
             rendered_tickets,
             hooks,
-            visitors: visitors_data,
+            visitor_limits,
             panel: panel_data,
             demo,
             document,
@@ -94,7 +94,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .app_data(shared_streams)
             .app_data(rendered_tickets)
             .app_data(hooks)
-            .app_data(visitors_data)
+            .app_data(visitor_limits)
             .app_data(panel_data)
             .app_data(demo)
             .app_data(document)

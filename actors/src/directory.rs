@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
-use hotline_persistence::cluster::OfSlots;
+use hotline_persistence::cluster::SlotFilter;
 use hotline_persistence::directory_events::{DirectoryEvents, News};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::sealed::Keyring;
@@ -52,7 +52,7 @@ struct DirectoryState {
     versions: AtomicU64,
     /// Notified of every change.
     changed: watch::Sender<()>,
-    loads: DashMap<CompanyId, Arc<Loads>>,
+    loads: DashMap<CompanyId, Arc<CompanyLoads>>,
     /// Interval between full reloads.
     reload_every: Duration,
     /// The keys that decrypt the secrets of channels.
@@ -76,7 +76,7 @@ impl Default for DirectoryState {
 
 /// The loads of one company. They run one at a time, so that an older result never replaces a newer one.
 #[derive(Default)]
-struct Loads {
+struct CompanyLoads {
     /// The number of loads requested.
     requested: AtomicU64,
     /// The last request that the directory includes. Locked by the running load.
@@ -274,7 +274,7 @@ impl Directory {
     }
 
     async fn reload_all(&self, db: &PgPool) -> Result<()> {
-        let mut ids = companies::of_slots(db, &OfSlots::all()).await?;
+        let mut ids = companies::of_slots(db, &SlotFilter::all()).await?;
         // Companies that were deleted are included, so that they are dropped.
         ids.extend(self.state.companies.iter().map(|company| *company.key()));
         self.refresh_all(db, &ids).await.map(drop)
@@ -357,7 +357,7 @@ impl Directory {
         Ok(())
     }
 
-    fn loads(&self, id: CompanyId) -> Arc<Loads> {
+    fn loads(&self, id: CompanyId) -> Arc<CompanyLoads> {
         self.state.loads.entry(id).or_default().clone()
     }
 

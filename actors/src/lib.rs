@@ -31,6 +31,8 @@ pub mod registry;
 pub mod schedules;
 pub mod seen;
 pub mod services;
+#[cfg(test)]
+mod test_rows;
 pub mod ticket_actor;
 pub mod tickets;
 pub mod ttl_cache;

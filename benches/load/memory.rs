@@ -187,7 +187,7 @@ async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome
 }
 
 async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
-    service.figures(&hotline::tls::client().build()?).await?.value(kind.figure())
+    service.scrape(&hotline::tls::client().build()?).await?.value(kind.figure())
 }
 
 /// Resident bytes, once they are steady.

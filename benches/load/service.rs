@@ -88,10 +88,10 @@ impl Service {
     }
 
     /// The service's metrics.
-    pub async fn figures(&self, http: &reqwest::Client) -> Outcome<Figures> {
+    pub async fn scrape(&self, http: &reqwest::Client) -> Outcome<ScrapedMetrics> {
         let text =
             http.get(format!("http://{}/metrics", self.metrics)).send().await?.error_for_status()?.text().await?;
-        Ok(Figures(text))
+        Ok(ScrapedMetrics(text))
     }
 }
 
@@ -107,9 +107,9 @@ impl Drop for Service {
 }
 
 /// The response of `/metrics`.
-pub struct Figures(String);
+pub struct ScrapedMetrics(String);
 
-impl Figures {
+impl ScrapedMetrics {
     /// A sample by its name and labels, as written.
     pub fn value(&self, sample: &str) -> Outcome<f64> {
         let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
@@ -188,10 +188,11 @@ mod tests {
 
     #[test]
     fn a_figure_is_found_by_its_whole_name() {
-        let figures = Figures("# HELP x\nlag_seconds_total 7\nlag_seconds 0.25\nhot{kind=\"tickets\"} 3\n".to_owned());
-        assert!(figures.value("lag_seconds").is_ok_and(|value| value == 0.25));
-        assert!(figures.value("hot{kind=\"tickets\"}").is_ok_and(|value| value == 3.0));
-        assert!(figures.value("hot").is_err());
+        let metrics =
+            ScrapedMetrics("# HELP x\nlag_seconds_total 7\nlag_seconds 0.25\nhot{kind=\"tickets\"} 3\n".to_owned());
+        assert!(metrics.value("lag_seconds").is_ok_and(|value| value == 0.25));
+        assert!(metrics.value("hot{kind=\"tickets\"}").is_ok_and(|value| value == 3.0));
+        assert!(metrics.value("hot").is_err());
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
         let line = |status: u16, count: u32| {
             format!("hotline_http_requests_total{{route=\"/x\",method=\"GET\",status=\"{status}\"}} {count}")
         };
-        let figures = Figures([line(200, 5), line(404, 0), line(409, 2), line(503, 1)].join("\n"));
-        assert_eq!(figures.refused(), [line(409, 2), line(503, 1)]);
+        let metrics = ScrapedMetrics([line(200, 5), line(404, 0), line(409, 2), line(503, 1)].join("\n"));
+        assert_eq!(metrics.refused(), [line(409, 2), line(503, 1)]);
     }
 }

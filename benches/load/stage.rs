@@ -169,15 +169,15 @@ impl Stage {
 
     /// The failure, with the requests that the service refused.
     async fn errors(&self, what: &str) -> Failure {
-        match self.service.figures(&self.http).await {
-            Ok(figures) => format!("{what}\n{}", figures.refused().join("\n")).into(),
-            Err(failure) => format!("{what}; and the service shows no figures: {failure}").into(),
+        match self.service.scrape(&self.http).await {
+            Ok(metrics) => format!("{what}\n{}", metrics.refused().join("\n")).into(),
+            Err(failure) => format!("{what}; and the service shows no metrics: {failure}").into(),
         }
     }
 
     /// A sample of the service's metrics.
     pub async fn figure(&self, sample: &str) -> Outcome<f64> {
-        self.service.figures(&self.http).await?.value(sample)
+        self.service.scrape(&self.http).await?.value(sample)
     }
 
     /// Waits until the tables have everything, so that no writes fall into the next measurement; returns how long it

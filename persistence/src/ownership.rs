@@ -13,7 +13,7 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::cluster::{Gates, OfSlots, Slot};
+use crate::cluster::{Gates, Slot, SlotFilter};
 use crate::{CompanyId, Error, Result};
 
 /// How long work waits for a closed company before it is refused: longer than dropping a company's state takes, shorter
@@ -128,8 +128,8 @@ impl Ownership {
 
     /// A filter for statements that search the companies served here. Check [`Ownership::owns`] again for each result:
     /// a slot may close meanwhile.
-    pub fn of_slots(&self) -> OfSlots {
-        self.0.gates.get().map_or_else(OfSlots::all, |gates| OfSlots::these(gates.open_slots()))
+    pub fn slot_filter(&self) -> SlotFilter {
+        self.0.gates.get().map_or_else(SlotFilter::all, |gates| SlotFilter::these(gates.open_slots()))
     }
 
     /// From now on only companies of opened slots are served. Call it once, before anything is served.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::{FieldError, Refusal};
-use hotline_persistence::letters;
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
+use hotline_persistence::visible_text;
 use hotline_persistence::{CompanyId, Db, table};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -208,11 +208,11 @@ pub fn check_all(
 /// A phrase that follows the field's key.
 pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
     let value = value.trim();
-    if letters::is_blank(value) {
+    if visible_text::is_blank(value) {
         return Err("must not be blank".to_owned());
     }
     let is_accepted = match kind {
-        CustomFieldType::Text if letters::has_line_break(value) => return Err("must be one line".to_owned()),
+        CustomFieldType::Text if visible_text::has_line_break(value) => return Err("must be one line".to_owned()),
         CustomFieldType::Text | CustomFieldType::Textarea => true,
         CustomFieldType::Number => is_number(value),
         CustomFieldType::Boolean => matches!(value, "true" | "false"),
@@ -278,9 +278,11 @@ fn parse_options(options: &[String], text: &str) -> Result<String, String> {
 /// The option that equals the value; without one, an option that looks the same. Equality comes first because earlier
 /// releases accepted options that look alike.
 fn find_option(options: &[String], value: &str) -> Option<String> {
-    let value = letters::normalize(value);
-    let (equal, looks) = (options.iter().find(|option| **option == value), letters::appearance(&value));
-    equal.or_else(|| options.iter().find(|option| letters::appearance(&letters::normalize(option)) == looks)).cloned()
+    let value = visible_text::normalize(value);
+    let (equal, looks) = (options.iter().find(|option| **option == value), visible_text::appearance(&value));
+    equal
+        .or_else(|| options.iter().find(|option| visible_text::appearance(&visible_text::normalize(option)) == looks))
+        .cloned()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::health::Health;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::telemetry::states::{Active, Condition};
+use crate::telemetry::conditions::{ActiveCondition, Condition};
 use crate::version;
 use crate::web::response::schema::{self, Schemas};
 
@@ -137,7 +137,7 @@ impl Readiness {
 
     fn of(app: &App) -> Self {
         let store = app.engine.store();
-        let active = app.figures.states.active();
+        let active = app.metrics.conditions.active();
         let is_stopping = app.is_stopping() || app.health.is_stopping();
         let (has_room, has_lease) = (store.log.has_room(), store.may_act());
         let is_served = app.is_ready();
@@ -180,7 +180,7 @@ impl Readiness {
 
 impl ReadinessReason {
     /// What is wrong, without the names of machines: anyone may read this.
-    fn of(active: &Active) -> Self {
+    fn of(active: &ActiveCondition) -> Self {
         let lasted = TimeDelta::from_std(active.lasted).unwrap_or(TimeDelta::MAX);
         let since = clock::now().checked_sub_signed(lasted);
         reason(active.condition.name(), active.condition.message(), since)

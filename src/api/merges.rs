@@ -26,7 +26,7 @@ pub fn author(caller: &Caller) -> MergeAuthor {
 
 /// The outcome of a request about a record. If the record no longer exists because it was merged into another, the
 /// error has the other's id: `details.mergedInto`.
-pub async fn named<T, E: Into<ApiError>>(
+pub async fn add_successor<T, E: Into<ApiError>>(
     caller: &Caller,
     app: &App,
     record: Mergeable,
@@ -40,7 +40,12 @@ pub async fn named<T, E: Into<ApiError>>(
 
 /// The outcome of a merge of two records. If an earlier merge has removed one of them, the error has the id of the
 /// record it was merged into.
-pub async fn merged<T>(caller: &Caller, app: &App, records: [Mergeable; 2], outcome: ApiResult<T>) -> ApiResult<T> {
+pub async fn add_successor_of_either<T>(
+    caller: &Caller,
+    app: &App,
+    records: [Mergeable; 2],
+    outcome: ApiResult<T>,
+) -> ApiResult<T> {
     let mut outcome = outcome;
     for record in records {
         match outcome {
@@ -67,7 +72,7 @@ async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: Ap
 }
 
 /// The error of a request that names several records, one of which does not exist. If it was merged into another, the
-/// error has the other's id, as in [`named`].
+/// error has the other's id, as in [`add_successor`].
 pub async fn missing(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> ApiError {
     match any_successor(db, company, noun, ids).await {
         Ok(Some(id)) => merged_into(ApiError::not_found(), &json!(id)),

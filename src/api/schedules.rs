@@ -200,7 +200,7 @@ pub async fn create(
     caller.check_queue(queue_id)?;
     let author = caller.author_for(user_id)?;
     let found = app.engine.contacts.get(caller.company, contact_id).await?.ok_or_else(ApiError::not_found);
-    let contact = merges::named(&caller, &app, Mergeable::Contact(contact_id), found).await?;
+    let contact = merges::add_successor(&caller, &app, Mergeable::Contact(contact_id), found).await?;
     let new =
         NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author, by: caller.by() };
     let organization = caller.organization;

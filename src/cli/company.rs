@@ -1,9 +1,9 @@
 //! `hotline company`: manages companies.
 
 use clap::{Args, Subcommand};
-use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
+use hotline_persistence::visible_text;
 use hotline_persistence::{CompanyId, Error};
 
 use super::audit::{AuditedAction, Target};
@@ -119,7 +119,7 @@ fn stop_words(text: &str) -> Result<StopWords, String> {
     for word in text.split(',').filter(|word| !word.trim().is_empty()) {
         let Name(word) = Name::from_text(word).map_err(|reason| format!("a word {reason}"))?;
         let word = stop_words::fold(&word);
-        if letters::is_blank(&word) {
+        if visible_text::is_blank(&word) {
             return Err("a word must not be blank".to_owned());
         }
         if word.chars().count() > CHARACTERS_MAX {

@@ -52,7 +52,7 @@ pub struct Erase {
 }
 
 /// The outcome of waiting for a service.
-enum Wait {
+enum ErasureOutcome {
     Done(Erasure),
     NoService,
 }
@@ -67,8 +67,8 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         wait(db, &erase).await
     });
     let erasure = match outcome.await? {
-        Wait::Done(erasure) => erasure,
-        Wait::NoService => {
+        ErasureOutcome::Done(erasure) => erasure,
+        ErasureOutcome::NoService => {
             erase_offline().await?;
             let found = with_database(&global.database, async |db| Ok(erasures::find(db, company, id).await?));
             found.await?.ok_or(Error::NotFound("erasure"))?
@@ -85,15 +85,15 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 }
 
 /// Waits until a service has erased the contact, or finds that none runs.
-async fn wait(db: &PgPool, erase: &Erase) -> Result<Wait, Failure> {
+async fn wait(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
     let deadline = Instant::now() + erase.timeout;
     loop {
         let erasure = erasures::find(db, erase.company, erase.id).await?.ok_or(Error::NotFound("erasure"))?;
         if erasure.done_at.is_some() {
-            return Ok(Wait::Done(erasure));
+            return Ok(ErasureOutcome::Done(erasure));
         }
         if !is_served(db).await? {
-            return Ok(Wait::NoService);
+            return Ok(ErasureOutcome::NoService);
         }
         if Instant::now() >= deadline {
             let reason = erasure.failure.map(|reason| format!(" (last failure: {reason})")).unwrap_or_default();

@@ -52,7 +52,7 @@ struct Inner {
     membership: Arc<Membership>,
     directory: Directory,
     ownership: Ownership,
-    figures: Data<Metrics>,
+    metrics: Data<Metrics>,
     stopping: watch::Receiver<bool>,
     signer: Signer,
     budget: RetainedBudget,
@@ -66,12 +66,12 @@ impl Edge {
         membership: Arc<Membership>,
         directory: Directory,
         ownership: Ownership,
-        figures: Data<Metrics>,
+        metrics: Data<Metrics>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let signer = Signer::new(membership.peer_key());
         let (budget, wait) = (retained_budget(), WAIT_TIME_MAX);
-        Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, budget, wait }))
+        Self(Arc::new(Inner { membership, directory, ownership, metrics, stopping, signer, budget, wait }))
     }
 
     /// The same edge with a shorter wait.
@@ -163,7 +163,7 @@ impl ThreadEdge {
                     Err(ForwardError::Body(error)) => return Ok(error_response(request.head(), &body_error(error))),
                     Err(ForwardError::Unknown) if is_repeatable(request.head()) && body.is_whole() => {
                         may_have_executed |= !is_read(request.head());
-                        self.inner().figures.cluster.add_retried();
+                        self.inner().metrics.cluster.add_retried();
                     }
                     Err(ForwardError::Unknown) => return self.close_connection(closer).await,
                     Err(ForwardError::Unreachable | ForwardError::NotOwner) => placement.request_reload(),
@@ -171,7 +171,7 @@ impl ThreadEdge {
                 Route::Unassigned => {}
             }
             if !std::mem::replace(&mut has_waited, true) {
-                self.inner().figures.cluster.add_waited();
+                self.inner().metrics.cluster.add_waited();
             }
             let now = Instant::now();
             if now >= deadline || !body.is_whole() {
@@ -186,7 +186,7 @@ impl ThreadEdge {
 
     /// Closes the connection without a response: the outcome is unknown.
     async fn close_connection<T>(&self, closer: ConnectionCloser) -> T {
-        self.inner().figures.cluster.add_aborted();
+        self.inner().metrics.cluster.add_aborted();
         match closer.now().await {}
     }
 
@@ -196,16 +196,16 @@ impl ThreadEdge {
         request: &Request,
         body: &mut EdgeBody,
     ) -> Result<Response<BoxBody>, ForwardError> {
-        let Inner { membership, signer, stopping, budget, figures, .. } = self.inner();
+        let Inner { membership, signer, stopping, budget, metrics, .. } = self.inner();
         let head = request.head();
         body.read(head, budget).await.map_err(ForwardError::Body)?;
         let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
-        figures.cluster.add_forwarded();
+        metrics.cluster.add_forwarded();
         let stop =
             StopConditions { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
         let started = Instant::now();
         let response = self.forwarder.send(peer, head, &signed, body, stop).await?;
-        figures.cluster.add_response(started.elapsed());
+        metrics.cluster.add_response(started.elapsed());
         Ok(response)
     }
 
@@ -229,7 +229,7 @@ impl ThreadEdge {
         let scope = self.request_scope(request.head());
         // A check of whether this process is reached is no forwarded request, and a stop does not wait for it.
         if !matches!(scope, (RequestScope::Public, _)) {
-            self.inner().figures.cluster.add_received();
+            self.inner().metrics.cluster.add_received();
         }
         request.head_mut().peer_addr = forwarded.peer;
         match scope {
@@ -272,7 +272,7 @@ impl ThreadEdge {
             if is_change {
                 return self.close_connection(closer).await;
             }
-            self.inner().figures.cluster.add_refused();
+            self.inner().metrics.cluster.add_refused();
             return Ok(with_id(unavailable(), id));
         }
         if response.body().size() != BodySize::Stream {
@@ -283,7 +283,7 @@ impl ThreadEdge {
     }
 
     fn unavailable(&self, head: &RequestHead) -> Response<BoxBody> {
-        self.inner().figures.cluster.add_refused();
+        self.inner().metrics.cluster.add_refused();
         error_response(head, &ApiError::unavailable())
     }
 }

@@ -74,7 +74,7 @@ pub(super) type ChannelKey = (CompanyId, ChannelId);
 
 /// Whose memory a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum MemoryOf {
+enum MemoryOwner {
     Company(CompanyId),
     Channel(ChannelKey),
 }
@@ -86,7 +86,7 @@ pub(super) struct CallBudget(Arc<Inner>);
 struct Inner {
     limits: CallLimits,
     permits: KeyedPermits<ChannelKey>,
-    memory: KeyedBudget<MemoryOf>,
+    memory: KeyedBudget<MemoryOwner>,
     calls: Mutex<Calls>,
 }
 
@@ -98,7 +98,7 @@ struct Calls {
 }
 
 struct ReservedCall {
-    memory: ReservedBytes<MemoryOf>,
+    memory: ReservedBytes<MemoryOwner>,
     permit: KeyedPermit<ChannelKey>,
     since: Instant,
     /// Whether it is not being processed yet.
@@ -136,8 +136,8 @@ impl CallBudget {
         let CallLimits { bytes: all, reserved_bytes: reserved, small_bytes: small, .. } = limits;
         let permits = KeyedPermits::new(PermitLimits::of_key(limits.of_channel_calls));
         let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, move |key| match key {
-            MemoryOf::Company(_) => limits.of_company_bytes,
-            MemoryOf::Channel(_) => limits.of_channel_bytes,
+            MemoryOwner::Company(_) => limits.of_company_bytes,
+            MemoryOwner::Channel(_) => limits.of_channel_bytes,
         });
         Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
@@ -157,7 +157,7 @@ impl CallBudget {
         let permit = permit.ok_or_else(ApiError::unavailable)?;
         let id = calls.started;
         calls.started += 1;
-        let memory = self.0.memory.start(vec![MemoryOf::Channel(channel), MemoryOf::Company(channel.0)]);
+        let memory = self.0.memory.start(vec![MemoryOwner::Channel(channel), MemoryOwner::Company(channel.0)]);
         let cancel = Arc::new(Notify::new());
         let call = ReservedCall {
             memory,
@@ -181,8 +181,8 @@ impl CallBudget {
                 return Allocation::Granted;
             }
             let channel = *call.permit.key();
-            let is_channel_full = memory.used_by(&MemoryOf::Channel(channel)) + bytes > limits.of_channel_bytes;
-            let is_company_full = memory.used_by(&MemoryOf::Company(channel.0)) + bytes > limits.of_company_bytes;
+            let is_channel_full = memory.used_by(&MemoryOwner::Channel(channel)) + bytes > limits.of_channel_bytes;
+            let is_company_full = memory.used_by(&MemoryOwner::Company(channel.0)) + bytes > limits.of_company_bytes;
             let fullest = match () {
                 () if is_channel_full => Some(channel),
                 () if is_company_full => calls.fullest(Some(channel.0)),

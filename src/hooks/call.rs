@@ -6,12 +6,12 @@ use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::services::{ChangedSender, EchoMessage, InboundMessage, MessageRevision, Notice, Sender};
 use hotline_persistence::MessageId;
 use hotline_persistence::controls;
-use hotline_persistence::letters;
 use hotline_persistence::tables::channels::{ChangedTemplate, PhoneNews};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{
     DeliveryStatus, EMOJI_CHARACTERS_MAX, MessageError, Reaction, Reactor, Revision,
 };
+use hotline_persistence::visible_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -219,9 +219,9 @@ pub(super) fn id_at(value: &Value, pointer: &str) -> Option<String> {
 pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     let name = scalar(value.pointer(pointer)?)?;
     let line: Vec<&str> = name.split_whitespace().collect();
-    let name = truncate(letters::normalize_contact_name(&line.join(" ")), NAME_CHARACTERS_MAX);
-    let name = letters::normalize_contact_name(&name);
-    Some(name).filter(|name| !letters::is_blank(name))
+    let name = truncate(visible_text::normalize_contact_name(&line.join(" ")), NAME_CHARACTERS_MAX);
+    let name = visible_text::normalize_contact_name(&name);
+    Some(name).filter(|name| !visible_text::is_blank(name))
 }
 
 /// The last four characters of a text.

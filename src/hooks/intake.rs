@@ -8,7 +8,7 @@ use hotline_actors::services::{EchoMessage, Echoed, InboundMessage, MessageRevis
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::campaigns::PausedReason;
 use hotline_persistence::tables::channels::{ChangedTemplate, ChannelRow, ChannelSettings, ChannelType};
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::tables::messages::Revision;
 use hotline_persistence::{ChannelId, CompanyId};
 
@@ -317,7 +317,7 @@ async fn receive_echo(
     echo: EchoMessage,
 ) -> Result<EventOutcome, Refusal> {
     let received = context.engine.inbound.receive_echo(context.company, channel, echo);
-    match acting(By::user(None, None), received).await? {
+    match act_as(By::user(None, None), received).await? {
         Echoed::Message(message) => {
             context.downloads.begin(&message);
             Ok(EventOutcome::Processed)

@@ -24,7 +24,6 @@ mod call;
 mod content;
 mod document;
 mod downloads;
-mod guard;
 mod identity;
 mod intake;
 mod numbers;
@@ -32,21 +31,22 @@ mod signature;
 mod social;
 mod state;
 mod whatsapp;
+mod wrong_guesses;
 
 use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use hotline_actors::Refusal;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use serde_json::{Value, json};
 
 use self::call::{AccountNewsKind, Call};
 pub use self::document::{Challenge, Received};
 pub use self::downloads::Downloads;
-use self::guard::Guess;
 use self::intake::process_call;
 pub use self::state::Hooks;
+use self::wrong_guesses::GuessKind;
 use crate::app::App;
 use crate::metrics::Tally;
 use crate::openapi::{DocumentedResponse, Operation, Table};
@@ -99,8 +99,8 @@ pub async fn verify(
 ) -> ApiResult<DocumentedResponse<Challenge>> {
     let address = caller_address(&request, &app);
     let channel = channel(&request, &app, &hooks, address)?;
-    let guess = Guess::Token((channel.company_id, channel.id));
-    hooks.guard.check(address, guess)?;
+    let guess = GuessKind::Token((channel.company_id, channel.id));
+    hooks.wrong_guesses.check(address, guess)?;
     let (mut mode, mut token, mut challenge) = (None, None, None);
     for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
         match &*name {
@@ -114,7 +114,7 @@ pub async fn verify(
     let is_known = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
     if !is_known {
         let message = "the verify token is missing or invalid".to_owned();
-        return Err(hooks.guard.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
+        return Err(hooks.wrong_guesses.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
     }
     let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
     match (mode.as_deref(), challenge) {
@@ -135,8 +135,8 @@ pub async fn receive(
 ) -> ApiResult<DocumentedResponse<Received>> {
     let outcome = execute(&request, &app, &hooks, payload).await;
     match &outcome {
-        Ok(tally) => app.figures.hooks.add_events(tally),
-        Err(_) => app.figures.hooks.add_refused(),
+        Ok(tally) => app.metrics.hooks.add_events(tally),
+        Err(_) => app.metrics.hooks.add_refused(),
     }
     outcome.map(respond)
 }
@@ -152,7 +152,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
     if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
         let message = "the signature is missing or invalid".to_owned();
         let refused = ApiError { message, ..ApiError::unauthorized() };
-        return Err(hooks.guard.refuse(address, Guess::Signature(key), refused));
+        return Err(hooks.wrong_guesses.refuse(address, GuessKind::Signature(key), refused));
     }
     permit.verify(&bytes).await?;
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
@@ -173,7 +173,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         drop(bytes);
         let is_of_templates = |kind: &AccountNewsKind| matches!(kind, AccountNewsKind::Template(_));
         let is_news_of_templates = call.news.iter().any(|news| is_of_templates(&news.kind));
-        let outcome = acting(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
+        let outcome = act_as(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
         if is_news_of_templates {
             app.templates.forget(channel.company_id);
         }
@@ -211,6 +211,6 @@ fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Addr
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
         // Only after the look-up: a caller with a known key is not limited because of callers with unknown ones.
-        hooks.guard.refuse(address, Guess::Key, ApiError::not_found())
+        hooks.wrong_guesses.refuse(address, GuessKind::Key, ApiError::not_found())
     })
 }

@@ -4,11 +4,11 @@ use hotline_persistence::CompanyId;
 
 use super::budget::CallBudget;
 use super::downloads::Downloads;
-use super::guard::Guard;
+use super::wrong_guesses::WrongGuesses;
 
 /// The shared state of the hooks.
 pub struct Hooks {
-    pub(super) guard: Guard,
+    pub(super) wrong_guesses: WrongGuesses,
     pub(super) budget: CallBudget,
     /// Downloads of files from the providers.
     pub downloads: Downloads,
@@ -17,14 +17,14 @@ pub struct Hooks {
 impl Hooks {
     /// Creates the state with these downloads.
     pub fn new(downloads: Downloads) -> Self {
-        Self { guard: Guard::default(), budget: CallBudget::default(), downloads }
+        Self { wrong_guesses: WrongGuesses::default(), budget: CallBudget::default(), downloads }
     }
 
     /// Drops everything known of a company.
     pub fn forget(&self, company: CompanyId) {
         // Calls have permits only while they run.
-        let Self { guard, budget: _, downloads } = self;
-        guard.forget(company);
+        let Self { wrong_guesses, budget: _, downloads } = self;
+        wrong_guesses.forget(company);
         downloads.forget(company);
     }
 }

@@ -117,7 +117,7 @@ pub struct Mailer {
     unauthenticated_queue: Arc<Semaphore>,
     connections: Arc<Semaphore>,
     unauthenticated_connections: Arc<Semaphore>,
-    figures: Data<Metrics>,
+    metrics: Data<Metrics>,
 }
 
 impl Mailer {
@@ -125,7 +125,7 @@ impl Mailer {
     ///
     /// # Errors
     /// When TLS cannot verify the relay's name.
-    pub fn new(options: &MailOptions, figures: Data<Metrics>) -> Result<Self, MailError> {
+    pub fn new(options: &MailOptions, metrics: Data<Metrics>) -> Result<Self, MailError> {
         tls::install();
         let MailOptions { relay, from, send_time_max } = options;
         let tls_parameters = || TlsParameters::new(relay.host.clone());
@@ -151,7 +151,7 @@ impl Mailer {
             unauthenticated_queue: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
             connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             unauthenticated_connections: Arc::new(Semaphore::new(UNAUTHENTICATED_CONNECTIONS_MAX)),
-            figures,
+            metrics,
         })
     }
 
@@ -173,7 +173,7 @@ impl Mailer {
         let permit =
             self.queue.clone().try_acquire_owned().ok().map(|permit| QueuePermit { permit, unauthenticated: None });
         if permit.is_none() {
-            self.figures.mails.add_failed();
+            self.metrics.mails.add_failed();
             tracing::warn!("e-mail dropped: {QUEUE_MAX} are already queued");
         }
         permit
@@ -182,7 +182,7 @@ impl Mailer {
     /// A reservation for an e-mail that is requested without signing in; `None` while that part of the queue is full.
     pub fn reserve_unauthenticated(&self) -> Option<QueuePermit> {
         let Ok(unauthenticated) = self.unauthenticated_queue.clone().try_acquire_owned() else {
-            self.figures.mails.add_failed();
+            self.metrics.mails.add_failed();
             tracing::warn!("password e-mail dropped: {UNAUTHENTICATED_MAX} are already queued");
             return None;
         };
@@ -197,9 +197,9 @@ impl Mailer {
     pub async fn send(&self, permit: &QueuePermit, email: OutgoingEmail) -> Result<(), MailError> {
         let result = self.send_to_relay(email, permit.unauthenticated.is_some()).await;
         match &result {
-            Ok(()) => self.figures.mails.add_sent(),
+            Ok(()) => self.metrics.mails.add_sent(),
             Err(error) => {
-                self.figures.mails.add_failed();
+                self.metrics.mails.add_failed();
                 // Logs must not contain personal data: neither the recipient, nor the reply of a relay, which quotes it.
                 tracing::warn!(error = error.without_recipient(), "could not send an e-mail");
             }

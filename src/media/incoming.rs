@@ -17,7 +17,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use super::disk::Disk;
-use super::space::{Full, Space};
+use super::space::{DiskSpace, NoDiskSpace};
 
 /// Permissions of the folders.
 const PRIVATE: u32 = 0o700;
@@ -42,7 +42,7 @@ const LEFT_OVER_AFTER: Duration = Duration::from_secs(24 * 3600);
 #[derive(Clone, Debug)]
 pub struct Incoming {
     folder: Arc<Path>,
-    space: Space,
+    space: DiskSpace,
     disk: Disk,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct SpooledFile {
 impl Incoming {
     /// Opens the subfolder of `folder`, and removes what is left over there: everything, unless other processes use the
     /// folder too.
-    pub(super) fn open(folder: &Path, space: Space, disk: Disk, is_shared: bool) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, space: DiskSpace, disk: Disk, is_shared: bool) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It contains private messages of people, so no other user may read it.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
@@ -147,7 +147,7 @@ impl Incoming {
             }
             if size > reserved {
                 let step = (size - reserved).max(SPACE_STEP_BYTES);
-                self.space.reserve(step).await.map_err(|Full| SpoolError::Full)?;
+                self.space.reserve(step).await.map_err(|NoDiskSpace| SpoolError::Full)?;
                 reserved += step;
             }
             on_chunk(&chunk);
@@ -220,7 +220,7 @@ mod tests {
     fn a_start_leaves_new_files_in_a_shared_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         let open = |is_shared| {
-            Incoming::open(folder.path(), Space::of(Vec::new(), 0), Disk::default(), is_shared).expect("opened")
+            Incoming::open(folder.path(), DiskSpace::of(Vec::new(), 0), Disk::default(), is_shared).expect("opened")
         };
         let incoming = open(true);
         let [new, old] = ["arriving-new", "arriving-old"].map(|name| incoming.folder.join(name));

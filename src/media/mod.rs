@@ -48,7 +48,7 @@ pub use links::{Claim, InvalidLink, Links, PATH};
 pub use mime_type::FileDeclaration;
 use missing::Missing;
 pub use object_store::GetResult;
-use space::Space;
+use space::DiskSpace;
 use storage::Storage;
 pub use storage::StoreUrl;
 pub use unreferenced_files::UnreferencedFiles;
@@ -174,7 +174,7 @@ impl Media {
         let open = tokio::task::spawn_blocking(move || {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
-            let space = Space::of(watched, options.free_bytes_min);
+            let space = DiskSpace::of(watched, options.free_bytes_min);
             let incoming = Incoming::open(&folder, space, disk.clone(), options.is_shared)?;
             let id = options.is_shared.then(|| marker::id_of(&folder)).transpose()?;
             Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?, id))

@@ -19,7 +19,7 @@ const READING_VALID_FOR: Duration = Duration::from_secs(1);
 
 /// The monitored disks. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Space(Arc<Inner>);
+pub(super) struct DiskSpace(Arc<Inner>);
 
 /// Returns the free bytes on the disks of these folders.
 type SpaceReader = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
@@ -42,15 +42,15 @@ struct Reading {
 
 /// There is less free space than the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct NoDiskSpace;
 
-impl std::fmt::Debug for Space {
+impl std::fmt::Debug for DiskSpace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Space").field("folders", &self.0.folders).finish_non_exhaustive()
+        formatter.debug_struct("DiskSpace").field("folders", &self.0.folders).finish_non_exhaustive()
     }
 }
 
-impl Space {
+impl DiskSpace {
     /// Monitors the disk of each of these folders; this many bytes must stay free.
     pub(super) fn of(folders: Vec<PathBuf>, free_bytes_min: u64) -> Self {
         Self::with_reader(folders, free_bytes_min, free_bytes)
@@ -68,7 +68,7 @@ impl Space {
     ///
     /// # Errors
     /// When this would go below the floor.
-    pub(super) async fn reserve(&self, bytes: u64) -> Result<(), Full> {
+    pub(super) async fn reserve(&self, bytes: u64) -> Result<(), NoDiskSpace> {
         if self.0.free_bytes_min == 0 || self.reserve_from_reading(bytes, READING_VALID_FOR) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Space {
             }
             Err(_) => return Ok(()),
         }
-        if self.reserve_from_reading(bytes, Duration::MAX) { Ok(()) } else { Err(Full) }
+        if self.reserve_from_reading(bytes, Duration::MAX) { Ok(()) } else { Err(NoDiskSpace) }
     }
 
     /// Reserves from the last reading, if that is recent enough.
@@ -136,10 +136,10 @@ mod tests {
 
     const FLOOR: u64 = 1000;
 
-    fn disk(free: u64) -> (Arc<AtomicU64>, Space) {
+    fn disk(free: u64) -> (Arc<AtomicU64>, DiskSpace) {
         let free = Arc::new(AtomicU64::new(free));
         let current = free.clone();
-        (free, Space::with_reader(Vec::new(), FLOOR, move |_| Ok(current.load(Ordering::Relaxed))))
+        (free, DiskSpace::with_reader(Vec::new(), FLOOR, move |_| Ok(current.load(Ordering::Relaxed))))
     }
 
     #[tokio::test]
@@ -148,19 +148,19 @@ mod tests {
         assert_eq!(space.reserve(6).await, Ok(()));
         // The reading is unchanged, so the reserved bytes are subtracted.
         free.store(FLOOR + 4, Ordering::Relaxed);
-        assert_eq!(space.reserve(5).await, Err(Full));
+        assert_eq!(space.reserve(5).await, Err(NoDiskSpace));
         assert_eq!(space.reserve(4).await, Ok(()));
         free.store(0, Ordering::Relaxed);
-        assert_eq!(space.reserve(1).await, Err(Full));
+        assert_eq!(space.reserve(1).await, Err(NoDiskSpace));
         free.store(FLOOR + 1, Ordering::Relaxed);
         assert_eq!(space.reserve(1).await, Ok(()), "there is space again");
     }
 
     #[tokio::test]
     async fn a_disk_that_does_not_tell_is_written_to_and_no_floor_is_none() {
-        let silent = Space::with_reader(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
+        let silent = DiskSpace::with_reader(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
         assert_eq!(silent.reserve(1 << 40).await, Ok(()));
-        let no_floor = Space::with_reader(Vec::new(), 0, |_| Ok(0));
+        let no_floor = DiskSpace::with_reader(Vec::new(), 0, |_| Ok(0));
         assert_eq!(no_floor.reserve(1 << 40).await, Ok(()));
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let free = free_bytes(&[folder.path().to_owned()]).expect("it tells");
         assert!(free > 0 && free < 1 << 60, "{free}");
         assert!(free_bytes(&[folder.path().join("none")]).is_err());
-        let space = Space::of(vec![folder.path().to_owned()], 1 << 60);
-        assert_eq!(space.reserve(1).await, Err(Full));
+        let space = DiskSpace::of(vec![folder.path().to_owned()], 1 << 60);
+        assert_eq!(space.reserve(1).await, Err(NoDiskSpace));
     }
 }

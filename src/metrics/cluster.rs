@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hotline_persistence::figures::{Histogram, HistogramSnapshot};
+use hotline_persistence::histogram::{Histogram, HistogramSnapshot};
 use parking_lot::Mutex;
 
 use super::requests::LATENCY_NS_BOUNDS;
 
 /// The counters.
 #[derive(Debug)]
-pub struct ClusterFigures {
+pub struct ClusterMetrics {
     forwarded: AtomicU64,
     received: AtomicU64,
     retried: AtomicU64,
@@ -27,7 +27,7 @@ pub struct ClusterFigures {
     reached: Mutex<BTreeMap<String, bool>>,
 }
 
-impl Default for ClusterFigures {
+impl Default for ClusterMetrics {
     fn default() -> Self {
         Self {
             forwarded: 0.into(),
@@ -49,7 +49,7 @@ impl Default for ClusterFigures {
 
 macro_rules! count {
     ($($(#[$doc:meta])* $add:ident, $total:ident;)*) => {
-        impl ClusterFigures {$(
+        impl ClusterMetrics {$(
             $(#[$doc])*
             pub fn $add(&self) {
                 self.$total.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +82,7 @@ count! {
     add_cancelled_move, cancelled_moves;
 }
 
-impl ClusterFigures {
+impl ClusterMetrics {
     /// A forwarded request was answered after this time.
     pub fn add_response(&self, latency: Duration) {
         self.forward_ns.add(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));

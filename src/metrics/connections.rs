@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The counters.
 #[derive(Debug, Default)]
-pub struct ConnectionFigures {
+pub struct ConnectionMetrics {
     open: AtomicU64,
     refused: AtomicU64,
     limit: AtomicUsize,
@@ -13,9 +13,9 @@ pub struct ConnectionFigures {
 
 /// A connection, counted until this is dropped.
 #[derive(Debug)]
-pub struct OpenConnection(Arc<ConnectionFigures>);
+pub struct OpenConnection(Arc<ConnectionMetrics>);
 
-impl ConnectionFigures {
+impl ConnectionMetrics {
     /// A connection was accepted.
     pub fn count(self: &Arc<Self>) -> OpenConnection {
         self.open.fetch_add(1, Ordering::Relaxed);

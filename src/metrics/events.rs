@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The counters of event streams.
 #[derive(Debug, Default)]
-pub struct EventFigures {
+pub struct EventMetrics {
     opened: AtomicU64,
     closed: AtomicU64,
     sent: AtomicU64,
 }
 
-impl EventFigures {
+impl EventMetrics {
     /// A stream was opened.
     pub fn add_opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);

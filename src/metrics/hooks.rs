@@ -23,11 +23,11 @@ pub struct Tally {
 
 /// Counts the events in calls. A call may contain many.
 #[derive(Debug, Default)]
-pub struct HookFigures {
+pub struct HookMetrics {
     events: [AtomicU64; OUTCOMES.len()],
 }
 
-impl HookFigures {
+impl HookMetrics {
     /// Counts the events of one call by outcome.
     pub fn add_events(&self, tally: &Tally) {
         let Tally { taken, repeated, ignored, unreadable } = *tally;

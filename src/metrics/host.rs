@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 
 /// The last observations.
 #[derive(Debug, Default)]
-pub struct HostFigures {
+pub struct HostMetrics {
     free_bytes: Mutex<BTreeMap<&'static str, u64>>,
     /// Seconds since 1970; 0: none is known.
     backup_completed_at_s: AtomicI64,
 }
 
-impl HostFigures {
+impl HostMetrics {
     /// Sets the free bytes on the disk of a folder.
     pub fn set_free_bytes(&self, folder: &'static str, bytes: u64) {
         self.free_bytes.lock().insert(folder, bytes);

@@ -51,12 +51,12 @@ impl Listener {
     ///
     /// # Errors
     /// When the socket cannot be used.
-    pub fn start(socket: TcpListener, engine: Engine, figures: Data<Metrics>) -> io::Result<Self> {
+    pub fn start(socket: TcpListener, engine: Engine, metrics: Data<Metrics>) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let server = HttpServer::new(move || {
             Routes::new()
                 .app_data(Data::new(engine.clone()))
-                .app_data(figures.clone())
+                .app_data(metrics.clone())
                 .service(web::resource(PATH).get(show).default_service(web::to(HttpResponse::NotFound)))
                 .default_service(web::to(HttpResponse::NotFound))
         })
@@ -79,8 +79,8 @@ impl Listener {
     }
 }
 
-async fn show(engine: Data<Engine>, figures: Data<Metrics>) -> HttpResponse {
-    match MetricsSnapshot::take(Engine::clone(&engine), figures).await.into_text() {
+async fn show(engine: Data<Engine>, metrics: Data<Metrics>) -> HttpResponse {
+    match MetricsSnapshot::take(Engine::clone(&engine), metrics).await.into_text() {
         Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
         Err(error) => {
             tracing::error!(%error, "could not encode metrics");

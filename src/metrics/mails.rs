@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The counters.
 #[derive(Debug, Default)]
-pub struct MailFigures {
+pub struct MailMetrics {
     sent: AtomicU64,
     failed: AtomicU64,
 }
 
-impl MailFigures {
+impl MailMetrics {
     /// The relay has accepted an e-mail.
     pub fn add_sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);

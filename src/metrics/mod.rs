@@ -28,25 +28,25 @@ use actix_web::web::Data;
 use hotline_actors::Engine;
 
 use self::snapshot::MetricsSnapshot;
-use crate::telemetry::states::States;
+use crate::telemetry::conditions::ActiveConditions;
 
-pub use cluster::ClusterFigures;
-pub use connections::{ConnectionFigures, OpenConnection};
-pub use events::EventFigures;
-pub use hooks::{HookFigures, Tally};
-pub use host::HostFigures;
+pub use cluster::ClusterMetrics;
+pub use connections::{ConnectionMetrics, OpenConnection};
+pub use events::EventMetrics;
+pub use hooks::{HookMetrics, Tally};
+pub use host::HostMetrics;
 pub use http::{Listener, PATH};
-pub use mails::MailFigures;
+pub use mails::MailMetrics;
 pub use requests::Requests;
-pub use sockets::SocketFigures;
-pub use webhooks::{AttemptOutcome, WebhookFigures};
+pub use sockets::SocketMetrics;
+pub use webhooks::{AttemptOutcome, WebhookMetrics};
 
 /// All current metrics, in the Prometheus text format.
 ///
 /// # Errors
 /// When they cannot be formatted.
-pub async fn text(engine: Engine, figures: Data<Metrics>) -> Result<String, fmt::Error> {
-    MetricsSnapshot::take(engine, figures).await.into_text()
+pub async fn text(engine: Engine, metrics: Data<Metrics>) -> Result<String, fmt::Error> {
+    MetricsSnapshot::take(engine, metrics).await.into_text()
 }
 
 /// The counters of a service.
@@ -54,23 +54,23 @@ pub struct Metrics {
     /// Answered requests.
     pub requests: Requests,
     /// Connections to the public listener.
-    pub connections: Arc<ConnectionFigures>,
+    pub connections: Arc<ConnectionMetrics>,
     /// Visitors' sockets.
-    pub sockets: SocketFigures,
+    pub sockets: SocketMetrics,
     /// Streams of events.
-    pub events: EventFigures,
+    pub events: EventMetrics,
     /// Calls of providers.
-    pub hooks: HookFigures,
+    pub hooks: HookMetrics,
     /// Deliveries to webhooks.
-    pub webhooks: WebhookFigures,
+    pub webhooks: WebhookMetrics,
     /// E-mails to people.
-    pub mails: MailFigures,
+    pub mails: MailMetrics,
     /// The edge of a cluster.
-    pub cluster: ClusterFigures,
+    pub cluster: ClusterMetrics,
     /// Disks and backups.
-    pub host: HostFigures,
+    pub host: HostMetrics,
     /// The conditions that an operator must know of.
-    pub states: States,
+    pub conditions: ActiveConditions,
     replays: AtomicU64,
     started: Instant,
 }
@@ -81,14 +81,14 @@ impl Metrics {
         Self {
             requests: Requests::new(paths),
             connections: Arc::default(),
-            sockets: SocketFigures::default(),
-            events: EventFigures::default(),
-            hooks: HookFigures::default(),
-            webhooks: WebhookFigures::default(),
-            mails: MailFigures::default(),
-            cluster: ClusterFigures::default(),
-            host: HostFigures::default(),
-            states: States::default(),
+            sockets: SocketMetrics::default(),
+            events: EventMetrics::default(),
+            hooks: HookMetrics::default(),
+            webhooks: WebhookMetrics::default(),
+            mails: MailMetrics::default(),
+            cluster: ClusterMetrics::default(),
+            host: HostMetrics::default(),
+            conditions: ActiveConditions::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hotline_persistence::figures::{Histogram, HistogramSnapshot};
+use hotline_persistence::histogram::{Histogram, HistogramSnapshot};
 
 use super::routes::Routes;
 

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use super::process::ProcessCollector;
 use super::writer::MetricWriter;
 use super::{Metrics, process};
-use crate::telemetry::states::Condition;
+use crate::telemetry::conditions::Condition;
 
 /// The prefix of every name.
 const PREFIX: &str = "hotline";
@@ -27,17 +27,17 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 /// All metrics at one moment.
 pub(super) struct MetricsSnapshot {
     engine: Engine,
-    figures: Data<Metrics>,
+    metrics: Data<Metrics>,
     database_is_up: bool,
 }
 
 impl MetricsSnapshot {
     /// Checks whether the database responds; everything else is read when it is formatted.
-    pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
+    pub(super) async fn take(engine: Engine, metrics: Data<Metrics>) -> Self {
         let probed_engine = engine.clone();
         // Runs on the runtime that lives longest: a connection opened by the check ends with its runtime.
         let database_is_up = engine.background().spawn(async move { is_database_up(&probed_engine).await }).await;
-        Self { engine, figures, database_is_up: database_is_up.unwrap_or(false) }
+        Self { engine, metrics, database_is_up: database_is_up.unwrap_or(false) }
     }
 
     /// Formats the metrics in the Prometheus text format, version 0.0.4.
@@ -109,18 +109,18 @@ impl Collector for MetricsSnapshot {
 
 impl MetricsSnapshot {
     fn conditions(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let states = &self.figures.states;
+        let conditions = &self.metrics.conditions;
         let help = "Whether the service should receive requests, as /health/ready reports";
-        writer.gauge("ready", help, u64::from(states.is_ready()))?;
+        writer.gauge("ready", help, u64::from(conditions.is_ready()))?;
         let mut samples = writer.gauges("condition", "Whether a condition holds that an operator must know of")?;
         for condition in Condition::ALL {
-            samples.value([("condition", condition.name())], u64::from(states.holds(condition)))?;
+            samples.value([("condition", condition.name())], u64::from(conditions.holds(condition)))?;
         }
         Ok(())
     }
 
     fn connections(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let connections = &self.figures.connections;
+        let connections = &self.metrics.connections;
         writer.gauge("http_connections", "Open connections of clients", connections.open())?;
         writer.gauge("http_connections_limit", "Connections above which none is accepted", connections.limit())?;
         let help = "Connections closed at once, because their address has too many";
@@ -128,7 +128,7 @@ impl MetricsSnapshot {
     }
 
     fn host(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let host = &self.figures.host;
+        let host = &self.metrics.host;
         let mut samples = writer.gauges("disk_free_bytes", "Free space on the disk of a folder")?;
         for (folder, free) in host.free_bytes() {
             samples.value([("folder", folder)], free)?;
@@ -141,8 +141,8 @@ impl MetricsSnapshot {
     }
 
     fn requests(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let figures = &self.figures;
-        let operations: Vec<_> = figures.requests.samples().collect();
+        let metrics = &self.metrics;
+        let operations: Vec<_> = metrics.requests.samples().collect();
         let mut samples = writer.counters("http_requests_total", "Requests answered")?;
         for operation in &operations {
             for (status, count) in &operation.statuses {
@@ -167,12 +167,12 @@ impl MetricsSnapshot {
         writer.counter(
             "http_idempotent_replays_total",
             "Retries answered with the recorded response",
-            figures.replays(),
+            metrics.replays(),
         )
     }
 
     fn edge(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let edge = &self.figures.cluster;
+        let edge = &self.metrics.cluster;
         writer.counter("cluster_forwarded_total", "Requests forwarded to their company's process", edge.forwarded())?;
         writer.counter("cluster_taken_total", "Requests forwarded to this process by others", edge.received())?;
         let mut samples = writer.counters(
@@ -191,9 +191,9 @@ impl MetricsSnapshot {
     }
 
     fn member(&self, membership: &Membership, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let figures = &self.figures.cluster;
+        let metrics = &self.metrics.cluster;
         let help = "Time until the response to a forwarded request";
-        writer.histogram("cluster_forward_duration_seconds", help, &figures.response_times(), NS_PER_S)?;
+        writer.histogram("cluster_forward_duration_seconds", help, &metrics.response_times(), NS_PER_S)?;
         writer.gauge(
             "cluster_slots",
             "Slots this process serves, of 1024",
@@ -203,25 +203,25 @@ impl MetricsSnapshot {
         writer.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
         writer.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
         let mut samples = writer.gauges("cluster_peer_reachable", "Whether a process is reached at its address")?;
-        for (node, is_reached) in figures.reached() {
+        for (node, is_reached) in metrics.reached() {
             samples.value([("node", node.as_str())], u64::from(is_reached))?;
         }
         let mut samples =
             writer.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
         for (end, moves) in [
-            ("opened", figures.opened_slots()),
-            ("handed_over", figures.handed_over_slots()),
-            ("called_off", figures.cancelled_moves()),
+            ("opened", metrics.opened_slots()),
+            ("handed_over", metrics.handed_over_slots()),
+            ("called_off", metrics.cancelled_moves()),
         ] {
             samples.value([("end", end)], moves)?;
         }
-        writer.counter("cluster_seals_total", "Unresponsive processes fenced by this one", figures.fenced())?;
+        writer.counter("cluster_seals_total", "Unresponsive processes fenced by this one", metrics.fenced())?;
         let help = "Duration of the last takeover";
-        writer.gauge("cluster_takeover_seconds", help, figures.last_takeover().as_secs_f64())
+        writer.gauge("cluster_takeover_seconds", help, metrics.last_takeover().as_secs_f64())
     }
 
     fn actors(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let actors = self.engine.figures();
+        let actors = self.engine.stats();
         let kinds = [
             ("tickets", actors.tickets),
             ("sessions", actors.sessions),
@@ -246,7 +246,7 @@ impl MetricsSnapshot {
     }
 
     fn sockets(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let sockets = &self.figures.sockets;
+        let sockets = &self.metrics.sockets;
         writer.gauge("sockets_open", "Open visitor sockets", sockets.open())?;
         writer.gauge(
             "sessions_watching",
@@ -258,13 +258,13 @@ impl MetricsSnapshot {
     }
 
     fn events(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let events = &self.figures.events;
+        let events = &self.metrics.events;
         writer.gauge("event_streams_open", "Open event streams", events.open())?;
         writer.counter("event_stream_events_total", "Events sent to streams", events.sent())
     }
 
     fn sending(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let sending = self.engine.sending.figures();
+        let sending = self.engine.sending.stats();
         let mut samples = writer.gauges("outbox_messages", "Messages in memory on their way to providers")?;
         for (state, messages) in
             [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.recording)]
@@ -288,7 +288,7 @@ impl MetricsSnapshot {
     }
 
     fn schedules(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let schedules = self.engine.schedules.figures();
+        let schedules = self.engine.schedules.stats();
         let mut samples = writer.gauges("schedules", "Scheduled messages in memory that are not sent yet")?;
         for (state, messages) in [("held", schedules.held), ("due", schedules.due), ("late", schedules.late)] {
             samples.value([("state", state)], count(messages))?;
@@ -301,7 +301,7 @@ impl MetricsSnapshot {
     }
 
     fn campaigns(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let campaigns = self.engine.campaigns.figures();
+        let campaigns = self.engine.campaigns.stats();
         writer.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
         let mut samples = writer.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
         for (state, recipients) in [("held", campaigns.held), ("under_way", campaigns.under_way)] {
@@ -318,7 +318,7 @@ impl MetricsSnapshot {
 
     fn hooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let mut samples = writer.counters("hook_notices_total", "Notifications from providers, by result")?;
-        for (end, notices) in self.figures.hooks.events() {
+        for (end, notices) in self.metrics.hooks.events() {
             samples.value([("end", end)], notices)?;
         }
         let help = "Statuses and changes of unknown messages dropped, because their channel has too many";
@@ -326,7 +326,7 @@ impl MetricsSnapshot {
     }
 
     fn webhooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let webhooks = &self.figures.webhooks;
+        let webhooks = &self.metrics.webhooks;
         let mut samples = writer.counters("webhook_attempts_total", "Attempts to deliver an event, by result")?;
         for (end, attempts) in webhooks.outcomes() {
             samples.value([("end", end)], attempts)?;
@@ -340,14 +340,14 @@ impl MetricsSnapshot {
 
     fn mails(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let mut samples = writer.counters("mails_total", "E-mails to people, by result")?;
-        for (end, emails) in self.figures.mails.outcomes() {
+        for (end, emails) in self.metrics.mails.outcomes() {
             samples.value([("end", end)], emails)?;
         }
         Ok(())
     }
 
     fn retention(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let retention = self.engine.retention.figures();
+        let retention = self.engine.retention.stats();
         let help = "Conversations deleted by retention";
         writer.counter("retention_removed_total", help, retention.removed)?;
         let help = "Time since the oldest overdue conversation was due for deletion";
@@ -401,7 +401,7 @@ impl MetricsSnapshot {
         if let Some(bytes) = process::resident_bytes() {
             writer.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
         }
-        writer.gauge("uptime_seconds", "Time since the start", self.figures.started.elapsed().as_secs_f64())?;
+        writer.gauge("uptime_seconds", "Time since the start", self.metrics.started.elapsed().as_secs_f64())?;
         writer
             .gauges("build_info", "Always 1, with the version as a label")?
             .value([("version", env!("CARGO_PKG_VERSION"))], 1)

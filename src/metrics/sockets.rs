@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The counters.
 #[derive(Debug, Default)]
-pub struct SocketFigures {
+pub struct SocketMetrics {
     opened: AtomicU64,
     closed: AtomicU64,
     pushed: AtomicU64,
     cut: AtomicU64,
 }
 
-impl SocketFigures {
+impl SocketMetrics {
     /// A socket was opened.
     pub fn add_opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);

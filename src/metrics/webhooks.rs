@@ -12,7 +12,7 @@ const OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
 
 /// The counters. An attempt updates atomic counters.
 #[derive(Debug, Default)]
-pub struct WebhookFigures {
+pub struct WebhookMetrics {
     outcomes: [AtomicU64; OUTCOMES.len()],
     disabled: AtomicU64,
     under_way: AtomicU64,
@@ -31,7 +31,7 @@ pub enum AttemptOutcome {
     Failed,
 }
 
-impl WebhookFigures {
+impl WebhookMetrics {
     /// Counts an attempt by its outcome.
     pub fn add_attempt(&self, outcome: AttemptOutcome) {
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn the_lag_is_that_of_the_endpoint_that_waits_longest() {
-        let (figures, now) = (WebhookFigures::default(), Utc::now());
-        assert_eq!(figures.lag(now), Duration::ZERO);
+        let (metrics, now) = (WebhookMetrics::default(), Utc::now());
+        assert_eq!(metrics.lag(now), Duration::ZERO);
         let company = CompanyId::new(1);
-        figures.set_oldest_waiting(company, 1, Some(now - TimeDelta::seconds(2)));
-        figures.set_oldest_waiting(company, 2, Some(now - TimeDelta::seconds(7)));
-        assert_eq!(figures.lag(now), Duration::from_secs(7));
-        figures.set_oldest_waiting(company, 2, None);
-        assert_eq!(figures.lag(now), Duration::from_secs(2));
+        metrics.set_oldest_waiting(company, 1, Some(now - TimeDelta::seconds(2)));
+        metrics.set_oldest_waiting(company, 2, Some(now - TimeDelta::seconds(7)));
+        assert_eq!(metrics.lag(now), Duration::from_secs(7));
+        metrics.set_oldest_waiting(company, 2, None);
+        assert_eq!(metrics.lag(now), Duration::from_secs(2));
     }
 }

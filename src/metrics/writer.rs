@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hotline_persistence::figures::HistogramSnapshot;
+use hotline_persistence::histogram::HistogramSnapshot;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 

@@ -12,7 +12,7 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
-use hotline_persistence::tables::events::{acting, current};
+use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::people::{PersonId, display_name};
 use serde_json::Value;
@@ -105,7 +105,7 @@ pub(super) async fn audited(
         Ok(response)
     };
     // A task does not inherit the author of the changes.
-    let recorded = acting(current(), recorded);
+    let recorded = act_as(current_author(), recorded);
     match actix_web::rt::spawn(recorded.in_current_span()).await {
         Ok(outcome) => outcome,
         Err(ended) => match ended.try_into_panic() {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_actors::FieldError;
-use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyFilter, CompanyRow};
+use hotline_persistence::visible_text;
 use hotline_persistence::{CompanyId, Database as _, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -94,7 +94,7 @@ fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
     let names = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
     let mut words: Vec<String> = Vec::new();
     for word in names.into_iter().map(|word| stop_words::fold(&word.0)) {
-        if letters::is_blank(&word) || word.chars().count() > CHARACTERS_MAX {
+        if visible_text::is_blank(&word) || word.chars().count() > CHARACTERS_MAX {
             fields.refuse("stopWords", format!("must have words of 1 to {CHARACTERS_MAX} characters"));
         }
         if !words.contains(&word) {

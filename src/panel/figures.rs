@@ -57,7 +57,7 @@ pub struct Sample {
 
 /// `GET /installation/figures`.
 pub async fn show(_: InstallationAdmin, app: Data<App>) -> ApiResult<Json<Figures>> {
-    let text = metrics::text(Engine::clone(&app.engine), app.figures.clone()).await.map_err(ApiError::internal)?;
+    let text = metrics::text(Engine::clone(&app.engine), app.metrics.clone()).await.map_err(ApiError::internal)?;
     Ok(Json::of(Figures { at: clock::now().into(), figures: read(&text) }))
 }
 

@@ -34,7 +34,11 @@ pub(super) fn check_page(request: &HttpRequest, trusted: &[IpNet], public_url: O
                 return Err(ApiError::foreign_page(None));
             };
             let is_own = public_url == Some(page) || origin::site(request, trusted).is_some_and(|own| own == page);
-            return if is_own { Ok(()) } else { Err(ApiError::foreign_page(origin::gap(request, trusted, page))) };
+            return if is_own {
+                Ok(())
+            } else {
+                Err(ApiError::foreign_page(origin::proxy_advice(request, trusted, page)))
+            };
         }
     };
     if is_own { Ok(()) } else { Err(ApiError::foreign_page(None)) }

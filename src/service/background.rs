@@ -21,8 +21,8 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     let engine = &handles.app.engine;
     let rendered_tickets = handles.rendered_tickets.clone();
     engine.spawn(async move { rendered_tickets.run_sweep().await });
-    let visitors = handles.visitors.clone();
-    engine.spawn(async move { visitors.run_cleanup().await });
+    let visitor_limits = handles.visitor_limits.clone();
+    engine.spawn(async move { visitor_limits.run_cleanup().await });
     let idempotency = handles.web_state.idempotency.clone();
     engine.spawn(async move {
         let store = idempotency.engine.store();

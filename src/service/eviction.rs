@@ -101,7 +101,7 @@ impl Handles {
             shared_streams,
             rendered_tickets: _,
             hooks,
-            visitors,
+            visitor_limits,
             panel: _,
             demo: _,
             document: _,
@@ -110,7 +110,7 @@ impl Handles {
         app.forget(company);
         shared_streams.forget(company, app.engine.store().events.as_deref());
         hooks.forget(company);
-        visitors.forget(company);
+        visitor_limits.forget(company);
         web_state.forget(company);
     }
 }

@@ -50,7 +50,7 @@ use crate::outbound::Outbound;
 use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
 use crate::templates::Templates;
-use crate::visitors::{Demo, Visitors};
+use crate::visitors::{Demo, VisitorLimits};
 use crate::web::admission::auth::Admission;
 use crate::web::admission::hardening::Https;
 use crate::web::admission::idempotency::{IdempotencyState, Keys};
@@ -81,7 +81,7 @@ pub struct Service {
     /// The listener for the other processes of a cluster, if it is in one.
     peers: Option<Peers>,
     /// The listener for metrics, if they are served.
-    pub metrics: Option<Listener>,
+    pub metrics_listener: Option<Listener>,
     /// Delivers to webhooks; `None` where no events are kept.
     deliveries: Option<Deliveries>,
     /// This process as a member of a cluster; `None`: it is alone.
@@ -171,9 +171,9 @@ impl Service {
         let listening = |error| BoundSockets::listen_error(LISTEN, settings.listen)(error);
         let socket = sockets.http.try_clone().map_err(listening)?;
         let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
-        let metrics = match sockets.figures {
+        let metrics_listener = match sockets.metrics {
             Some((address, socket)) => {
-                let result = Listener::start(socket, handles.app.engine.clone(), handles.app.figures.clone());
+                let result = Listener::start(socket, handles.app.engine.clone(), handles.app.metrics.clone());
                 Some(result.map_err(BoundSockets::listen_error(METRICS_LISTEN, address))?)
             }
             None => None,
@@ -187,7 +187,7 @@ impl Service {
             keys,
             address,
             peers,
-            metrics,
+            metrics_listener,
             deliveries,
             member,
             stop_settings: settings.stop,
@@ -268,7 +268,7 @@ fn start_member(handles: &Handles, keys: Keys, eviction: CompanyEviction) -> Opt
             engine.spawn(async move { inbound.sweep_early_statuses().await });
         }),
         media_folder: handles.app.media.shared_folder_id().map(str::to_owned),
-        figures: handles.app.figures.clone(),
+        metrics: handles.app.metrics.clone(),
         fail,
     })
 }
@@ -283,7 +283,7 @@ fn handles(
 ) -> Result<Handles, ServiceError> {
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph, outbound, media.clone());
-    let figures = Data::new(Metrics::new(routes::paths()));
+    let metrics = Data::new(Metrics::new(routes::paths()));
     let web_state = WebState {
         admission: Data::new(Admission {
             directory: engine.directory().clone(),
@@ -306,19 +306,19 @@ fn handles(
             keys,
             engine: engine.clone(),
             media: media.clone(),
-            figures: figures.clone(),
+            metrics: metrics.clone(),
             body_bytes_max: routes::body_bytes_max,
         }),
-        figures: figures.clone(),
+        metrics: metrics.clone(),
     };
     let webhooks = Webhooks::new(&settings.webhooks)?;
-    let mailer = settings.panel.mail.as_ref().map(|mail| Mailer::new(mail, figures.clone())).transpose()?;
+    let mailer = settings.panel.mail.as_ref().map(|mail| Mailer::new(mail, metrics.clone())).transpose()?;
     Ok(Handles {
-        app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, figures)),
+        app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, metrics)),
         shared_streams: Data::default(),
         rendered_tickets: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
-        visitors: Data::new(Visitors::new(settings.visitors)),
+        visitor_limits: Data::new(VisitorLimits::new(settings.visitors)),
         demo: Data::new(Demo::default()),
         panel: Data::new(routes::panel(mailer, settings.panel.admins_need_factor)),
         document: Data::new(Document::of(routes::document, routes::panel_document)),
@@ -340,14 +340,14 @@ fn listen(
         drain: DRAIN_TIME_MAX,
         limits: settings.limits,
         proxies: settings.trusted_proxies.clone(),
-        figures: handles.app.figures.connections.clone(),
+        metrics: handles.app.metrics.connections.clone(),
     };
     let handles = handles.clone();
     let engine = &handles.app.engine;
     let edge = engine.store().membership().map(|membership| {
         let (directory, ownership) = (engine.directory().clone(), engine.store().ownership().clone());
-        let (figures, stopping) = (handles.app.figures.clone(), handles.app.stopping());
-        Edge::new(membership.clone(), directory, ownership, figures, stopping)
+        let (metrics, stopping) = (handles.app.metrics.clone(), handles.app.stopping());
+        Edge::new(membership.clone(), directory, ownership, metrics, stopping)
     });
     let result = connections::listen(options, move |side| {
         if side == Side::Public {

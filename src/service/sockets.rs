@@ -18,7 +18,7 @@ pub(super) const METRICS_LISTEN: &str = "--metrics-listen";
 pub(super) struct BoundSockets {
     pub(super) http: TcpListener,
     pub(super) peers: Option<TcpSocket>,
-    pub(super) figures: Option<(SocketAddr, TcpListener)>,
+    pub(super) metrics: Option<(SocketAddr, TcpListener)>,
 }
 
 impl BoundSockets {
@@ -29,7 +29,7 @@ impl BoundSockets {
     pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
         let http = connections::bind_listener(settings.listen, settings.limits.backlog)
             .map_err(Self::listen_error(LISTEN, settings.listen))?;
-        let figures = match settings.metrics_listen {
+        let metrics = match settings.metrics_listen {
             Some(address) => {
                 let socket = Listener::bind(address).map_err(Self::listen_error(METRICS_LISTEN, address))?;
                 Some((address, socket))
@@ -42,7 +42,7 @@ impl BoundSockets {
             }
             None => None,
         };
-        Ok(Self { http, peers, figures })
+        Ok(Self { http, peers, metrics })
     }
 
     /// The error of an address that cannot be bound.

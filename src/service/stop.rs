@@ -92,8 +92,8 @@ impl Service {
         if let Some(deliveries) = self.deliveries {
             deliveries.stop().await;
         }
-        if let Some(metrics) = self.metrics {
-            metrics.stop().await;
+        if let Some(listener) = self.metrics_listener {
+            listener.stop().await;
         }
         self.app.engine.sending.stop().await;
         self.directory_task.abort();
@@ -137,7 +137,7 @@ impl Service {
     }
 
     async fn wait_for_quiet_peers(&self) {
-        let edge = &self.app.figures.cluster;
+        let edge = &self.app.metrics.cluster;
         let deadline = Instant::now() + PEERS_QUIET_TIME_MAX;
         let mut received = edge.received();
         loop {

@@ -17,11 +17,11 @@ use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError};
 use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::document::describe_webchat;
-use super::limits::{RequestKind, Visitors};
+use super::limits::{RequestKind, VisitorLimits};
 use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
@@ -124,7 +124,7 @@ pub async fn admit<B: MessageBody + 'static>(
     let mut response = match early_response {
         // A visitor's changes are recorded as their contact's. Agents' paths check a company's token later, and record
         // its changes instead.
-        None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
+        None => act_as(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
     // Requests of this kind have no limit: their responses get no rate headers, not even the default ones.
@@ -169,8 +169,8 @@ impl ResponseHeaders {
 }
 
 fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> ApiResult<GuardOutcome> {
-    let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<Visitors>>());
-    let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<VisitorLimits>>());
+    let (app, visitor_limits) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
     let path = request.match_info().unprocessed();
     let channel_with_key = app.engine.directory().channel_with_key(key);
@@ -197,7 +197,7 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
     }
     let address = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of);
     if let Some(kind) = kind_of(request.method(), path) {
-        match visitors.take(kind, address) {
+        match visitor_limits.take(kind, address) {
             Ok(allowance) => response_headers.allowance = Some(allowance),
             Err(error) => {
                 response_headers.allowance = Some(error.allowance);

@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use hotline_actors::FieldError;
 use hotline_actors::engine::Identified;
-use hotline_persistence::letters;
 use hotline_persistence::tables::channels::Secret;
 use hotline_persistence::tables::contacts::Visitor;
+use hotline_persistence::visible_text;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -144,7 +144,8 @@ fn check_validity(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Resu
 }
 
 fn optional<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<FieldError>) -> Option<T> {
-    let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !letters::is_blank(text)))?;
+    let value =
+        value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !visible_text::is_blank(text)))?;
     match T::from_json(&value) {
         Ok(value) => Some(value),
         Err(reason) => {

@@ -13,7 +13,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, pool};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
-use super::uploads::{UploadMeter, UploadOptions, Uploads};
+use super::uploads::{UploadAllowances, UploadMeter, UploadOptions};
 use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
 use crate::web::connections::origin::Address;
 
@@ -82,7 +82,7 @@ pub enum RequestKind {
 type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, LimitClock, StateInformationMiddleware>;
 
 /// The limits of visitors: the remaining allowance of every address.
-pub struct Visitors {
+pub struct VisitorLimits {
     /// The settings.
     pub options: VisitorOptions,
     sessions: AddressLimit,
@@ -90,7 +90,7 @@ pub struct Visitors {
     others: AddressLimit,
     /// `None`: no limit.
     sockets: Option<KeyedPermits<Address>>,
-    uploads: Arc<Uploads>,
+    uploads: Arc<UploadAllowances>,
     catch_ups: KeyedPermits<CompanyId>,
 }
 
@@ -112,7 +112,7 @@ pub struct SocketPermit {
     _permit: Option<KeyedPermit<Address>>,
 }
 
-impl Visitors {
+impl VisitorLimits {
     /// Starts with full allowances.
     pub fn new(options: VisitorOptions) -> Self {
         let sockets = usize::try_from(options.sockets_per_address).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl Visitors {
             messages: AddressLimit::new(options.messages_per_minute),
             others: AddressLimit::new(options.requests_per_minute),
             sockets: (sockets > 0).then(|| KeyedPermits::new(PermitLimits::of_key(sockets))),
-            uploads: Arc::new(Uploads::new(options.uploads)),
+            uploads: Arc::new(UploadAllowances::new(options.uploads)),
             catch_ups: KeyedPermits::new(catch_ups.wait(CATCH_UPS_WAITING_MAX, pool::ACQUIRE_TIME_MAX)),
             options,
         }
@@ -206,27 +206,27 @@ mod tests {
     #[test]
     fn each_address_and_each_kind_of_request_has_its_own_minute() {
         let options = VisitorOptions { sessions_per_minute: 1, messages_per_minute: 2, ..VisitorOptions::default() };
-        let visitors = Visitors::new(options);
+        let limits = VisitorLimits::new(options);
         let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
-        assert!(visitors.take(RequestKind::Session, here).is_ok());
-        let error = visitors.take(RequestKind::Session, here).expect_err("the second is too many");
+        assert!(limits.take(RequestKind::Session, here).is_ok());
+        let error = limits.take(RequestKind::Session, here).expect_err("the second is too many");
         assert!((1..=60).contains(&error.retry_after_s), "{error:?}");
-        assert!(visitors.take(RequestKind::Session, there).is_ok());
-        assert_eq!(visitors.take(RequestKind::Message, here).map(|allowance| allowance.remaining), Ok(1));
+        assert!(limits.take(RequestKind::Session, there).is_ok());
+        assert_eq!(limits.take(RequestKind::Message, here).map(|allowance| allowance.remaining), Ok(1));
     }
 
     #[tokio::test]
     async fn sockets_of_one_company_catch_up_a_few_at_a_time_and_those_of_another_beside_them() {
         use futures_util::FutureExt;
-        let visitors = Visitors::new(VisitorOptions::default());
+        let limits = VisitorLimits::new(VisitorOptions::default());
         let (one, other) = (CompanyId::new(1), CompanyId::new(2));
         let mut permits = Vec::new();
         for _ in 0..CATCH_UPS_OF_COMPANY_MAX {
-            permits.push(visitors.catch_up(one).await.expect("a turn"));
+            permits.push(limits.catch_up(one).await.expect("a turn"));
         }
-        let mut next = Box::pin(visitors.catch_up(one));
+        let mut next = Box::pin(limits.catch_up(one));
         assert!((&mut next).now_or_never().is_none(), "one more of the company than may read at once");
-        assert!(visitors.catch_up(other).now_or_never().is_some_and(|permit| permit.is_ok()));
+        assert!(limits.catch_up(other).now_or_never().is_some_and(|permit| permit.is_ok()));
         permits.pop();
         assert!(next.await.is_ok());
     }
@@ -234,14 +234,14 @@ mod tests {
     #[test]
     fn a_socket_that_goes_makes_room_for_another() {
         let options = VisitorOptions { sockets_per_address: 2, ..VisitorOptions::default() };
-        let visitors = Visitors::new(options);
+        let limits = VisitorLimits::new(options);
         let here = address("192.0.2.1");
-        let first = visitors.admit_socket(here).expect("one");
-        let _second = visitors.admit_socket(here).expect("two");
-        assert!(visitors.admit_socket(here).is_none());
-        assert!(visitors.admit_socket(address("192.0.2.2")).is_some());
+        let first = limits.admit_socket(here).expect("one");
+        let _second = limits.admit_socket(here).expect("two");
+        assert!(limits.admit_socket(here).is_none());
+        assert!(limits.admit_socket(address("192.0.2.2")).is_some());
         drop(first);
-        assert!(visitors.admit_socket(here).is_some());
-        assert_eq!(visitors.sockets.map(|sockets| sockets.keys()), Some(1), "addresses without sockets are forgotten");
+        assert!(limits.admit_socket(here).is_some());
+        assert_eq!(limits.sockets.map(|sockets| sockets.keys()), Some(1), "addresses without sockets are forgotten");
     }
 }

@@ -28,7 +28,7 @@ use actix_web::{Scope, web};
 
 pub use demo_page::{Demo, DemoPage};
 pub use guard::Webchat;
-pub use limits::{VisitorOptions, Visitors};
+pub use limits::{VisitorLimits, VisitorOptions};
 pub use paths::PATH;
 pub use uploads::UploadOptions;
 pub use visitor::Visitor;

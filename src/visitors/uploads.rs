@@ -112,13 +112,13 @@ impl CompanyLimit {
 }
 
 /// The remaining allowance of every session, address and company.
-pub(super) struct Uploads {
+pub(super) struct UploadAllowances {
     sessions: UploadLimit<SessionId>,
     addresses: UploadLimit<Address>,
     companies: CompanyLimit,
 }
 
-impl Uploads {
+impl UploadAllowances {
     pub(super) fn new(options: UploadOptions) -> Self {
         Self {
             sessions: UploadLimit::new(options.session_mib_per_hour),
@@ -158,14 +158,14 @@ struct Sender {
 
 /// Counts the bytes of one body.
 pub(super) struct UploadMeter {
-    uploads: Arc<Uploads>,
+    uploads: Arc<UploadAllowances>,
     sender: Sender,
     /// Bytes of the last counted unit that have not arrived yet.
     prepaid_bytes: usize,
 }
 
 impl UploadMeter {
-    pub(super) fn of(uploads: Arc<Uploads>, session: &SessionRow, address: Option<Address>) -> Self {
+    pub(super) fn of(uploads: Arc<UploadAllowances>, session: &SessionRow, address: Option<Address>) -> Self {
         let sender = Sender { session: session.id.clone(), address, company: session.company_id };
         Self { uploads, sender, prepaid_bytes: 0 }
     }
@@ -189,7 +189,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn meter(uploads: &Arc<Uploads>, session: &str, last: u8, company: i64) -> UploadMeter {
+    fn meter(uploads: &Arc<UploadAllowances>, session: &str, last: u8, company: i64) -> UploadMeter {
         let address = Some(Address::of([192, 0, 2, last].into()));
         let sender = Sender { session: SessionId(session.to_owned()), address, company: CompanyId::new(company) };
         UploadMeter { uploads: uploads.clone(), sender, prepaid_bytes: 0 }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_session_an_address_and_a_company_have_each_their_own() {
-        let uploads = Arc::new(Uploads::new(UploadOptions {
+        let uploads = Arc::new(UploadAllowances::new(UploadOptions {
             session_mib_per_hour: 1,
             address_mib_per_hour: 2,
             company_mib_per_hour: 3,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn bytes_are_counted_whole_however_they_come() {
         let options = UploadOptions { session_mib_per_hour: 1, ..UploadOptions::NONE };
-        let uploads = Arc::new(Uploads::new(options));
+        let uploads = Arc::new(UploadAllowances::new(options));
         let mut one = meter(&uploads, "a", 1, 1);
         for _ in 0..MIB / 2 {
             one.take(1).expect("room");
@@ -226,7 +226,7 @@ mod tests {
         let mut two = meter(&uploads, "a", 1, 1);
         two.take(MIB / 2 + 8 * UNIT_BYTES).expect_err("more than the rest");
         two.take(MIB / 2 - UNIT_BYTES).expect("the rest");
-        let unlimited = Arc::new(Uploads::new(UploadOptions::NONE));
+        let unlimited = Arc::new(UploadAllowances::new(UploadOptions::NONE));
         assert!(meter(&unlimited, "a", 1, 1).take(usize::MAX / 2).is_ok());
     }
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::Webchat;
 use super::document::describe_webchat;
 use super::identity;
-use super::limits::Visitors;
+use super::limits::VisitorLimits;
 use super::message_body::VisitorMessageBody;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{
@@ -67,13 +67,14 @@ pub async fn authenticate<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let authentication = {
         let app = request.app_data::<Data<App>>().cloned();
-        let visitors = request.app_data::<Data<Visitors>>().cloned();
+        let visitor_limits = request.app_data::<Data<VisitorLimits>>().cloned();
         let webchat = request.extensions().get::<Webchat>().cloned();
         let token = bearer(&request).map(str::to_owned);
         async move {
-            let ((app, visitors), webchat) = app.zip(visitors).zip(webchat).ok_or_else(ApiError::not_found)?;
+            let ((app, visitor_limits), webchat) =
+                app.zip(visitor_limits).zip(webchat).ok_or_else(ApiError::not_found)?;
             let visitor = find(&app, &webchat, token.as_deref()).await?;
-            let mut upload_meter = visitors.meter(&visitor.0, webchat.address);
+            let mut upload_meter = visitor_limits.meter(&visitor.0, webchat.address);
             let meter = Meter::new(move |bytes| {
                 upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s))
             });

@@ -36,7 +36,7 @@ pub struct WebState {
     /// Detects retries, and replays their responses.
     pub idempotency: Data<IdempotencyState>,
     /// The metrics.
-    pub figures: Data<Metrics>,
+    pub metrics: Data<Metrics>,
 }
 
 impl WebState {
@@ -54,7 +54,7 @@ impl WebState {
             response_memory: _,
             media: _,
             idempotency,
-            figures: _,
+            metrics: _,
         } = self;
         rates.forget(company);
         idempotency.forget(company);
@@ -72,7 +72,7 @@ impl WebState {
             response_memory,
             media,
             idempotency,
-            figures,
+            metrics,
         } = self;
         services
             .app_data(admission)
@@ -84,6 +84,6 @@ impl WebState {
             .app_data(response_memory)
             .app_data(media)
             .app_data(idempotency)
-            .app_data(figures);
+            .app_data(metrics);
     }
 }

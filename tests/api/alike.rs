@@ -1,10 +1,10 @@
 //! Names that look alike or are invisible, for every resource with unique names and for names from providers; malformed
 //! e-mail addresses.
 
-use hotline_persistence::letters;
+use hotline_persistence::visible_text;
 use serde_json::{Value, json};
 
-use crate::hooks::{Hooked, taken};
+use crate::hooks::{ProviderChannel, all_taken};
 use crate::steps::id;
 use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, Person, TestApp};
@@ -162,7 +162,7 @@ async fn names_of_profiles_and_options_of_a_field_are_compared_by_appearance() {
     app.stop().await;
 }
 
-/// The tables compare names by the SQL function `hotline_looks`, the service by [`letters::appearance`].
+/// The tables compare names by the SQL function `hotline_looks`, the service by [`visible_text::appearance`].
 #[actix_web::test]
 async fn tables_and_service_compare_names_by_the_same_appearance() {
     let app = TestApp::shared().await;
@@ -179,7 +179,7 @@ async fn tables_and_service_compare_names_by_the_same_appearance() {
     assert!(names.len() > 60_000, "{}", names.len());
     // A few thousand at a time, because a statement has a time limit.
     for names in names.chunks(5_000) {
-        let looks: Vec<String> = names.iter().map(|name| letters::appearance(name)).collect();
+        let looks: Vec<String> = names.iter().map(|name| visible_text::appearance(name)).collect();
         let different: Vec<(String, String, String)> = sqlx::query_as(
             "select name, looks, hotline_looks(name) from unnest($1::text[], $2::text[]) as x (name, looks)
              where hotline_looks(name) is distinct from looks",
@@ -201,12 +201,12 @@ async fn a_contact_without_a_visible_name_is_named_by_its_number() {
     for invisible in INVISIBLE {
         assert_eq!(api.post("/contacts", json!({"name": invisible})).await.status, 422, "{invisible:?}");
     }
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     for (index, invisible) in INVISIBLE.into_iter().chain(["\u{e0020}\u{e0041}", "   "]).enumerate() {
         let number = format!("55119100000{index:02}");
         let message = text(&format!("wamid.nothing.{index}"), "hello");
-        let call = channel.speaks().message(&number, invisible, message);
-        assert_eq!(channel.deliver(api, &call).await, taken(1));
+        let call = channel.phone_account().message(&number, invisible, message);
+        assert_eq!(channel.deliver(api, &call).await, all_taken(1));
         let found = api.get(&format!("/contacts?number={number}")).await.data(200).clone();
         assert_eq!(found[0]["name"], json!(number), "{invisible:?}");
     }

@@ -31,16 +31,17 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
                     "channelId": phone, "number": number, "type": "text", "body": body,
                     "reopenTicket": (client + round) % 3 == 0,
                 });
-                let reply = api.taken(|| api.request(Method::POST, "/messages").json(&send)).await;
+                let reply = api.retry_while_busy(|| api.request(Method::POST, "/messages").json(&send)).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
                 said.push((body, job.clone()));
                 // Some close the ticket they wrote in, and some of these reopen it: the next sends meet every state.
                 if (client * 7 + round * 3) % 5 == 0 {
-                    let asked = api.taken(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
+                    let asked =
+                        api.retry_while_busy(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
                     let ticket = asked.data(200)["ticketId"].clone();
                     let change = async |verb: &str| {
                         let path = format!("/tickets/{ticket}/{verb}");
-                        api.taken(|| api.request(Method::POST, &path).json(&json!({}))).await
+                        api.retry_while_busy(|| api.request(Method::POST, &path).json(&json!({}))).await
                     };
                     let closed = change("close").await;
                     assert!([200, 409].contains(&closed.status.as_u16()), "{}", closed.body);

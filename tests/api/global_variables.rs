@@ -26,7 +26,7 @@ fn pairs(pairs: &[(&str, &str)]) -> HashMap<String, String> {
 }
 
 #[actix_web::test]
-async fn a_variable_is_what_every_plain_noun_is() {
+async fn a_variable_is_created_listed_changed_and_deleted() {
     let long = "x".repeat(61);
     let bad_keys = ["1a", "_a", "a-b", "a b", "ação", "a.b", "{{a}}", &long];
     let bad_keys = bad_keys.iter().chain(BUILT_IN).map(|bad| (json!({"key": bad, "value": "x"}), &["key"][..]));

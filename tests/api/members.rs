@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::Service;
-use hotline_persistence::cluster::{NewLife, OfSlots, lives};
+use hotline_persistence::cluster::{NewLife, SlotFilter, lives};
 use hotline_persistence::migration::MigrationPolicy;
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus};
@@ -19,7 +19,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::{TestOptions, serves};
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually, keys};
 
@@ -72,10 +72,10 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
     let none = BTreeSet::new();
     let both = BTreeSet::from([app.company.id, other.id]);
     for (of, expected) in [
-        (OfSlots::all(), both),
-        (OfSlots::these([slots[0]]), BTreeSet::from([app.company.id])),
-        (OfSlots::these([slots[1]]), BTreeSet::from([other.id])),
-        (OfSlots::these([]), none),
+        (SlotFilter::all(), both),
+        (SlotFilter::these([slots[0]]), BTreeSet::from([app.company.id])),
+        (SlotFilter::these([slots[1]]), BTreeSet::from([other.id])),
+        (SlotFilter::these([]), none),
     ] {
         let companies = |found: Vec<CompanyId>| found.into_iter().collect::<BTreeSet<_>>();
         let before = Utc::now() + TimeDelta::days(1);
@@ -150,25 +150,26 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
         let settings = options.settings(folder, database.options.clone());
         Service::start(settings).await.expect("the service starts")
     };
-    let figures = async |service: &Service| Figures::of(service.metrics.as_ref().expect("figures").address).await;
+    let metrics =
+        async |service: &Service| ScrapedMetrics::of(service.metrics_listener.as_ref().expect("metrics").address).await;
     let first = start(&folders[0]).await;
     serves(&first).await;
-    eventually("it serves all", || async { figures(&first).await.value("hotline_cluster_slots") == 1024.0 }).await;
-    let alone = figures(&first).await;
+    eventually("it serves all", || async { metrics(&first).await.value("hotline_cluster_slots") == 1024.0 }).await;
+    let alone = metrics(&first).await;
     assert_eq!(alone.value("hotline_cluster_peers"), 0.0);
     assert_eq!(alone.value("hotline_cluster_slot_moves_total{end=\"opened\"}"), 1024.0);
 
     let second = start(&folders[1]).await;
     eventually("each serves half", || async {
-        figures(&first).await.value("hotline_cluster_slots") == 512.0
-            && figures(&second).await.value("hotline_cluster_slots") == 512.0
+        metrics(&first).await.value("hotline_cluster_slots") == 512.0
+            && metrics(&second).await.value("hotline_cluster_slots") == 512.0
     })
     .await;
     for service in [&first, &second] {
         let api = Api::new(service.address, &company.key);
         Reply::of(api.request(Method::GET, "/tags")).await.data(200);
     }
-    let (of_first, of_second) = (figures(&first).await, figures(&second).await);
+    let (of_first, of_second) = (metrics(&first).await, metrics(&second).await);
     assert_eq!(of_first.value("hotline_cluster_slot_moves_total{end=\"handed_over\"}"), 512.0);
     assert_eq!(of_second.value("hotline_cluster_slot_moves_total{end=\"opened\"}"), 512.0);
     let both = |name: &str| of_first.value(name) + of_second.value(name);
@@ -192,7 +193,7 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
     }
     first.stop().await.expect("a clean stop");
     eventually("the other one serves all", || async {
-        figures(&second).await.value("hotline_cluster_slots") == 1024.0
+        metrics(&second).await.value("hotline_cluster_slots") == 1024.0
     })
     .await;
     second.stop().await.expect("a clean stop");

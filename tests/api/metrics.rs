@@ -1,4 +1,4 @@
-//! The figures at `/metrics`.
+//! The metrics at `/metrics`.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use hotline_actors::clock;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
@@ -18,11 +18,11 @@ async fn watched() -> OwnApp {
 }
 
 fn address(app: &OwnApp) -> SocketAddr {
-    app.service.metrics.as_ref().expect("figures are served").address
+    app.service.metrics_listener.as_ref().expect("metrics are served").address
 }
 
-async fn figures(app: &OwnApp) -> Figures {
-    Figures::of(address(app)).await
+async fn metrics(app: &OwnApp) -> ScrapedMetrics {
+    ScrapedMetrics::of(address(app)).await
 }
 
 fn requests(route: &str, method: &str, status: u16) -> String {
@@ -33,7 +33,7 @@ fn requests(route: &str, method: &str, status: u16) -> String {
 async fn a_request_counts_under_its_route_its_method_and_its_status() {
     let app = watched().await;
     let began = Instant::now();
-    let before = figures(&app).await;
+    let before = metrics(&app).await;
     assert_eq!(before.get(&requests("/api/v1/tickets", "GET", 200)), None);
     for _ in 0..3 {
         app.api.get("/tickets?status=open").await.data(200);
@@ -46,7 +46,7 @@ async fn a_request_counts_under_its_route_its_method_and_its_status() {
     Reply::of(app.api.request(Method::PATCH, "/tickets")).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
     Reply::of(app.api.anonymous(Method::GET, "/health/live")).await;
 
-    let after = figures(&app).await;
+    let after = metrics(&app).await;
     assert_eq!(after.value(&requests("/api/v1/tickets", "GET", 200)), 3.0);
     assert_eq!(after.value(&requests("/api/v1/tickets", "POST", 201)), 1.0);
     assert_eq!(after.value(&requests("/api/v1/tickets", "other", 405)), 1.0);
@@ -81,7 +81,7 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
         let again = Reply::of(create()).await;
         assert_eq!(again.headers["idempotent-replay"], "true");
     }
-    let seen = figures(&app).await;
+    let seen = metrics(&app).await;
     assert_eq!(seen.value("hotline_http_unauthorized_total"), 2.0);
     assert_eq!(seen.value(&requests("/api/v1/tickets", "GET", 401)), 1.0);
     assert_eq!(seen.value(&requests("/api/v1/tickets/{ticketId}", "GET", 401)), 1.0);
@@ -93,7 +93,7 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
     sqlx::query("update companies set rate_per_minute = 1").execute(&app.db).await.expect("rate");
     eventually("the rate is seen", || async { app.api.get("/channels").await.status == 429 }).await;
     app.api.get("/channels").await.error(429, "ERR_API_RATE_LIMITED");
-    let seen = figures(&app).await;
+    let seen = metrics(&app).await;
     let limited = seen.value("hotline_http_rate_limited_total");
     assert!(limited >= 2.0, "{limited}");
     assert_eq!(seen.value(&requests("/api/v1/channels", "GET", 429)), limited);
@@ -104,7 +104,7 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
 async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     let app = watched().await;
     let hot = |kind: &str| format!("hotline_actors_hot{{kind=\"{kind}\"}}");
-    let cold = figures(&app).await;
+    let cold = metrics(&app).await;
     for kind in ["tickets", "sessions", "channels", "schedules", "campaigns"] {
         assert_eq!(cold.value(&hot(kind)), 0.0, "{kind}");
         assert_eq!(cold.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
@@ -113,7 +113,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     app.ticket("5511900000002").await;
     app.session("visitor").await;
     app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hello"})).await.data(202);
-    let warm = figures(&app).await;
+    let warm = metrics(&app).await;
     assert_eq!(warm.value(&hot("tickets")), 2.0);
     assert_eq!(warm.value(&hot("sessions")), 1.0);
     assert_eq!(warm.value(&hot("channels")), 1.0);
@@ -124,13 +124,13 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     eventually("they are written and make room", || async {
         // An actor that is used meanwhile retires a little later.
         clock::advance(Duration::from_secs(1));
-        let seen = figures(&app).await;
+        let seen = metrics(&app).await;
         seen.value(&hot("tickets")) == 0.0
             && seen.value(&hot("sessions")) == 0.0
             && seen.value("hotline_flush_pending_entries") == 0.0
     })
     .await;
-    let after = figures(&app).await;
+    let after = metrics(&app).await;
     assert_eq!(after.value("hotline_flush_lag_seconds"), 0.0);
     let written = after.value("hotline_changes_written_total");
     assert!(written >= 3.0, "{written}");
@@ -145,7 +145,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
 #[actix_web::test]
 async fn the_parts_show_their_bounds_and_the_process_itself() {
     let app = watched().await;
-    let seen = figures(&app).await;
+    let seen = metrics(&app).await;
     assert_eq!(seen.value("hotline_database_up"), 1.0);
     let open = seen.value("hotline_database_connections");
     assert!(open >= 1.0 && open <= seen.value("hotline_database_connections_limit"), "{open}");
@@ -161,14 +161,14 @@ async fn the_parts_show_their_bounds_and_the_process_itself() {
     let version = format!("hotline_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
     assert_eq!(seen.value(&version), 1.0);
     crate::support::eventually("time goes on", || async {
-        figures(&app).await.value("hotline_uptime_seconds") > seen.value("hotline_uptime_seconds")
+        metrics(&app).await.value("hotline_uptime_seconds") > seen.value("hotline_uptime_seconds")
     })
     .await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn figures_have_a_listener_of_their_own_and_nothing_else_is_there() {
+async fn metrics_have_a_listener_of_their_own_and_nothing_else_is_there() {
     let app = watched().await;
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
     let there = address(&app);
@@ -191,7 +191,7 @@ async fn figures_have_a_listener_of_their_own_and_nothing_else_is_there() {
 #[actix_web::test]
 async fn without_the_option_nothing_is_served() {
     let app = OwnApp::start().await;
-    assert!(app.service.metrics.is_none());
+    assert!(app.service.metrics_listener.is_none());
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
     app.stop().await;
 }

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use crate::support::OwnApp;
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 
 #[actix_web::test]
 async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
-    let figures = app.service.metrics.as_ref().expect("figures are served").address;
-    let errors = async || Figures::of(figures).await.value("hotline_http_internal_errors_total");
+    let metrics = app.service.metrics_listener.as_ref().expect("metrics are served").address;
+    let errors = async || ScrapedMetrics::of(metrics).await.value("hotline_http_internal_errors_total");
     assert_eq!(errors().await, 0.0);
     let ticket = app.ticket("5511900000001").await;
     let other = app.ticket("5511900000002").await;

@@ -17,7 +17,7 @@ async fn queue(api: &Api, name: &str) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_queue_is_what_every_plain_noun_is() {
+async fn a_queue_is_created_listed_changed_and_deleted() {
     let every = &["name", "color", "greeting", "distribution", "wrapupRequired", "active"][..];
     let wrong = json!({
         "name": " ", "color": "red", "greeting": 7, "distribution": "random", "wrapupRequired": "yes", "active": 1,

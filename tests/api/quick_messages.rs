@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plain::{Noun, check_plain};
 
 #[actix_web::test]
-async fn a_quick_message_is_what_every_plain_noun_is() {
+async fn a_quick_message_is_created_listed_changed_and_deleted() {
     let both = &["shortcut", "message"][..];
     let longest = json!({"shortcut": "é".repeat(60), "message": "é".repeat(10_000)});
     let listed = [

@@ -13,7 +13,7 @@ async fn tag(api: &Api, name: &str) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_tag_is_what_every_plain_noun_is() {
+async fn a_tag_is_created_listed_changed_and_deleted() {
     let longest = "é".repeat(255);
     check_plain(Noun {
         path: PATH,

@@ -140,7 +140,7 @@ async fn names_are_unique_and_records_of_other_companies_are_not_found() {
 }
 
 #[actix_web::test]
-async fn a_category_is_what_every_plain_noun_is() {
+async fn a_category_is_created_listed_changed_and_deleted() {
     check_plain(Noun {
         path: CATEGORIES,
         is_shown: false,

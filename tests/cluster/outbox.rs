@@ -77,7 +77,7 @@ async fn what_was_accepted_reaches_the_provider_and_little_of_it_twice() {
     let sent: Vec<usize> = join_all(sending).await.into_iter().map(|sent| sent.expect("a caller")).collect();
     let total: usize = sent.iter().sum();
     office.settles(&rig, total).await;
-    let taken = office.taken();
+    let taken = office.places();
     let doubled = office.check(&taken, &sent, &killed_at);
     let (verdict, reads) = rig.end(load).await;
     row.end(
@@ -98,7 +98,7 @@ struct Office {
 }
 
 /// The places of a message among all that were taken, by its text.
-type Taken = HashMap<String, Vec<usize>>;
+type Places = HashMap<String, Vec<usize>>;
 
 impl Office {
     async fn open(rig: &Rig) -> Self {
@@ -120,8 +120,8 @@ impl Office {
         eventually("messages are taken", || async { self.provider.accepted_count(ACCOUNT) >= goal }).await;
     }
 
-    fn taken(&self) -> Taken {
-        let mut taken = Taken::new();
+    fn places(&self) -> Places {
+        let mut taken = Places::new();
         for (place, call) in self.provider.accepted(ACCOUNT).iter().enumerate() {
             taken.entry(call.text().to_owned()).or_default().push(place);
         }
@@ -130,7 +130,7 @@ impl Office {
 
     /// How often a message was taken that had been taken before.
     fn doubled(&self) -> usize {
-        self.taken().values().map(|places| places.len() - 1).sum()
+        self.places().values().map(|places| places.len() - 1).sum()
     }
 
     /// Waits until the tables say of so many messages that they are sent, and of no others.
@@ -149,7 +149,7 @@ impl Office {
 
     /// Fails unless each message was taken, in the order of its recipient, and twice only shortly before a kill; how
     /// many twice.
-    fn check(&self, taken: &Taken, sent: &[usize], killed_at: &[usize]) -> usize {
+    fn check(&self, taken: &Places, sent: &[usize], killed_at: &[usize]) -> usize {
         assert_eq!(taken.len(), sent.iter().sum::<usize>(), "messages that were taken, of those that were accepted");
         for (recipient, count) in sent.iter().enumerate() {
             let first: Vec<usize> = (0..*count).map(|number| taken[&text(recipient, number)][0]).collect();

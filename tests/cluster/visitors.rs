@@ -67,7 +67,7 @@ impl Visitors {
         let watching = watching.collect();
         let (must_end, is_over) = watch::channel(false);
         let tickets = sessions.into_iter().map(|(_, ticket)| ticket).collect();
-        let telling = tokio::spawn(tell(caller, tickets, is_over));
+        let telling = tokio::spawn(send_rounds(caller, tickets, is_over));
         Self { count, closed, watching, telling, must_end, goal }
     }
 
@@ -117,7 +117,7 @@ impl Browser {
 }
 
 /// Sends every visitor the number of the round, until it is over; how many rounds, and how many attempts failed.
-async fn tell(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiver<bool>) -> (usize, usize) {
+async fn send_rounds(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiver<bool>) -> (usize, usize) {
     let (mut rounds, mut in_vain) = (0, 0);
     while !*is_over.borrow() {
         let all = tickets.iter().enumerate().map(async |(number, ticket)| {

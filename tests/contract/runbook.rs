@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hotline::telemetry::states::Condition;
+use hotline::telemetry::conditions::Condition;
 
 use crate::floors::CRATES;
 

@@ -13,7 +13,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 
 use crate::process::keys_of;
-use crate::scene::Scene;
+use crate::stoppable_service::StoppableService;
 use crate::support::provider::Answer;
 use crate::support::seed::provided;
 use crate::support::{Provider, eventually, patience};
@@ -71,7 +71,7 @@ fn form() -> Form {
 
 /// A service with a list of contacts, and a provider that outlives the service.
 struct Sale {
-    scene: Scene,
+    service: StoppableService,
     provider: Provider,
     channel: i64,
     list: i64,
@@ -82,7 +82,7 @@ const ACCOUNT: &str = "3001";
 impl Sale {
     async fn open(recipients: usize) -> Self {
         let provider = Provider::start().await;
-        let (scene, (channel, list)) = Scene::open(FAST, async |db, company, folder| {
+        let (service, (channel, list)) = StoppableService::open(FAST, async |db, company, folder| {
             let keys = keys_of(folder);
             let channel = provided(db, &keys, company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await.id.0;
             let list: i64 =
@@ -105,12 +105,12 @@ impl Sale {
             (channel, list)
         })
         .await;
-        Self { scene, provider, channel, list }
+        Self { service, provider, channel, list }
     }
 
     /// Starts a campaign for all contacts with a rate per minute; its id.
     async fn begin(&self, rate: usize) -> i64 {
-        let api = self.scene.api();
+        let api = self.service.api();
         let body = json!({
             "name": "Sale", "contactListId": self.list, "channelId": self.channel, "message": "Hello {{name}}",
             "scheduledAt": "2099-01-01T00:00:00Z", "ratePerMinute": rate, "keepClosed": true,
@@ -118,16 +118,16 @@ impl Sale {
         let known = || async { api.get(&format!("/messages?channelId={}", self.channel)).await.status == 200 };
         eventually("the channel is known", known).await;
         let campaign = api.post("/campaigns", body).await.data(201)["id"].as_i64().expect("id");
-        self.does(campaign, "start").await;
+        self.post_verb(campaign, "start").await;
         campaign
     }
 
-    async fn does(&self, campaign: i64, verb: &str) {
-        self.scene.api().post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200);
+    async fn post_verb(&self, campaign: i64, verb: &str) {
+        self.service.api().post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200);
     }
 
     async fn shown(&self, campaign: i64) -> Option<Value> {
-        let reply = self.scene.api().get(&format!("/campaigns/{campaign}")).await;
+        let reply = self.service.api().get(&format!("/campaigns/{campaign}")).await;
         (reply.status == 200).then(|| reply.data(200).clone())
     }
 
@@ -165,7 +165,7 @@ impl Sale {
         let counts = json!({"pending": 0, "sent": sent, "delivered": 0, "read": 0, "failed": 0, "skipped": 0,
             "unknown": unknown});
         assert_eq!(campaign["counts"], counts);
-        let db = self.scene.database();
+        let db = self.service.database();
         let rows: Vec<(i64, i64, DateTime<Utc>, String)> = sqlx::query_as(
             "select m.contact_id, r.message_id, m.created_at, t.status from messages m
              join campaign_recipients r on r.company_id = m.company_id and r.contact_id = m.contact_id
@@ -173,7 +173,7 @@ impl Sale {
              join tickets t on t.company_id = m.company_id and t.id = m.ticket_id
              where m.company_id = $1 and r.campaign_id = $2 and m.id = r.message_id order by m.id",
         )
-        .bind(self.scene.company.id)
+        .bind(self.service.company.id)
         .bind(campaign["id"].as_i64())
         .fetch_all(&db)
         .await
@@ -209,17 +209,17 @@ async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
         // The provider refuses every other of the next attempts for now.
         let errors = (0..20).map(|number| if number % 2 == 0 { Answer::status(503) } else { Answer::Accept });
         sale.provider.next(ACCOUNT, errors);
-        sale.does(campaign, "pause").await;
-        sale.does(campaign, "resume").await;
+        sale.post_verb(campaign, "pause").await;
+        sale.post_verb(campaign, "resume").await;
         // The service is killed at a random moment on purpose.
         let wait = rand::rng().random_range(0..1000 * part / PER_SECOND / 2);
         tokio::time::sleep(Duration::from_millis(wait as u64)).await;
-        sale.scene.kill();
-        sale.scene.start();
+        sale.service.kill();
+        sale.service.start();
     }
     let done = sale.completes(campaign, form.time_max).await;
     sale.check(&done, form.recipients, form.turns).await;
-    sale.scene.close().await;
+    sale.service.close().await;
 }
 
 #[actix_web::test]
@@ -232,8 +232,8 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     sale.provider.always(ACCOUNT, Answer::Accept.held());
     let campaign = sale.begin(60 * PER_SECOND).await;
     sale.reaches(recipients / 10, form.time_max).await;
-    let (api, path) = (sale.scene.api(), format!("/campaigns/{campaign}"));
-    sale.scene.stop_database().await;
+    let (api, path) = (sale.service.api(), format!("/campaigns/{campaign}"));
+    sale.service.stop_database().await;
     let before = sale.provider.accepted_count(ACCOUNT);
     eventually("the outage is seen", || async { api.get(&path).await.status == 503 }).await;
     sale.provider.always(ACCOUNT, Answer::Accept);
@@ -243,10 +243,10 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     tokio::time::sleep(form.outage).await;
     let meanwhile = sale.provider.accepted_count(ACCOUNT) - before;
     println!("{meanwhile} were written to while the database was away");
-    sale.scene.start_database().await;
+    sale.service.start_database().await;
     let done = sale.completes(campaign, form.time_max).await;
     sale.check(&done, recipients, 0).await;
-    sale.scene.close().await;
+    sale.service.close().await;
 }
 
 /// Bytes of memory that a campaign may take, beyond those of the idle service.
@@ -259,21 +259,21 @@ const WARM: usize = 200;
 async fn a_campaign_of_many_takes_little_memory_measured() {
     let form = form();
     let sale = Sale::open(form.in_memory).await;
-    let api = sale.scene.api();
+    let api = sale.service.api();
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     // The memory that the first requests and the first send take is not the campaign's.
     let send = json!({"channelId": sale.channel, "number": "5511800000001", "type": "text", "body": "hello"});
     api.post("/messages", send).await.data(202);
     sale.reaches(1, form.time_max).await;
-    let idle = sale.scene.process().resident_bytes();
-    sale.scene.process().forget_peak();
+    let idle = sale.service.process().resident_bytes();
+    sale.service.process().forget_peak();
     let campaign = sale.begin(60 * PER_SECOND).await;
     let written = if is_long() { 6000 } else { WARM };
     sale.reaches(1 + written, form.time_max).await;
-    let taken = sale.scene.process().peak_bytes().saturating_sub(idle);
+    let taken = sale.service.process().peak_bytes().saturating_sub(idle);
     println!("{} recipients, {written} written to: {} KiB above idle", form.in_memory, taken >> 10);
     assert!(taken <= MEMORY_MAX, "{} KiB above idle", taken >> 10);
-    sale.does(campaign, "cancel").await;
+    sale.post_verb(campaign, "cancel").await;
     // Recipients without a message are skipped, in steps.
     let canceled = Instant::now();
     let settled = sale.until_shown(campaign, form.time_max, |shown| shown["counts"]["pending"] == 0).await;
@@ -281,7 +281,7 @@ async fn a_campaign_of_many_takes_little_memory_measured() {
     let counts = &settled["counts"];
     let total: i64 = counts.as_object().expect("counts").values().filter_map(Value::as_i64).sum();
     assert_eq!(total, form.in_memory as i64, "{counts}");
-    sale.scene.close().await;
+    sale.service.close().await;
 }
 
 /// Contacts that are put into a list by one call.
@@ -292,7 +292,7 @@ const TAGGED_MEMORY_MAX: u64 = 4 << 20;
 
 #[actix_web::test]
 async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured() {
-    let (scene, (list, few, many)) = Scene::open(FAST, async |db, company, _| {
+    let (service, (list, few, many)) = StoppableService::open(FAST, async |db, company, _| {
         let list: i64 =
             sqlx::query_scalar("insert into contact_lists (company_id, name) values ($1, 'Everybody') returning id")
                 .bind(company.id)
@@ -314,7 +314,7 @@ async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured()
         (list, few, many)
     })
     .await;
-    let api = scene.api();
+    let api = service.api();
     let put = async |tag: i64| {
         let added = api.post(&format!("/contact-lists/{list}/contacts"), json!({"tagId": tag})).await;
         added.data(200)["added"].as_i64()
@@ -322,11 +322,11 @@ async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured()
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     // The memory that the first call takes is not counted.
     assert_eq!(put(few).await, Some(100));
-    let idle = scene.process().resident_bytes();
-    scene.process().forget_peak();
+    let idle = service.process().resident_bytes();
+    service.process().forget_peak();
     assert_eq!(put(many).await, Some(TAGGED));
-    let taken = scene.process().peak_bytes().saturating_sub(idle);
+    let taken = service.process().peak_bytes().saturating_sub(idle);
     println!("{TAGGED} contacts with a tag: {} KiB above idle", taken >> 10);
     assert!(taken <= TAGGED_MEMORY_MAX, "{} KiB above idle", taken >> 10);
-    scene.close().await;
+    service.close().await;
 }

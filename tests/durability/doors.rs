@@ -307,8 +307,12 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
     // The service requests the file's address, and the answer has no end.
     let call = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
     let asked = async {
-        tell(&doors, &doors.phone, &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)))
-            .await;
+        call_hook(
+            &doors,
+            &doors.phone,
+            &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)),
+        )
+        .await;
         error(doors.phone.id, "ERR_MEDIA_UNAVAILABLE").await;
     };
     doors.lift("a refusal without an end", 8 * MIB, asked).await;
@@ -316,14 +320,19 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
     let page = Page { object: "page", id: "2000".to_owned() };
     let url = |path: &str| format!("http://{}/{path}", doors.provider);
     let file = async {
-        tell(&doors, &doors.page, &page.tells("77", 1, vec![events::attachment("m_1", "image", &url("file"))])).await;
+        call_hook(
+            &doors,
+            &doors.page,
+            &page.call_body("77", 1, vec![events::attachment("m_1", "image", &url("file"))]),
+        )
+        .await;
         error(doors.page.id, "ERR_API_PAYLOAD_TOO_LARGE").await;
     };
     doors.lift("a file without an end", 8 * MIB, file).await;
     let others = async {
         let attached =
             [("m_2", "refused"), ("m_3", "head")].map(|(id, path)| events::attachment(id, "image", &url(path)));
-        tell(&doors, &doors.page, &page.tells("78", 1, attached.to_vec())).await;
+        call_hook(&doors, &doors.page, &page.call_body("78", 1, attached.to_vec())).await;
         eventually("one is given up, and one is tried again", || async {
             let all = doors.api.all(&format!("/messages?channelId={}", doors.page.id)).await;
             all.iter().any(|message| message["error"]["code"] == "ERR_MEDIA_UNAVAILABLE")
@@ -335,7 +344,7 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
 }
 
 /// Makes a signed call of the provider's, which must be answered 200.
-async fn tell(doors: &Doors, channel: &ChannelRow, call: &Value) {
+async fn call_hook(doors: &Doors, channel: &ChannelRow, call: &Value) {
     let bytes = call.to_string();
     let request = doors.api.anonymous(reqwest::Method::POST, &format!("/hooks/{}", channel.public_key));
     let signed = request.header("x-hub-signature-256", signature(APP_SECRET, bytes.as_bytes())).body(bytes);

@@ -34,7 +34,7 @@ fn phone() -> Phone {
 }
 
 /// Makes a signed call of the provider's to a hook; the answer, or `None` if there is none.
-async fn tell(api: &Api, key: &str, body: &Value) -> Option<Reply> {
+async fn call_hook(api: &Api, key: &str, body: &Value) -> Option<Reply> {
     let bytes = body.to_string();
     let signature = signature(SECRET, bytes.as_bytes());
     let request = api.anonymous(Method::POST, &format!("/hooks/{key}"));
@@ -52,23 +52,23 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
     let service = Service::start(settings.clone()).await.expect("the service starts");
     let api = Api::new(service.address, &company.key);
     let text_call = |id: &str, body: &str| phone().message(MARIA, "Maria", text(id, body));
-    let first = tell(&api, &hot, &text_call("wamid.1", "before")).await.expect("an answer");
+    let first = call_hook(&api, &hot, &text_call("wamid.1", "before")).await.expect("an answer");
     assert_eq!(first.data(200)["taken"], 1);
 
     cluster.stop().await.expect("PostgreSQL stops");
     for (id, body) in [("wamid.2", "during"), ("wamid.3", "still")] {
         let call = text_call(id, body);
-        assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["taken"], 1);
-        assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["repeated"], 1);
+        assert_eq!(call_hook(&api, &hot, &call).await.expect("an answer").data(200)["taken"], 1);
+        assert_eq!(call_hook(&api, &hot, &call).await.expect("an answer").data(200)["repeated"], 1);
     }
     let answered = text_call("wamid.4", "an answer");
     let mut quoting = answered.clone();
     quoting["entry"][0]["changes"][0]["value"]["messages"][0]["context"]["id"] = "wamid.2".into();
-    assert_eq!(tell(&api, &hot, &quoting).await.expect("an answer").data(200)["taken"], 1);
+    assert_eq!(call_hook(&api, &hot, &quoting).await.expect("an answer").data(200)["taken"], 1);
     // Memory has neither this contact nor what the cold channel has received.
     let stranger = phone().message("5511900000009", "João", text("wamid.5", "hello"));
     for (key, call) in [(&hot, &stranger), (&cold, &text_call("wamid.6", "hello"))] {
-        let reply = tell(&api, key, call).await.expect("an answer");
+        let reply = call_hook(&api, key, call).await.expect("an answer");
         reply.error(503, "ERR_API_UNAVAILABLE");
         assert!(reply.headers.contains_key("retry-after"));
     }
@@ -76,13 +76,13 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
     // other.
     let mut both = phone().messages(MARIA, "Maria", vec![text("wamid.7", "together"), text("wamid.8", "with João")]);
     both["entry"][0]["changes"][0]["value"]["messages"][1]["from"] = "5511900000009".into();
-    tell(&api, &hot, &both).await.expect("an answer").error(503, "ERR_API_UNAVAILABLE");
+    call_hook(&api, &hot, &both).await.expect("an answer").error(503, "ERR_API_UNAVAILABLE");
 
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
     eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
-    let again = tell(&api, &hot, &both).await.expect("an answer");
+    let again = call_hook(&api, &hot, &both).await.expect("an answer");
     assert_eq!((&again.data(200)["taken"], &again.data(200)["repeated"]), (&1.into(), &1.into()));
-    assert_eq!(tell(&api, &hot, &stranger).await.expect("an answer").data(200)["taken"], 1);
+    assert_eq!(call_hook(&api, &hot, &stranger).await.expect("an answer").data(200)["taken"], 1);
     let bodies = async |api: &Api| {
         let all = api.all("/messages").await;
         all.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect::<Vec<_>>()
@@ -95,7 +95,10 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
 
     let service = Service::start(settings).await.expect("the service starts again");
     let api = Api::new(service.address, &company.key);
-    assert_eq!(tell(&api, &hot, &text_call("wamid.2", "during")).await.expect("an answer").data(200)["repeated"], 1);
+    assert_eq!(
+        call_hook(&api, &hot, &text_call("wamid.2", "during")).await.expect("an answer").data(200)["repeated"],
+        1
+    );
     assert_eq!(bodies(&api).await.len(), 7);
     service.stop().await.expect("a clean stop");
     db.close().await;
@@ -129,7 +132,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
         })
         .collect();
     // Killed while many calls are in flight.
-    let telling = join_all(calls.iter().map(|call| tell(&api, &key, call)));
+    let telling = join_all(calls.iter().map(|call| call_hook(&api, &key, call)));
     let killing = async {
         eventually("some are taken", || async {
             api.try_get("/messages").await.is_some_and(|reply| !reply.data(200).as_array().is_none_or(Vec::is_empty))
@@ -153,7 +156,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
         assert!(stored.contains(&number.to_string()), "message {number} was answered and is lost");
     }
     // The provider repeats every call, as providers do.
-    for answer in join_all(calls.iter().map(|call| tell(&api, &key, call))).await {
+    for answer in join_all(calls.iter().map(|call| call_hook(&api, &key, call))).await {
         let answer = answer.expect("an answer");
         let counted = answer.data(200);
         assert_eq!(counted["taken"].as_u64().zip(counted["repeated"].as_u64()).map(|(a, b)| a + b), Some(1));
@@ -190,7 +193,7 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
         let call = phone().message(MARIA, "Maria", text(&format!("wamid.{round}"), "STOP"));
-        assert_eq!(tell(&api, &key, &call).await.expect("an answer").data(200)["taken"], 1);
+        assert_eq!(call_hook(&api, &key, &call).await.expect("an answer").data(200)["taken"], 1);
         process.kill();
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
@@ -202,7 +205,7 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
         process.kill();
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
-        assert_eq!(tell(&api, &key, &call).await.expect("an answer").data(200)["repeated"], 1);
+        assert_eq!(call_hook(&api, &key, &call).await.expect("an answer").data(200)["repeated"], 1);
         assert_eq!(api.get(&path).await.data(200)["marketingOptOut"], false);
         process.kill();
     }
@@ -222,7 +225,7 @@ async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
     let question = phone().message(MARIA, "Maria", text("wamid.1", "a question"));
     let answer = phone().echoes(MARIA, vec![text("wamid.2", "from the phone")]);
     for call in [&question, &answer] {
-        assert_eq!(tell(&api, &key, call).await.expect("an answer").data(200)["taken"], 1);
+        assert_eq!(call_hook(&api, &key, call).await.expect("an answer").data(200)["taken"], 1);
     }
     // Once while the entries are only in the journal, and once after they were written.
     let mut process = process;
@@ -234,7 +237,7 @@ async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
         assert_eq!((all.len(), &all[1]["direction"], &all[1]["via"]), (2, &"outbound".into(), &"nativeApp".into()));
         let tickets = api.all("/tickets").await;
         assert_eq!((tickets.len(), &tickets[0]["firstResponseAt"]), (1, &all[1]["createdAt"]));
-        assert_eq!(tell(&api, &key, &answer).await.expect("an answer").data(200)["repeated"], 1);
+        assert_eq!(call_hook(&api, &key, &answer).await.expect("an answer").data(200)["repeated"], 1);
     }
     process.kill();
 }

@@ -39,10 +39,10 @@ mod refused_rows;
 mod retention;
 mod root;
 mod rows;
-mod scene;
 mod schedules;
 mod spans;
 mod states;
+mod stoppable_service;
 mod unread;
 mod webhooks;
 

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::process::{Process, with_database};
-use crate::scene::Scene;
+use crate::stoppable_service::StoppableService;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, check_events, check_plain_events, eventually};
 
@@ -93,11 +93,11 @@ async fn a_killed_merge_happened_or_not_and_a_retry_completes_it() {
 
 #[actix_web::test]
 async fn without_the_database_a_merge_is_refused_and_conversations_continue() {
-    let (mut scene, ()) = Scene::open(&[], async |_, _, _| ()).await;
-    let company_phone = scene.company.phone;
-    let api = scene.api();
-    let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &scene.company).await;
-    scene.stop_database().await;
+    let (mut service, ()) = StoppableService::open(&[], async |_, _, _| ()).await;
+    let company_phone = service.company.phone;
+    let api = service.api();
+    let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &service.company).await;
+    service.stop_database().await;
     let path = format!("/contacts/{into}/merge");
     api.post(&path, json!({"fromContactId": from})).await.error(503, "ERR_API_UNAVAILABLE");
     // The refused merge has marked neither contact: both still get messages.
@@ -105,12 +105,12 @@ async fn without_the_database_a_merge_is_refused_and_conversations_continue() {
         let body = json!({"ticketId": ticket, "type": "text", "body": "meanwhile"});
         api.post("/messages", body).await.data(202);
     }
-    scene.start_database().await;
+    service.start_database().await;
     let merged = || async { api.post(&path, json!({"fromContactId": from})).await.status == 200 };
     eventually("the database is back", merged).await;
     assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 6);
     let body = json!({"channelId": company_phone, "contactId": into, "type": "text", "body": "after"});
     api.post("/messages", body).await.data(202);
     assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 7);
-    scene.close().await;
+    service.close().await;
 }

@@ -152,7 +152,7 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     };
     // The first request starts to load them.
     let [first, second, third] = ids(&open("").await)[..] else { panic!("three tickets") };
-    let is_loaded = || async { service.app.engine.figures().listed_tickets == 3 };
+    let is_loaded = || async { service.app.engine.stats().listed_tickets == 3 };
     eventually("the open tickets are in memory", is_loaded).await;
 
     cluster.stop().await.expect("PostgreSQL stops");
@@ -195,7 +195,7 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres
     let list = async |page: usize| api.get(&format!("/tickets?status=open&perPage=2&page={page}")).await;
     let hot_tickets = || service.app.engine.hot().0;
     let read_from_tables = list(1).await.data(200).clone();
-    let is_loaded = || async { service.app.engine.figures().listed_tickets == 4 };
+    let is_loaded = || async { service.app.engine.stats().listed_tickets == 4 };
     eventually("the open tickets are in memory", is_loaded).await;
     assert_eq!(hot_tickets(), 0, "none was used since the start");
     list(2).await.data(200);

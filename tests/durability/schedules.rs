@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::stoppable_service::StoppableService;
 use crate::support::eventually;
 
 /// How late a message may leave while a service runs.
@@ -39,7 +39,7 @@ fn form() -> Form {
 
 /// A service with contacts.
 struct Planned {
-    scene: Scene,
+    service: StoppableService,
     contacts: Vec<i64>,
     /// The spans in which no service ran: from, until.
     down: Vec<(DateTime<Utc>, DateTime<Utc>)>,
@@ -47,7 +47,7 @@ struct Planned {
 
 impl Planned {
     async fn open(contacts: i64) -> Self {
-        let (scene, contacts) = Scene::open(&["--rate-per-minute=0"], async |db, company, _| {
+        let (service, contacts) = StoppableService::open(&["--rate-per-minute=0"], async |db, company, _| {
             sqlx::query_scalar(
                 "insert into contacts (company_id, name, number)
                  select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",
@@ -59,21 +59,21 @@ impl Planned {
             .expect("contacts")
         })
         .await;
-        Self { scene, contacts, down: Vec::new() }
+        Self { service, contacts, down: Vec::new() }
     }
 
     /// Schedules messages, due from `begin` on over the form's span; when each is due, by its number. A message whose
     /// time has already passed, on a slow machine, gets a later one.
     async fn schedule(&self, form: &Form, begin: DateTime<Utc>) -> HashMap<i64, DateTime<Utc>> {
         let step = form.over / i32::try_from(form.messages).expect("few");
-        let api = &self.scene.api();
+        let api = &self.service.api();
         stream::iter(0..form.messages)
             .map(|number| async move {
                 let contact = self.contacts[usize::try_from(number).expect("few") % self.contacts.len()];
                 let mut due = (begin + step * i32::try_from(number).expect("few")).trunc_subsecs(3);
                 loop {
                     let body = json!({
-                        "contactId": contact, "channelId": self.scene.company.phone, "body": number.to_string(),
+                        "contactId": contact, "channelId": self.service.company.phone, "body": number.to_string(),
                         "sendAt": due.to_rfc3339_opts(SecondsFormat::Millis, true),
                     });
                     let reply = api.post("/schedules", body).await;
@@ -90,7 +90,7 @@ impl Planned {
     }
 
     async fn all_have_left(&self) {
-        let api = self.scene.api();
+        let api = self.service.api();
         let left = || async {
             let reply = api.get("/schedules?status=pending").await;
             reply.status == 200 && reply.body["data"] == json!([])
@@ -108,7 +108,7 @@ impl Planned {
 
     /// Checks that each message left once, and not before its time; how late the latest was.
     async fn check(&self, due: &HashMap<i64, DateTime<Utc>>) -> TimeDelta {
-        let api = self.scene.api();
+        let api = self.service.api();
         let mut left: HashMap<i64, Vec<DateTime<Utc>>> = HashMap::new();
         for message in api.all("/messages").await {
             let number = message["body"].as_str().and_then(|text| text.parse().ok()).expect("a number");
@@ -158,13 +158,13 @@ async fn through_kills() -> TimeDelta {
         let wait = rand::rng().random_range(0..2 * form.over.num_milliseconds() / i64::from(form.kills));
         tokio::time::sleep(Duration::from_millis(wait.unsigned_abs())).await;
         let from = Utc::now();
-        planned.scene.kill();
-        planned.scene.start();
+        planned.service.kill();
+        planned.service.start();
         planned.down.push((from, Utc::now()));
     }
     planned.all_have_left().await;
     let late = planned.check(&due).await;
-    planned.scene.close().await;
+    planned.service.close().await;
     late
 }
 
@@ -179,17 +179,17 @@ async fn through_an_outage() -> TimeDelta {
     // By then the service has read in advance what is due soon.
     let waits = (begin - Utc::now()).to_std().unwrap_or_default();
     tokio::time::sleep(waits).await;
-    let (api, path) = (planned.scene.api(), "/schedules");
-    planned.scene.stop_database().await;
+    let (api, path) = (planned.service.api(), "/schedules");
+    planned.service.stop_database().await;
     let stopped = Utc::now();
     eventually("the outage is seen", || async { api.get(path).await.status == 503 }).await;
     tokio::time::sleep(form.outage).await;
-    planned.scene.start_database().await;
+    planned.service.start_database().await;
     println!("the database was away for {}", Utc::now() - stopped);
     eventually("lists are served again", || async { api.get(path).await.status == 200 }).await;
     planned.all_have_left().await;
     let late = planned.check(&due).await;
-    planned.scene.close().await;
+    planned.service.close().await;
     late
 }
 

@@ -38,7 +38,8 @@ const REQUESTS: usize = 4;
 
 const PAGE: &str = "https://shop.example";
 
-struct Scene {
+/// A service with a long conversation, a file and a visitor, for clients that read nothing.
+struct FilledService {
     process: Process,
     api: Api,
     neighbour: Api,
@@ -51,7 +52,7 @@ struct Scene {
     _folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl FilledService {
     async fn start() -> Self {
         let folder = prepared_folder();
         let keys = keys_of(folder.path());
@@ -218,31 +219,31 @@ async fn send_unread(address: SocketAddr, path: &str, headers: &str) -> TcpStrea
 
 #[actix_web::test]
 async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are_served_measured() {
-    let scene = Scene::start().await;
-    scene.check_neighbour().await;
-    let requests = scene.requests().await;
+    let service = FilledService::start().await;
+    service.check_neighbour().await;
+    let requests = service.requests().await;
     assert!(requests.len() > 150, "only {} paths", requests.len());
     // The memory that the first response of each path needs is not counted.
     for (path, headers) in requests.iter().filter(|(path, _)| !path.contains("/stream")) {
-        read(scene.process.address, path, headers).await;
+        read(service.process.address, path, headers).await;
     }
-    let before = scene.process.resident_bytes();
-    scene.process.forget_peak();
+    let before = service.process.resident_bytes();
+    service.process.forget_peak();
     let mut unread = Vec::new();
     for (path, headers) in &requests {
-        let is_large = path.ends_with("/messages") || path.contains("/events") || *path == scene.file;
+        let is_large = path.ends_with("/messages") || path.contains("/events") || *path == service.file;
         for _ in 0..if is_large { CONNECTIONS_OF_LARGE } else { CONNECTIONS } {
-            unread.push(send_unread(scene.process.address, path, headers).await);
+            unread.push(send_unread(service.process.address, path, headers).await);
         }
         if is_large {
-            scene.check_neighbour().await;
+            service.check_neighbour().await;
         }
     }
     for _ in 0..SOCKETS {
-        unread.push(scene.open_socket().await);
+        unread.push(service.open_socket().await);
     }
-    scene.check_neighbour().await;
-    let growth = scene.process.peak_bytes().saturating_sub(before);
+    service.check_neighbour().await;
+    let growth = service.process.peak_bytes().saturating_sub(before);
     println!(
         "{} connections to {} paths: {} KiB above {} MiB",
         unread.len(),
@@ -252,26 +253,26 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
     );
     assert!(growth <= GROWTH_BYTES_MAX, "{} MiB above", growth / MIB);
     // Clients that read nothing are disconnected; then there is room for one that reads, at the same address.
-    let path = format!("/tickets/{}/messages", scene.ticket);
-    eventually("a reader is served", || async { scene.api.get(&path).await.status == 200 }).await;
+    let path = format!("/tickets/{}/messages", service.ticket);
+    eventually("a reader is served", || async { service.api.get(&path).await.status == 200 }).await;
     drop(unread);
-    scene.process.terminate();
+    service.process.terminate();
 }
 
 #[actix_web::test]
 async fn beyond_the_share_of_an_address_a_request_waits_and_is_then_refused_until_there_is_room() {
-    let scene = Scene::start().await;
-    let path = format!("/tickets/{}/messages", scene.ticket);
-    let headers = format!("authorization: Bearer {}\r\n", scene.api.key());
+    let service = FilledService::start().await;
+    let path = format!("/tickets/{}/messages", service.ticket);
+    let headers = format!("authorization: Bearer {}\r\n", service.api.key());
     let whole = format!("/api/v1{path}");
     let mut unread = Vec::new();
     // On a slow machine, clients that read nothing are disconnected meanwhile.
     let refused = loop {
         for _ in 0..4 {
-            unread.push(send_unread(scene.process.address, &whole, &headers).await);
+            unread.push(send_unread(service.process.address, &whole, &headers).await);
         }
         assert!(unread.len() < 200, "nothing is refused");
-        let reply = scene.api.get(&path).await;
+        let reply = service.api.get(&path).await;
         if reply.status == 503 {
             break reply;
         }
@@ -279,9 +280,9 @@ async fn beyond_the_share_of_an_address_a_request_waits_and_is_then_refused_unti
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
     // A small response is sent to the same address and company, and a page to another address.
-    scene.api.get("/tags").await.data(200);
-    scene.api.calling_from("127.0.0.2").get(&path).await.data(200);
+    service.api.get("/tags").await.data(200);
+    service.api.calling_from("127.0.0.2").get(&path).await.data(200);
     drop(unread);
-    eventually("there is room", || async { scene.api.get(&path).await.status == 200 }).await;
-    scene.process.terminate();
+    eventually("there is room", || async { service.api.get(&path).await.status == 200 }).await;
+    service.process.terminate();
 }

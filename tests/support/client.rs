@@ -127,7 +127,7 @@ impl Api {
 
     /// Sends a request again while it is answered `503`, as some of many at once are on a slow machine; the last
     /// answer.
-    pub async fn taken(&self, request: impl Fn() -> RequestBuilder) -> Reply {
+    pub async fn retry_while_busy(&self, request: impl Fn() -> RequestBuilder) -> Reply {
         let deadline = Instant::now() + super::patience(PATIENCE);
         loop {
             let reply = Reply::of(request()).await;

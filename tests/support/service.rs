@@ -46,7 +46,7 @@ pub struct TestOptions {
     pub wrong_tokens_per_minute: u32,
     /// Without limits by address, since all tests have the same one.
     pub visitors: VisitorOptions,
-    /// Whether figures are served, at a free port.
+    /// Whether metrics are served, at a free port.
     pub metrics: bool,
     /// How often providers are asked for templates.
     pub templates: templates::Options,

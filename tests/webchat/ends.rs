@@ -196,9 +196,9 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
     )
     .await;
     assert!(shown.is_sorted_by(|one, next| one < next), "a slow reader kept a quick one");
-    let metrics = app.service.metrics.as_ref().expect("figures are served").address;
+    let metrics = app.service.metrics_listener.as_ref().expect("metrics are served").address;
     eventually("the slow one is cut off", || async {
-        crate::support::figures::Figures::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
+        crate::support::metrics::ScrapedMetrics::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
     })
     .await;
     // It reads what was already sent and the code of the close, and requests the rest.

@@ -286,10 +286,10 @@ async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_on
     provider.accepts(ACCOUNT, 1).await;
 
     let engine = &app.service.app.engine;
-    let before = engine.figures();
+    let before = engine.stats();
     assert_eq!((before.tickets.hot, before.sessions.hot), (3, 1));
     app.service.forget(app.company.id).await.expect("nothing is under way");
-    let after = engine.figures();
+    let after = engine.stats();
     assert_eq!((after.tickets.hot, after.sessions.hot), (0, 0), "actors are left");
     assert_eq!(engine.sessions.connected_sessions(), 0, "a session is watched");
     assert_eq!(engine.store().log.last_of(app.company.id), 0);

@@ -55,8 +55,8 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Does what is due, and sets the time of the next run.
     fn run_due_work(&mut self, cx: &mut Context<Self>);
 
-    /// Publishes its figures; called after every message and after the timer has fired.
-    fn publish_figures(&mut self) {}
+    /// Publishes its gauges; called after every message and after the timer has fired.
+    fn publish_gauges(&mut self) {}
 
     /// Drops its state in memory after a panic. If this panics too, it is repeated before the next work.
     fn recover(&mut self);
@@ -70,7 +70,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
             self.finish_recovery();
             work(self, cx);
             self.run_if_ready(cx);
-            self.publish_figures();
+            self.publish_gauges();
         }));
         if outcome.is_err() {
             self.work_state().needs_recovery = true;
@@ -192,7 +192,7 @@ mod tests {
             }
         }
 
-        fn publish_figures(&mut self) {
+        fn publish_gauges(&mut self) {
             self.counts.published += 1;
         }
 

@@ -6,6 +6,6 @@ mod recipient_queue;
 mod runner;
 mod templates;
 
-pub use runner::{CampaignFigures, CampaignRunner};
+pub use runner::{CampaignGauges, CampaignRunner};
 pub(crate) use runner::{CampaignScope, Changed, Hold};
 pub use templates::TemplateStates;

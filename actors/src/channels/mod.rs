@@ -16,7 +16,7 @@ pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex, TableRoom,
 pub(crate) use in_transit::{InTransit, TransitEnded};
 pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
 pub(crate) use inboxes::{Inboxes, provider_ids};
-pub use outbox::{AttemptCount, ChannelSender, SendingFigures, SendingOptions};
+pub use outbox::{AttemptCount, ChannelSender, SendingOptions, SendingStats};
 pub(crate) use outbox::{Outboxes, StatusDecider};
 pub(crate) use own_sends::SentPart;
 pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};

@@ -280,50 +280,17 @@ impl RecentSends {
 #[cfg(test)]
 #[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
-    use chrono::DateTime;
-    use hotline_persistence::tables::messages::{Direction, MessageError, MessageStatus};
-    use hotline_persistence::tables::source::Source;
-    use hotline_persistence::{ChannelId, TicketId};
+    use hotline_persistence::ChannelId;
+    use hotline_persistence::tables::messages::MessageError;
 
     use super::*;
+    use crate::test_rows;
 
     const PAGE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
     const MARIA: ContactId = ContactId::new(7);
 
     fn message(id: i64, kind: MessageType, body: &str) -> MessageRow {
-        MessageRow {
-            company_id: PAGE.0,
-            id: MessageId::new(id),
-            job_id: None,
-            ticket_id: TicketId::new(1),
-            contact_id: MARIA,
-            channel_id: PAGE.1,
-            direction: Direction::Outbound,
-            kind,
-            body: Some(body.to_owned()),
-            media: None,
-            template: None,
-            interactive: None,
-            content: None,
-            revisions: None,
-            attempts: None,
-            quoted_message_id: None,
-            status: MessageStatus::Queued,
-            error: None,
-            user_id: None,
-            user_name: None,
-            integration_id: None,
-            source: Source::Api,
-            session_id: None,
-            client_id: None,
-            after_send: None,
-            provider_message_id: None,
-            created_at: DateTime::UNIX_EPOCH,
-            sent_at: None,
-            delivered_at: None,
-            read_at: None,
-            updated_at: None,
-        }
+        MessageRow { contact_id: MARIA, kind, body: Some(body.to_owned()), ..test_rows::message(id) }
     }
 
     fn accepted(id: &str) -> Accepted {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hotline_persistence::tables::campaigns::{self, CampaignStatus, PausedReason};
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 
 use crate::Refusal;
@@ -19,7 +19,7 @@ use crate::services::{Contacts, Sending};
 /// How long a change of a campaign waits until the campaign has paused: the time limit of a statement.
 const HOLD_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
-/// Approximate figures of all campaigns.
+/// Approximate statistics of all campaigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CampaignStats {
     /// Running campaigns.
@@ -123,7 +123,7 @@ impl Campaigns {
             return Err(Refusal::Defect("campaigns have already started".to_owned()));
         }
         let store = &self.base.store;
-        let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().of_slots()).await?;
+        let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().slot_filter()).await?;
         for (company, id) in unfinished.into_iter().filter(|(company, _)| self.base.owns(*company)) {
             self.begin(company, id).await?;
         }
@@ -186,7 +186,7 @@ impl Campaigns {
             match campaign {
                 Ok(campaign) if campaign.status == CampaignStatus::Processing => {
                     let pause = campaigns::pause(transaction.connection()?, company, id, Some(reason));
-                    acting(By::SYSTEM, pause).await?;
+                    act_as(By::SYSTEM, pause).await?;
                     transaction.commit().await?;
                     tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
                 }
@@ -240,8 +240,8 @@ impl Campaigns {
         });
     }
 
-    /// Figures of all campaigns.
-    pub fn figures(&self) -> CampaignStats {
+    /// Statistics of all campaigns.
+    pub fn stats(&self) -> CampaignStats {
         let scope = &self.scope;
         let stats = CampaignStats {
             handed_over: scope.handed_over.load(Ordering::Relaxed),
@@ -250,11 +250,11 @@ impl Campaigns {
             ..CampaignStats::default()
         };
         scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, hot| {
-            let figures = &hot.status.shared;
+            let gauges = &hot.status.shared;
             CampaignStats {
-                running: stats.running + figures.is_running.load(Ordering::Relaxed),
-                held: stats.held + figures.recipients.load(Ordering::Relaxed),
-                under_way: stats.under_way + figures.in_transit.load(Ordering::Relaxed),
+                running: stats.running + gauges.is_running.load(Ordering::Relaxed),
+                held: stats.held + gauges.recipients.load(Ordering::Relaxed),
+                under_way: stats.under_way + gauges.in_transit.load(Ordering::Relaxed),
                 ..stats
             }
         })

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use hotline_persistence::tables::cascades::{self, Cascade, DeletedRecord};
-use hotline_persistence::tables::events::acting;
+use hotline_persistence::tables::events::act_as;
 use hotline_persistence::{CompanyId, Database};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -42,7 +42,7 @@ pub struct Cascades {
 
 /// The outcome of a company's turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum TurnOutcome {
     /// Nothing is left.
     Done,
     /// More is left.
@@ -110,18 +110,18 @@ impl Cascades {
                     let (task, turn) = match ended {
                         Ok((task, turn)) => (task, turn),
                         // The turn panicked, which was logged.
-                        Err(error) => (error.id(), Turn::Blocked),
+                        Err(error) => (error.id(), TurnOutcome::Blocked),
                     };
                     busy.retain(|(_, of)| *of != task);
                     // What is blocked is not retried at once, but at the next tick or deletion.
-                    if turn == Turn::Blocked {
+                    if turn == TurnOutcome::Blocked {
                         continue;
                     }
                 }
             }
             let (store, room) = (&self.base.store, COMPANIES_MAX - busy.len());
             let limit = i64::try_from(COMPANIES_MAX).unwrap_or(i64::MAX);
-            let slots = store.ownership().of_slots();
+            let slots = store.ownership().slot_filter();
             let found = match cascades::companies(&store.housekeeping, &slots, after, limit).await {
                 Ok(found) => found,
                 Err(error) => {
@@ -141,17 +141,17 @@ impl Cascades {
     }
 
     /// Takes some steps of each of a company's deleted records, or of the first [`RECORDS_MAX`] of them.
-    async fn turn(&self, company: CompanyId) -> Turn {
+    async fn turn(&self, company: CompanyId) -> TurnOutcome {
         let deletions = match self.base.store.ownership().try_enter(company) {
             // Another process serves the company, and takes its steps.
-            None => return Turn::Blocked,
+            None => return TurnOutcome::Blocked,
             Some(_presence) => cascades::unfinished(self.base.db(company), company, RECORDS_MAX).await,
         };
         let deletions = match deletions {
             Ok(deletions) => deletions,
             Err(error) => {
                 tracing::debug!(%error, company.id = %company, "cleanup after deletions will be retried");
-                return Turn::Blocked;
+                return TurnOutcome::Blocked;
             }
         };
         let (mut has_more, mut has_failed) =
@@ -167,9 +167,9 @@ impl Cascades {
             }
         }
         match (has_more, has_failed) {
-            (_, true) => Turn::Blocked,
-            (true, false) => Turn::HasMore,
-            (false, false) => Turn::Done,
+            (_, true) => TurnOutcome::Blocked,
+            (true, false) => TurnOutcome::HasMore,
+            (false, false) => TurnOutcome::Done,
         }
     }
 
@@ -191,7 +191,7 @@ impl Cascades {
 
     /// Takes one step, in the name of the deletion's author. Returns whether more is left.
     async fn step(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
-        acting(deletion.by.clone(), async {
+        act_as(deletion.by.clone(), async {
             let mut transaction = self.base.db(deletion.company).heavy().begin().await?;
             let has_more = cascades::step(transaction.connection()?, deletion).await?;
             let is_contact = matches!(deletion.cascade, Cascade::Contact(_));

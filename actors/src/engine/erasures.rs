@@ -73,7 +73,7 @@ impl Erasures {
 
     async fn advance(&self, serving: Serving, on_orphaned_files: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
         let store = &self.base.store;
-        let pending = erasures::pending(&store.housekeeping, &store.ownership().of_slots()).await?;
+        let pending = erasures::pending(&store.housekeeping, &store.ownership().slot_filter()).await?;
         let mut is_left = false;
         for mut erasure in pending {
             let Some(_presence) = store.ownership().try_enter(erasure.company_id) else { continue };

@@ -39,12 +39,12 @@ pub struct Merging {
 /// settles it in the background.
 pub struct MergeHold {
     merging: Arc<Merging>,
-    held: Option<Held>,
+    held: Option<HeldContacts>,
     /// Whether a transaction may have changed anything.
     has_changed: AtomicBool,
 }
 
-struct Held {
+struct HeldContacts {
     company: CompanyId,
     contacts: Vec<ContactId>,
     open: Vec<OpenTicketOf>,
@@ -81,13 +81,13 @@ impl Merging {
         self.contacts.end_conversations(company, &contacts).await;
         hotline_persistence::fail_point!("merge_held");
         let presence = self.base.store.ownership().follow(company);
-        let held = Held { company, contacts, open, sessions, _guards: guards, _presence: presence };
+        let held = HeldContacts { company, contacts, open, sessions, _guards: guards, _presence: presence };
         Ok(MergeHold { merging: self.clone(), held: Some(held), has_changed: AtomicBool::new(false) })
     }
 
     /// Updates what memory has of the held contacts from the tables, which show whether they were merged.
-    async fn settle(&self, held: &Held) -> Result<(), Refusal> {
-        let Held { company, contacts, open, sessions, .. } = held;
+    async fn settle(&self, held: &HeldContacts) -> Result<(), Refusal> {
+        let HeldContacts { company, contacts, open, sessions, .. } = held;
         self.contacts.settle_merge(*company, contacts).await?;
         for contact in contacts {
             if let Some(into) = self.contacts.successor(*company, *contact).await? {
@@ -115,7 +115,7 @@ impl Merging {
     }
 
     /// [`Self::settle`], retried until the database answers.
-    async fn settle_eventually(&self, held: &Held) {
+    async fn settle_eventually(&self, held: &HeldContacts) {
         let settle = || async {
             // Every refusal is retried, because the conversations must learn of the merge in the end.
             self.settle(held).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))

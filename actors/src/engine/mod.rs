@@ -24,7 +24,7 @@ pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
 pub use cascades::Cascades;
 pub use erasures::Erasures;
 pub use merging::{MergeHold, Merging};
-pub use retention::{Retention, RetentionFigures};
+pub use retention::{Retention, RetentionStats};
 pub use schedules::{ScheduleStats, Schedules};
 pub use sessions::{Identified, Sessions, VisitorLock};
 use sweep::Sweeper;
@@ -44,7 +44,7 @@ use crate::services::{Assignment, Contacts, Inbound, Sending, Tickets};
 use crate::ticket_actor::TicketScope;
 use crate::webchat::{SessionScope, Watchers};
 
-/// Figures of the actors at one moment.
+/// Statistics of the actors at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
     /// Tickets.
@@ -275,7 +275,7 @@ impl Engine {
     }
 
     /// The number of hot actors of each kind, and their load.
-    pub fn figures(&self) -> Stats {
+    pub fn stats(&self) -> Stats {
         Stats {
             tickets: self.tickets.population(),
             sessions: self.sessions.population(),

@@ -60,9 +60,9 @@ pub struct Retention {
     removed: AtomicU64,
 }
 
-/// Figures of what was deleted since the start, and of what is overdue.
+/// Statistics of what was deleted since the start, and of what is overdue.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RetentionFigures {
+pub struct RetentionStats {
     /// Deleted conversations.
     pub removed: u64,
     /// How long the oldest remaining conversation has been overdue.
@@ -172,7 +172,7 @@ impl Retention {
         loop {
             ticks.tick().await;
             let store = &self.base.store;
-            match retentions::rules(&store.housekeeping, &store.ownership().of_slots()).await {
+            match retentions::rules(&store.housekeeping, &store.ownership().slot_filter()).await {
                 Ok(rules) => self.run_round(rules, &on_orphaned_files).await,
                 Err(error) => tracing::debug!(%error, "could not read retention rules; will retry"),
             }
@@ -340,15 +340,15 @@ impl Retention {
         runs.lock().remove(&company);
     }
 
-    /// The figures of deletions, and of what is overdue.
-    pub fn figures(&self) -> RetentionFigures {
+    /// Statistics of deletions, and of what is overdue.
+    pub fn stats(&self) -> RetentionStats {
         let now = now();
         let due_since = |run: &RetentionRun| {
             run.oldest_skipped.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
         };
         let oldest = self.runs.lock().values().filter_map(due_since).min();
         let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
-        RetentionFigures { removed: self.removed.load(Ordering::Relaxed), oldest_due }
+        RetentionStats { removed: self.removed.load(Ordering::Relaxed), oldest_due }
     }
 }
 

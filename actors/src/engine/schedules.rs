@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hotline_persistence::tables::events::current;
+use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::schedules::{self, DeletedContact};
 use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
@@ -21,7 +21,7 @@ use crate::tickets::AttachedChanges;
 /// Maximum scheduled messages of a deleted contact that are read at once; most contacts have few.
 const FAILED_AT_ONCE: i64 = 100;
 
-/// Approximate figures of all companies' scheduled messages.
+/// Approximate statistics of all companies' scheduled messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleStats {
     /// Pending messages in memory.
@@ -60,7 +60,7 @@ impl Schedules {
     /// begun.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
-        let companies = schedules::companies(&store.housekeeping, &store.ownership().of_slots()).await?;
+        let companies = schedules::companies(&store.housekeeping, &store.ownership().slot_filter()).await?;
         for company in companies.into_iter().filter(|company| self.base.owns(*company)) {
             self.begin(company).await?;
         }
@@ -139,8 +139,13 @@ impl Schedules {
                 None => self.deliver(company, ReadSchedule(id)).await?.contact_id,
             };
             let contact = (contact, self.contacts.get(company, contact).await?);
-            let update =
-                UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone(), by: current() };
+            let update = UpdateSchedule {
+                id,
+                changes: changes.clone(),
+                contact,
+                attached: attached.clone(),
+                by: current_author(),
+            };
             self.deliver(company, update).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
@@ -151,7 +156,7 @@ impl Schedules {
     /// # Errors
     /// Those of [`Schedules::update`].
     pub async fn cancel(&self, company: CompanyId, id: ScheduleId) -> Result<(), Refusal> {
-        self.ask(company, CancelSchedule(id, current())).await
+        self.ask(company, CancelSchedule(id, current_author())).await
     }
 
     /// Fails the pending messages to a contact that was deleted. A message that this misses fails when it is due.
@@ -168,7 +173,7 @@ impl Schedules {
             let db = self.base.reads().tables(company).await?;
             let pending = schedules::pending_of(db, company, contact, FAILED_AT_ONCE).await?;
             for id in &pending {
-                let fail = FailSchedule { id: *id, by: current(), contact_was: contact_was.clone() };
+                let fail = FailSchedule { id: *id, by: current_author(), contact_was: contact_was.clone() };
                 match self.ask(company, fail).await {
                     // It was canceled or sent meanwhile.
                     Ok(()) | Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
@@ -181,8 +186,8 @@ impl Schedules {
         }
     }
 
-    /// The figures of pending and sent messages.
-    pub fn figures(&self) -> ScheduleStats {
+    /// Statistics of pending and sent messages.
+    pub fn stats(&self) -> ScheduleStats {
         let (sent, failed) = (&self.scope.sent, &self.scope.failed);
         let stats = ScheduleStats {
             sent: sent.load(Ordering::Relaxed),
@@ -190,11 +195,11 @@ impl Schedules {
             ..ScheduleStats::default()
         };
         self.scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, hot| {
-            let figures = &hot.status.shared;
+            let gauges = &hot.status.shared;
             ScheduleStats {
-                held: stats.held + figures.pending.load(Ordering::Relaxed),
-                due: stats.due + figures.due.load(Ordering::Relaxed),
-                late: stats.late + figures.late.load(Ordering::Relaxed),
+                held: stats.held + gauges.pending.load(Ordering::Relaxed),
+                due: stats.due + gauges.due.load(Ordering::Relaxed),
+                late: stats.late + gauges.late.load(Ordering::Relaxed),
                 ..stats
             }
         })

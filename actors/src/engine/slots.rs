@@ -2,7 +2,7 @@
 //! companies ([`Engine::forget`]).
 
 use futures_util::stream::{self, TryStreamExt};
-use hotline_persistence::cluster::OfSlots;
+use hotline_persistence::cluster::SlotFilter;
 use hotline_persistence::pool::HOUSEKEEPING_MAX;
 use hotline_persistence::tables::{campaigns, companies, messages, schedules};
 use hotline_persistence::{CompanyId, Slot};
@@ -21,7 +21,7 @@ impl Engine {
     /// arrived yet.
     pub async fn reload_directory(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
-        let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
+        let found = companies::of_slots(db, &SlotFilter::these(slots.iter().copied())).await?;
         stream::iter(found.chunks(LOADED_AT_ONCE).map(Ok))
             .try_for_each_concurrent(READ_AT_ONCE, async |companies| {
                 let unreadable = directory.refresh_all(db, companies).await?;
@@ -60,7 +60,7 @@ impl Engine {
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
-        let these = OfSlots::these(slots.iter().copied());
+        let these = SlotFilter::these(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
         let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
         // Ids are then assigned above every id of an earlier owner.

@@ -115,7 +115,7 @@ impl Sweeper {
     async fn end_idle_sessions(&self) -> Result<(), Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
-        for (company, id) in webchat_sessions::idle(db, &ownership.of_slots(), since, SESSIONS_MAX).await? {
+        for (company, id) in webchat_sessions::idle(db, &ownership.slot_filter(), since, SESSIONS_MAX).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
             // A session that cannot be ended now must not block the others.
             if let Err(refusal) =
@@ -132,7 +132,7 @@ impl Sweeper {
     async fn finish_removals(&self) -> Result<(), hotline_persistence::Error> {
         let db = self.base.store.housekeeper();
         let ownership = self.base.store.ownership();
-        for removal in removals::unfinished(db, &ownership.of_slots(), REMOVALS_MAX).await? {
+        for removal in removals::unfinished(db, &ownership.slot_filter(), REMOVALS_MAX).await? {
             let Some(_presence) = ownership.try_enter(removal.company_id) else { continue };
             for _ in 0..STATEMENTS_MAX {
                 if !removals::step(db, &removal, ROWS_MAX).await? {

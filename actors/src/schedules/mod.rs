@@ -6,6 +6,6 @@ mod dispatcher;
 mod messages;
 
 pub(crate) use dispatcher::ScheduleScope;
-pub use dispatcher::{ScheduleDispatcher, ScheduleFigures};
+pub use dispatcher::{ScheduleDispatcher, ScheduleGauges};
 pub(crate) use messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, ReloadAgenda, UpdateSchedule};
 pub use messages::{NewSchedule, ScheduleChanges, Scheduled};

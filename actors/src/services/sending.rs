@@ -15,7 +15,7 @@ use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{is_slot_conflict, on_conflict};
-use crate::channels::{Outboxes, Provider, SendingFigures};
+use crate::channels::{Outboxes, Provider, SendingStats};
 use crate::clock::now;
 use crate::contacts::{ContactFacts, LastInbound, RequiredFacts};
 use crate::conversations::Slot;
@@ -349,9 +349,9 @@ impl Sending {
         self.outboxes.take_over(backlogs, is_taken_over);
     }
 
-    /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
-    pub fn figures(&self) -> SendingFigures {
-        self.outboxes.figures()
+    /// Statistics of messages on their way to providers, and of the providers' answers; zero before sending begins.
+    pub fn stats(&self) -> SendingStats {
+        self.outboxes.stats()
     }
 
     /// Stops new attempts for a company, and waits until the log has the outcomes of the running ones.

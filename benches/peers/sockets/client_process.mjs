@@ -158,10 +158,10 @@ const calls = {
    * All users connect again and receive what the server has stored for them. Counts the accepted messages to users who
    * were connected or away (`acceptedHere`, `acceptedAway`), and those of them that never arrived (`here`, `away`).
    */
-  async comeBack({ users, isAway: awayUsers }) {
+  async reconnect({ users, isAway: awayUsers }) {
     isKilled = false;
     await each(range(0, users), async (user) => {
-      sockets.set(user, await client.comeBack(user, { talks: true, onText, onClose: onClose(user) }));
+      sockets.set(user, await client.reconnect(user, { talks: true, onText, onClose: onClose(user) }));
     });
     const counts = { here: 0, away: 0, acceptedHere: 0, acceptedAway: 0 };
     for (const number of Object.keys(accepted)) {

@@ -93,7 +93,7 @@ export class Client {
     return socket;
   }
 
-  comeBack = (user, options) => this.connect(user, options);
+  reconnect = (user, options) => this.connect(user, options);
 
   async sender() {
     const headers = this.company();

@@ -121,7 +121,7 @@ export function kill(peer, file, { users, messages, rate }) {
     await clients.call("sendUntilKilled", { messages, rate, users });
     await killed;
     await server.again();
-    const lost = await clients.call("comeBack", { users, isAway });
+    const lost = await clients.call("reconnect", { users, isAway });
     const syncs = await tracedSyncs(server, clients, users);
     return { ...lost, syncs };
   });

@@ -32,7 +32,7 @@ export class Client {
   }
 
   /** Nothing is kept for who was away. */
-  comeBack = (user, options) => this.connect(user, options);
+  reconnect = (user, options) => this.connect(user, options);
 
   async sender({ isConfirmed, onClose }) {
     const waiting = new Map();

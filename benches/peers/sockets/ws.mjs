@@ -23,7 +23,7 @@ export class Client {
   connect = (user, { onText, onClose }) => this.session(user, onText, onClose);
 
   /** Nothing is kept for who was away. */
-  comeBack = (user, options) => this.connect(user, options);
+  reconnect = (user, options) => this.connect(user, options);
 
   async sender({ onClose }) {
     const socket = await this.session(SENDER, () => {}, onClose);

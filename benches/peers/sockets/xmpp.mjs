@@ -113,7 +113,7 @@ export class Client {
   }
 
   /** Reads all of the user's archive. */
-  async comeBack(user, options) {
+  async reconnect(user, options) {
     const socket = await this.connect(user, options);
     for (let page = 0, after = ""; ; page += 1) {
       const set = `<set xmlns="http://jabber.org/protocol/rsm"><max>${ARCHIVE_PAGE}</max>${after}</set>`;

@@ -72,9 +72,9 @@ impl CompanySnapshot {
         let columns = columns(&mut self.transaction, table).await?;
         let fields: Vec<String> =
             columns.iter().map(|column| format!("'{}', x.\"{column}\"", camel_case(column))).collect();
-        let ArchivedTable { table: name, company, order, .. } = table;
+        let ArchivedTable { name, company_column, order_columns, .. } = table;
         let select = format!(
-            "select json_build_object({})::text from {name} x where x.{company} = $1 order by {order}",
+            "select json_build_object({})::text from {name} x where x.{company_column} = $1 order by {order_columns}",
             fields.join(", ")
         );
         let rows = sqlx::query_scalar(AssertSqlSafe(select)).bind(self.company).fetch(&mut *self.transaction);
@@ -98,14 +98,15 @@ impl CompanySnapshot {
     }
 }
 
-/// The archived columns of a table: all but the company's id, generated columns and [`ArchivedTable::left_out`].
+/// The archived columns of a table: all but the company's id, generated columns and [`ArchivedTable::omitted_columns`].
 pub(super) async fn columns(db: &mut PgConnection, table: &ArchivedTable) -> Result<Vec<String>> {
     let query = sqlx::query_scalar(
         "select attname::text from pg_attribute
          where attrelid = to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum",
     );
-    let columns: Vec<String> = query.bind(table.table).fetch_all(db).await?;
-    let is_archived = |column: &String| column != table.company && !table.left_out.contains(&column.as_str());
+    let columns: Vec<String> = query.bind(table.name).fetch_all(db).await?;
+    let is_archived =
+        |column: &String| column != table.company_column && !table.omitted_columns.contains(&column.as_str());
     Ok(columns.into_iter().filter(is_archived).collect())
 }
 

@@ -135,7 +135,7 @@ impl Import {
         self.line += 1;
         let refused = |error| ImportError::Row { line: self.line, error };
         let mut fields = self.read(line).map_err(refused)?;
-        match self.table.table {
+        match self.table.name {
             "companies" => return self.create_company(fields).await,
             "channels" => self.adapt_channel(&mut fields).await?,
             "webhooks" => self.adapt_webhook(&mut fields).await?,
@@ -184,8 +184,8 @@ impl Import {
                  and m.id = r.message_id and m.status = 'failed'";
         sqlx::query(fail_recipients).bind(self.company).execute(&mut *db).await?;
         sqlx::query("select hotline_fill_zones($1)").bind(self.company).execute(&mut *db).await?;
-        for table in every_table().filter(|table| table.table != "companies") {
-            advance_sequence(&mut *db, table.table, self.company).await?;
+        for table in every_table().filter(|table| table.name != "companies") {
+            advance_sequence(&mut *db, table.name, self.company).await?;
         }
         // New ids follow those of the company.
         for (kind, last) in [
@@ -214,7 +214,7 @@ impl Import {
             if controls::value_has_refused(&decoded) {
                 return Err(invalid(controls::REFUSED));
             }
-            if let Some(reason) = value::refusal(self.table.table, column, *kind, &decoded) {
+            if let Some(reason) = value::refusal(self.table.name, column, *kind, &decoded) {
                 return Err(invalid(reason));
             }
             fields.insert(column.clone(), value);
@@ -256,7 +256,7 @@ impl Import {
     async fn insert(&mut self, rows: &[Fields]) -> Result<std::result::Result<(), String>> {
         let names: Vec<String> =
             rows.first().into_iter().flat_map(|row| row.keys()).map(|column| format!("\"{column}\"")).collect();
-        let (names, table) = (names.join(", "), self.table.table);
+        let (names, table) = (names.join(", "), self.table.name);
         let has_identity = names.contains("\"id\"");
         let overriding = if has_identity { "overriding system value" } else { "" };
         let insert = format!(
@@ -409,7 +409,7 @@ async fn column_types(db: &mut sqlx::PgConnection, table: &ArchivedTable) -> Res
         "select a.attname::text, t.typname::text from pg_attribute a join pg_type t on t.oid = a.atttypid
          where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped",
     );
-    let types: Vec<(String, String)> = types.bind(table.table).fetch_all(db).await?;
+    let types: Vec<(String, String)> = types.bind(table.name).fetch_all(db).await?;
     Ok(types.into_iter().map(|(column, kind)| (column, ColumnType::of(&kind))).collect())
 }
 

@@ -16,44 +16,45 @@ pub use import::{Import, ImportError, LINE_BYTES_MAX, RowError};
 pub struct ArchivedTable {
     /// The name of its file, without the ending.
     pub noun: &'static str,
-    pub table: &'static str,
+    /// Its name in the database.
+    pub name: &'static str,
     /// The column with the company.
-    pub company: &'static str,
+    pub company_column: &'static str,
     /// The columns by which its rows are ordered.
-    pub order: &'static str,
+    pub order_columns: &'static str,
     /// Columns that are secret, derived from others, or specific to the installation.
-    pub left_out: &'static [&'static str],
+    pub omitted_columns: &'static [&'static str],
 }
 
-const fn table(noun: &'static str, table: &'static str, order: &'static str) -> ArchivedTable {
-    ArchivedTable { noun, table, company: "company_id", order, left_out: &[] }
+const fn table(noun: &'static str, name: &'static str, order_columns: &'static str) -> ArchivedTable {
+    ArchivedTable { noun, name, company_column: "company_id", order_columns, omitted_columns: &[] }
 }
 
-const fn without(table: ArchivedTable, left_out: &'static [&'static str]) -> ArchivedTable {
-    ArchivedTable { left_out, ..table }
+const fn omitting(table: ArchivedTable, omitted_columns: &'static [&'static str]) -> ArchivedTable {
+    ArchivedTable { omitted_columns, ..table }
 }
 
 /// The table with the company's own row. Its file comes first.
 pub const COMPANY: ArchivedTable =
-    ArchivedTable { company: "id", ..without(table("company", "companies", "id"), &["slot"]) };
+    ArchivedTable { company_column: "id", ..omitting(table("company", "companies", "id"), &["slot"]) };
 
 /// The tables of a company that are archived, in the order of their import. Members of lists come before the lists, and
 /// recipients before their campaigns: otherwise triggers would count them again.
 pub const TABLES: &[ArchivedTable] = &[
     table("retention", "retentions", "company_id"),
-    without(table("profiles", "profiles", "id"), &["looks"]),
-    without(table("users", "users", "id"), &["password_hash"]),
+    omitting(table("profiles", "profiles", "id"), &["looks"]),
+    omitting(table("users", "users", "id"), &["password_hash"]),
     table("formerUsers", "former_users", "id"),
-    without(table("queues", "queues", "id"), &["looks"]),
+    omitting(table("queues", "queues", "id"), &["looks"]),
     table("queueUsers", "queue_users", "queue_id, user_id"),
-    without(table("wrapupCategories", "wrapup_categories", "id"), &["looks"]),
-    without(table("wrapupTypes", "wrapup_types", "id"), &["looks"]),
+    omitting(table("wrapupCategories", "wrapup_categories", "id"), &["looks"]),
+    omitting(table("wrapupTypes", "wrapup_types", "id"), &["looks"]),
     table("wrapupTypeQueues", "wrapup_type_queues", "wrapup_type_id, queue_id"),
     table("channels", "channels", "id"),
-    without(table("tags", "tags", "id"), &["looks"]),
+    omitting(table("tags", "tags", "id"), &["looks"]),
     table("customFields", "custom_fields", "id"),
     table("globalVariables", "global_variables", "id"),
-    without(table("quickMessages", "quick_messages", "id"), &["looks"]),
+    omitting(table("quickMessages", "quick_messages", "id"), &["looks"]),
     table("contacts", "contacts", "id"),
     table("contactAddresses", "contact_addresses", "channel_id, address"),
     table("contactNumbers", "contact_numbers", "number, contact_id"),
@@ -67,15 +68,15 @@ pub const TABLES: &[ArchivedTable] = &[
     table("tickets", "tickets", "id"),
     table("ticketEvents", "ticket_events", "ticket_id, id"),
     table("messages", "messages", "id"),
-    without(table("webchatSessions", "webchat_sessions", "id"), &["token_hash", "token_hashes"]),
+    omitting(table("webchatSessions", "webchat_sessions", "id"), &["token_hash", "token_hashes"]),
     table("schedules", "schedules", "id"),
     table("campaignRecipients", "campaign_recipients", "campaign_id, contact_id"),
     table("campaigns", "campaigns", "id"),
-    without(table("productCategories", "product_categories", "id"), &["looks"]),
-    without(table("products", "products", "id"), &["looks"]),
-    without(table("cardStatuses", "card_statuses", "id"), &["looks"]),
-    without(table("businesses", "businesses", "id"), &["looks"]),
-    without(table("cardOrigins", "card_origins", "id"), &["looks"]),
+    omitting(table("productCategories", "product_categories", "id"), &["looks"]),
+    omitting(table("products", "products", "id"), &["looks"]),
+    omitting(table("cardStatuses", "card_statuses", "id"), &["looks"]),
+    omitting(table("businesses", "businesses", "id"), &["looks"]),
+    omitting(table("cardOrigins", "card_origins", "id"), &["looks"]),
     table("boards", "boards", "id"),
     table("boardQueues", "board_queues", "board_id, queue_id"),
     table("boardLists", "board_lists", "id"),
@@ -87,7 +88,7 @@ pub const TABLES: &[ArchivedTable] = &[
     table("reportMessages", "report_messages", "dimension, grain, at, key"),
     table("reportWrapups", "report_wrapups", "grain, at, queue_id, wrapup_type_id"),
     table("reportLabels", "report_labels", "dimension, key"),
-    without(
+    omitting(
         table("webhooks", "webhooks", "id"),
         &["secret", "old_secret", "old_secret_until", "delivered_through", "failing_since"],
     ),
@@ -143,13 +144,13 @@ mod tests {
 
     #[test]
     fn every_noun_and_table_is_listed_once() {
-        let mut names: Vec<&str> = TABLES.iter().flat_map(|table| [table.noun, table.table]).collect();
+        let mut names: Vec<&str> = TABLES.iter().flat_map(|table| [table.noun, table.name]).collect();
         names.extend(OMITTED.iter().map(|(table, _)| table));
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         // A noun that is spelled like its table was counted twice.
-        let shared_count = TABLES.iter().filter(|table| table.noun == table.table).count();
+        let shared_count = TABLES.iter().filter(|table| table.noun == table.name).count();
         assert_eq!(names.len() + shared_count, count);
     }
 }

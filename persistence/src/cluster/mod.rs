@@ -29,7 +29,7 @@ pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
 pub use self::moment::Moment;
 pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
-pub use self::slot_filter::OfSlots;
+pub use self::slot_filter::SlotFilter;
 use crate::tables::installation_keys::InstallationKey;
 
 /// A process's view of its cluster.

@@ -4,9 +4,9 @@ use super::Slot;
 
 /// Every company, or those of some slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfSlots(Option<Vec<i16>>);
+pub struct SlotFilter(Option<Vec<i16>>);
 
-impl OfSlots {
+impl SlotFilter {
     /// Every company, for a process alone.
     pub fn all() -> Self {
         Self(None)
@@ -17,14 +17,14 @@ impl OfSlots {
         Self(Some(slots.into_iter().map(Slot::column).collect()))
     }
 
-    /// The value for the parameter of [`OfSlots::holds`].
+    /// The value for the parameter of [`SlotFilter::condition`].
     pub(crate) fn numbers(&self) -> Option<&[i16]> {
         self.0.as_deref()
     }
 
     /// SQL condition that a column's company is included. For all companies the planner removes it, since it plans for
     /// the actual values.
-    pub(crate) fn holds(company: &str, parameter: u8) -> String {
+    pub(crate) fn condition(company: &str, parameter: u8) -> String {
         format!(
             "(${parameter}::smallint[] is null or {company} in (select id from companies where slot = any(${parameter})))"
         )

@@ -79,7 +79,11 @@ struct Progress {
 ///
 /// # Errors
 /// [`Error::Unavailable`] when the connection is lost; otherwise those of `work`.
-pub(super) async fn attended<T>(db: &PgPool, claim: &WriterClaim, work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) async fn unless_session_lost<T>(
+    db: &PgPool,
+    claim: &WriterClaim,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
     tokio::select! {
         biased;
         outcome = work => outcome,

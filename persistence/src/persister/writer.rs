@@ -18,7 +18,7 @@ use super::events::{FlushOutcome, PreviousRows};
 use super::facts::SourceRow;
 use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
 use super::parts::parts_of;
-use super::session::{WriterSession, attended};
+use super::session::{WriterSession, unless_session_lost};
 use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
@@ -118,7 +118,7 @@ impl Writer {
     ) -> Result<()> {
         let mut session = WriterSession::of(&self.db).await?;
         let work = self.write_on(session.connection()?, batch, last, refusals_ahead, in_parts);
-        let outcome = attended(&self.db, &self.claim, work).await;
+        let outcome = unless_session_lost(&self.db, &self.claim, work).await;
         if !matches!(outcome, Err(Error::Unavailable(_))) {
             session.put_back().await;
         }

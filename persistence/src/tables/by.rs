@@ -1,7 +1,7 @@
 //! Who caused an event.
 //!
 //! A live change carries its author in its rows. The author of a plain change is the author of the task that makes it
-//! ([`acting`]), so that no statement has to pass it on.
+//! ([`act_as`]), so that no statement has to pass it on.
 
 use serde::{Deserialize, Serialize};
 
@@ -82,13 +82,13 @@ tokio::task_local! {
     static ACTING: By;
 }
 
-/// The author of the current task's changes: [`By::SYSTEM`] outside [`acting`].
-pub fn current() -> By {
+/// The author of the current task's changes: [`By::SYSTEM`] outside [`act_as`].
+pub fn current_author() -> By {
     ACTING.try_with(By::clone).unwrap_or_default()
 }
 
 /// Does work on behalf of an author. Tasks that it spawns do not inherit the author.
-pub fn acting<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
+pub fn act_as<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
     ACTING.scope(by, work)
 }
 

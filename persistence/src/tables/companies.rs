@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Position};
 use crate::{CompanyId, Database, Error, Result, Slot};
@@ -98,7 +98,7 @@ pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
 }
 
 /// The companies of some slots, including those the directory does not know yet.
-pub async fn of_slots(db: &PgPool, slots: &OfSlots) -> Result<Vec<CompanyId>> {
+pub async fn of_slots(db: &PgPool, slots: &SlotFilter) -> Result<Vec<CompanyId>> {
     let select = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
     with_timeout(sqlx::query_scalar(select).bind(slots.numbers()).fetch_all(db)).await
 }

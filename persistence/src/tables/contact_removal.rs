@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cascades::{self, Cascade};
-use super::contacts::{Tie, find, identities, lock_rows, tie, watch};
+use super::contacts::{ContactUse, find, find_use, identities, lock_rows, watch};
 use super::merges::{self, MergedNoun};
 use super::{campaigns, retentions, schedules};
 use crate::error::with_timeout;
@@ -19,7 +19,7 @@ const TICKETS_PER_STEP: usize = 200;
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
-pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<Tie>> {
+pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<ContactUse>> {
     // It may delete the conversations of years.
     let mut transaction = db.heavy().begin().await?;
     let connection = transaction.connection()?;
@@ -33,8 +33,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     if !expected.holds(updated_at.ok_or(Error::NotFound("contact"))?) {
         return Err(Error::Changed);
     }
-    if let Some(tie) = tie(&mut *connection, company, id).await? {
-        return Ok(Some(tie));
+    if let Some(contact_use) = find_use(&mut *connection, company, id).await? {
+        return Ok(Some(contact_use));
     }
     let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
     let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *connection)).await?;

@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow};
 
 use super::messages::{DeliveryStatus, MessageError, MessageStatus};
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::{is_of_values, with_timeout};
 use crate::rejected::{self, RejectedRow};
@@ -166,11 +166,11 @@ pub async fn of_channel(
 
 /// The channels with stored statuses or revisions, which a killed process may have left unapplied. Only for background
 /// work.
-pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
-    let holds = OfSlots::holds("company_id", 1);
+pub async fn channels(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, ChannelId)>> {
+    let in_slots = SlotFilter::condition("company_id", 1);
     let channels = format!(
-        "select company_id, channel_id from early_statuses where {holds}
-         union select company_id, channel_id from early_revisions where {holds}"
+        "select company_id, channel_id from early_statuses where {in_slots}
+         union select company_id, channel_id from early_revisions where {in_slots}"
     );
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }

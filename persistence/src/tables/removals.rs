@@ -3,7 +3,7 @@
 use sqlx::{AssertSqlSafe, FromRow};
 
 use super::text_enum;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
@@ -32,10 +32,10 @@ pub struct Removal {
 }
 
 /// Up to `limit` deleted records that still have rows.
-pub async fn unfinished(db: impl Database<'_>, slots: &OfSlots, limit: i64) -> Result<Vec<Removal>> {
-    let holds = OfSlots::holds("company_id", 2);
+pub async fn unfinished(db: impl Database<'_>, slots: &SlotFilter, limit: i64) -> Result<Vec<Removal>> {
+    let in_slots = SlotFilter::condition("company_id", 2);
     let removals =
-        format!("select company_id, noun, id from removals where {holds} order by company_id, noun, id limit $1");
+        format!("select company_id, noun, id from removals where {in_slots} order by company_id, noun, id limit $1");
     with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(slots.numbers()).fetch_all(db)).await
 }
 

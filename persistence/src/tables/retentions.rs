@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use super::cascades;
 use super::merges::{self, MergedNoun};
 use super::source::Source;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, MessageId, Result, SessionId, TicketId};
 
@@ -106,10 +106,10 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
 }
 
 /// The companies with a retention.
-pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<RetentionRule>> {
-    let holds = OfSlots::holds("company_id", 1);
+pub async fn rules(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<RetentionRule>> {
+    let in_slots = SlotFilter::condition("company_id", 1);
     let rules = format!(
-        "select company_id, days, updated_at from retentions where days is not null and {holds} order by company_id"
+        "select company_id, days, updated_at from retentions where days is not null and {in_slots} order by company_id"
     );
     with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(slots.numbers()).fetch_all(db)).await
 }

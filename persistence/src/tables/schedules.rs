@@ -11,7 +11,7 @@ use super::by::By;
 use super::messages::{MessageError, MessageRow};
 use super::source::Source;
 use super::text_enum;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -182,7 +182,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> 
 }
 
 /// The companies in these slots that have pending scheduled messages.
-pub async fn companies(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<CompanyId>> {
+pub async fn companies(db: impl PgExecutor<'_>, slots: &SlotFilter) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
             "select id from companies c where ($1::smallint[] is null or slot = any($1))

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::by::By;
 use super::text_enum;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::KeyHash;
@@ -243,14 +243,14 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
 /// Up to `limit` active sessions without activity since `before`, for the idle sweep.
 pub async fn idle(
     db: impl Database<'_>,
-    slots: &OfSlots,
+    slots: &SlotFilter,
     before: DateTime<Utc>,
     limit: i64,
 ) -> Result<Vec<(CompanyId, SessionId)>> {
     let idle = format!(
         "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1 and {}
          order by last_seen_at limit $2",
-        OfSlots::holds("company_id", 3)
+        SlotFilter::condition("company_id", 3)
     );
     let idle = sqlx::query_as(AssertSqlSafe(idle)).bind(before).bind(limit).bind(slots.numbers());
     with_timeout(idle.fetch_all(db)).await

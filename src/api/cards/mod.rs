@@ -102,7 +102,7 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
     check_contact(caller, app, filter.contact_id).await?;
     if let Some(ticket) = filter.ticket_id {
         let found = app.engine.tickets.get(company, ticket).await;
-        merges::named(caller, app, Mergeable::Ticket(ticket), found).await?;
+        merges::add_successor(caller, app, Mergeable::Ticket(ticket), found).await?;
     }
     let db = app.engine.reads().acknowledged_tables(company).await?;
     if !filter.is_of(db, company).await? {

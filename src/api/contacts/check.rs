@@ -16,5 +16,5 @@ pub fn check_channel(caller: &Caller, id: ChannelId) -> ApiResult<&ChannelRow> {
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> ApiResult<()> {
     let Some(id) = id else { return Ok(()) };
     let found = app.engine.contacts.get(caller.company, id).await?.ok_or_else(ApiError::not_found);
-    merges::named(caller, app, Mergeable::Contact(id), found).await.map(drop)
+    merges::add_successor(caller, app, Mergeable::Contact(id), found).await.map(drop)
 }

@@ -47,7 +47,7 @@ pub async fn merge(
     for contact in [into, from] {
         // Checked before the hold: a request for a contact that does not exist must not make others wait.
         let found = app.engine.contacts.get(company, contact).await?.ok_or_else(ApiError::not_found);
-        merges::named(&caller, &app, Mergeable::Contact(contact), found).await?;
+        merges::add_successor(&caller, &app, Mergeable::Contact(contact), found).await?;
     }
     let hold = app.engine.merging.hold(company, [into, from]).await?;
     let merged = once
@@ -64,5 +64,5 @@ pub async fn merge(
         .await;
     hotline_persistence::fail_point!("contact_merge_committed", |_| std::process::abort());
     hold.settle().await;
-    merges::merged(&caller, &app, [into, from].map(Mergeable::Contact), merged).await
+    merges::add_successor_of_either(&caller, &app, [into, from].map(Mergeable::Contact), merged).await
 }

@@ -71,7 +71,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Tagged<Contact>> {
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found);
-    let row = merges::named(&caller, &app, Mergeable::Contact(id.0), row).await?;
+    let row = merges::add_successor(&caller, &app, Mergeable::Contact(id.0), row).await?;
     Ok(Tagged(Json::of(Contact::from(row))))
 }
 
@@ -79,7 +79,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiR
 /// or a session is active.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>, if_match: IfMatch) -> ApiResult<NoContent> {
     let removed = app.engine.remove_contact(caller.company, id.0, if_match.0).await;
-    merges::named(&caller, &app, Mergeable::Contact(id.0), removed).await?;
+    merges::add_successor(&caller, &app, Mergeable::Contact(id.0), removed).await?;
     // The messages are deleted, so their files are no longer referenced.
     app.media.sweep_soon();
     Ok(NoContent)

@@ -23,7 +23,7 @@ pub async fn add_tag(
             Ok(NoContent)
         })
         .await;
-    merges::named(&caller, &app, Mergeable::Contact(contact), added).await
+    merges::add_successor(&caller, &app, Mergeable::Contact(contact), added).await
 }
 
 /// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
@@ -31,7 +31,7 @@ pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, 
     let (contact, tag) = ids.0;
     let mut transaction = app.db(caller.company).begin().await?;
     let removed = contacts::unlink_tag(transaction.connection()?, caller.company, contact, tag).await;
-    merges::named(&caller, &app, Mergeable::Contact(contact), removed).await?;
+    merges::add_successor(&caller, &app, Mergeable::Contact(contact), removed).await?;
     transaction.commit().await?;
     Ok(NoContent)
 }

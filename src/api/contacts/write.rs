@@ -211,7 +211,7 @@ pub async fn update(
         })
         .await;
     // After an error, dropping `changes` reads the contact again: the change may have been committed.
-    let response = merges::named(&caller, &app, Mergeable::Contact(id), response).await?;
+    let response = merges::add_successor(&caller, &app, Mergeable::Contact(id), response).await?;
     changes.settle().await;
     Ok(response)
 }

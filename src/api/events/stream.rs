@@ -230,7 +230,7 @@ pub async fn stream(
     // A stream gives up its presence, so that dropping the company does not wait for it.
     request.extensions_mut().remove::<Presence>();
     let shared = shared_streams.of(company, context.site());
-    app.figures.events.add_opened();
+    app.metrics.events.add_opened();
     let comment_at = Instant::now() + COMMENT_INTERVAL;
     let after = After::event(after);
     let (has_started, is_within_log) = (false, false);
@@ -312,7 +312,7 @@ impl StreamState {
             let previous = self.after.id;
             match self.read().await {
                 Ok((batch, count)) if count > 0 => {
-                    self.app.figures.events.add_sent(count);
+                    self.app.metrics.events.add_sent(count);
                     self.comment_at = Instant::now() + COMMENT_INTERVAL;
                     return Some(batch);
                 }
@@ -455,7 +455,7 @@ impl EventWindow {
 
 impl Drop for StreamState {
     fn drop(&mut self) {
-        self.app.figures.events.add_closed();
+        self.app.metrics.events.add_closed();
         self.shared = None;
         self.shared_streams.leave(self.caller.company);
     }

@@ -56,7 +56,7 @@ pub async fn list(
     if let Some(ticket) = filter.ticket_id {
         // An unknown ticket is a `404`, not an empty list.
         let found = app.engine.tickets.get(caller.company, ticket).await;
-        merges::named(&caller, &app, Mergeable::Ticket(ticket), found).await?;
+        merges::add_successor(&caller, &app, Mergeable::Ticket(ticket), found).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;

@@ -55,7 +55,7 @@ pub async fn send(
     });
     let sent = send_to(&caller, &app, new, uploads, once).await;
     match record {
-        Some(record) => merges::named(&caller, &app, record, sent).await,
+        Some(record) => merges::add_successor(&caller, &app, record, sent).await,
         None => sent,
     }
 }

@@ -15,9 +15,9 @@ use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
 
 /// The filters of a queue's lists.
-pub struct OfQueue(Narrowed);
+pub struct QueueListFilter(Narrowed);
 
-impl Filter for OfQueue {
+impl Filter for QueueListFilter {
     fn read(query: &mut Params) -> Self {
         Self(Filters::read(query, |list| list.equals::<bool>("active")))
     }
@@ -28,7 +28,7 @@ pub async fn list_users(
     caller: Caller,
     app: Data<App>,
     id: PathId<QueueId>,
-    query: Query<OfQueue>,
+    query: Query<QueueListFilter>,
 ) -> ApiResult<Page<User>> {
     related(&caller, &app, id.0, query, WORKS_IN_QUEUE).await
 }
@@ -38,7 +38,7 @@ pub async fn list_wrapup_types(
     caller: Caller,
     app: Data<App>,
     id: PathId<QueueId>,
-    query: Query<OfQueue>,
+    query: Query<QueueListFilter>,
 ) -> ApiResult<Page<WrapupType>> {
     related(&caller, &app, id.0, query, LINKED_TO).await
 }
@@ -48,7 +48,7 @@ async fn related<T: Table>(
     caller: &Caller,
     app: &App,
     id: QueueId,
-    query: Query<OfQueue>,
+    query: Query<QueueListFilter>,
     relation: &'static str,
 ) -> ApiResult<Page<T>> {
     let mut filter = query.filter.0;

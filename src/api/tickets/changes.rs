@@ -28,7 +28,7 @@ where
             app.engine.tickets.ask(caller.company, id, Execute { command, attached, only_if: None })
         })
         .await;
-    merges::named(&caller, app, Mergeable::Ticket(id), changed).await
+    merges::add_successor(&caller, app, Mergeable::Ticket(id), changed).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -184,5 +184,5 @@ pub async fn add_note(
             app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
         })
         .await;
-    merges::named(&caller, &app, Mergeable::Ticket(id.0), added).await
+    merges::add_successor(&caller, &app, Mergeable::Ticket(id.0), added).await
 }

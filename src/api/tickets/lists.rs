@@ -114,7 +114,7 @@ pub async fn list_messages(
     query: Query<MessageSpans>,
 ) -> ApiResult<Page<Message>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await;
-    merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
+    merges::add_successor(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     let MessageSpans { created, updated } = query.filter;
     let filter = MessageFilter { ticket_id: Some(id.0), created, updated, ..MessageFilter::default() };
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
@@ -131,7 +131,7 @@ pub async fn list_events(
     query: Query<CreatedSpan>,
 ) -> ApiResult<Page<TicketEvent>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await;
-    merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
+    merges::add_successor(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| TicketEvent::of(row, &caller.organization)))

@@ -32,7 +32,7 @@ impl Input for TicketMergeBody {
 
 async fn find(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::Ticket>> {
     let found = app.engine.tickets.get(caller.company, id).await;
-    merges::named(caller, app, Mergeable::Ticket(id), found).await
+    merges::add_successor(caller, app, Mergeable::Ticket(id), found).await
 }
 
 /// `POST /tickets/{ticketId}/merge`: the ticket of the path stays, with the messages that come meanwhile.
@@ -69,5 +69,5 @@ pub async fn merge(
         .await;
     hotline_persistence::fail_point!("ticket_merge_committed", |_| std::process::abort());
     hold.settle().await;
-    merges::merged(&caller, &app, [into, from].map(Mergeable::Ticket), merged).await
+    merges::add_successor_of_either(&caller, &app, [into, from].map(Mergeable::Ticket), merged).await
 }

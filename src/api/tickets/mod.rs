@@ -56,7 +56,7 @@ pub async fn create(
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
     let contact = app.engine.contacts.get(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found);
-    let contact = merges::named(&caller, &app, Mergeable::Contact(new.contact_id), contact).await?;
+    let contact = merges::add_successor(&caller, &app, Mergeable::Contact(new.contact_id), contact).await?;
     let open = Open {
         company: caller.company,
         channel: new.channel_id,
@@ -79,6 +79,6 @@ pub async fn show(
     id: PathId<TicketId>,
 ) -> ApiResult<Json<Ticket>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await;
-    let ticket = merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
+    let ticket = merges::add_successor(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     Ok(Json::of(Ticket::cached(&cache, &caller.organization, ticket)))
 }

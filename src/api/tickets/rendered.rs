@@ -27,7 +27,7 @@ const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The rendered tickets of all companies, within a limit of bytes.
-pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, ByBytes>);
+pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, JsonWeighter>);
 
 /// A ticket as JSON.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub struct RenderedTicket {
 }
 
 #[derive(Clone)]
-struct ByBytes;
+struct JsonWeighter;
 
-impl Weighter<(CompanyId, TicketId), Arc<RenderedTicket>> for ByBytes {
+impl Weighter<(CompanyId, TicketId), Arc<RenderedTicket>> for JsonWeighter {
     fn weight(&self, _: &(CompanyId, TicketId), rendered: &Arc<RenderedTicket>) -> u64 {
         (rendered.json.get().len() + ENTRY_BYTES) as u64
     }
@@ -51,7 +51,7 @@ impl Weighter<(CompanyId, TicketId), Arc<RenderedTicket>> for ByBytes {
 
 impl Default for RenderedTickets {
     fn default() -> Self {
-        Self(Cache::with_weighter(RENDERED_EXPECTED, RENDERED_BYTES_MAX, ByBytes))
+        Self(Cache::with_weighter(RENDERED_EXPECTED, RENDERED_BYTES_MAX, JsonWeighter))
     }
 }
 

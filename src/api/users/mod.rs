@@ -2,7 +2,7 @@
 
 pub mod administrators;
 mod metrics;
-mod rank;
+mod privileges;
 mod write;
 
 use actix_web::web::Data;
@@ -15,7 +15,7 @@ use hotline_persistence::{Db, UserId, table};
 pub use metrics::list_metrics;
 pub use write::{create, update};
 
-use self::rank::UserChange;
+use self::privileges::UserChange;
 use crate::api::plain::remove_referenced;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
@@ -31,11 +31,11 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
-    rank::check(&caller, &app, id.0).await?;
+    privileges::check(&caller, &app, id.0).await?;
     let is_token = caller.token().is_some();
     if is_token {
         let mut transaction = app.db(company).begin().await?;
-        rank::check_integration(transaction.connection()?, company, id.0, UserChange::Removal).await?;
+        privileges::check_integration(transaction.connection()?, company, id.0, UserChange::Removal).await?;
     }
     let must_keep_administrator = administrators::must_keep_last(&caller);
     if must_keep_administrator {
@@ -51,7 +51,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
                 profiles::lock(&mut *db, company).await?;
             }
             if is_token {
-                rank::check_integration(&mut *db, company, id.0, UserChange::Removal).await?;
+                privileges::check_integration(&mut *db, company, id.0, UserChange::Removal).await?;
             }
             users::remove(&mut *db, company, id.0).await?;
             if must_keep_administrator { administrators::check_remaining(db, company, None).await } else { Ok(()) }

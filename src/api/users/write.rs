@@ -13,8 +13,8 @@ use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
-use super::rank::UserChange;
-use super::{administrators, rank};
+use super::privileges::UserChange;
+use super::{administrators, privileges};
 use crate::api::directory::{check_links, refresh_after};
 use crate::api::plain::{BodyColumns, Filters, Plain, check_count};
 use crate::api::references::LINKS_MAX;
@@ -100,7 +100,7 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
-    rank::check_assigned_profile(&caller, &app, &body.0.0.columns, true).await?;
+    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, true).await?;
     let (columns, queues) = body.0.0.with_hash(caller.company, None).await?;
     let insert = once.transaction(app.db(company), async |db| {
         check_count::<User>(&mut *db, company).await?;
@@ -138,8 +138,8 @@ pub async fn update(
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
     check_own(&caller, id.0, &body.0.0)?;
-    rank::check(&caller, &app, id.0).await?;
-    rank::check_assigned_profile(&caller, &app, &body.0.0.columns, false).await?;
+    privileges::check(&caller, &app, id.0).await?;
+    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, false).await?;
     let current: Option<User> = match &body.0.0.password {
         Patch::Value(_) => table::find(app.db(company), company, id.0).await?,
         Patch::Absent | Patch::Null => None,
@@ -155,7 +155,7 @@ pub async fn update(
     };
     let update = once.transaction(app.db(company), async |db| {
         if is_token {
-            rank::check_integration(&mut *db, company, id.0, UserChange::Update(&columns)).await?;
+            privileges::check_integration(&mut *db, company, id.0, UserChange::Update(&columns)).await?;
         }
         if must_keep_administrator {
             // Serializes two requests that each remove one of the last two administrators.

@@ -10,7 +10,7 @@ use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{self, ContactRow, Visitor, Vouched};
-use hotline_persistence::tables::events::current;
+use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, key};
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ pub async fn open(
     };
     let opened = opening.begin(show).await;
     match named_contact {
-        Some(contact) => merges::named(&caller, &app, Mergeable::Contact(contact), opened).await,
+        Some(contact) => merges::add_successor(&caller, &app, Mergeable::Contact(contact), opened).await,
         None => opened,
     }
 }
@@ -230,7 +230,7 @@ impl SessionOpening<'_> {
             claimed: self.claimed(),
             shown_from,
             token_hashes: Vec::new(),
-            by: Some(current()),
+            by: Some(current_author()),
         };
         let hash = key::hash(&token);
         let conversation = (self.company, self.channel, contact.id);

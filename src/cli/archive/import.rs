@@ -187,7 +187,7 @@ async fn import_table(
         import.line(&line).await.map_err(failed)?;
     }
     import.end_table().await.map_err(failed)?;
-    let lines = if table.table == COMPANY.table { 1 } else { lines };
+    let lines = if table.name == COMPANY.name { 1 } else { lines };
     if number != lines {
         return Err(damaged(format!("{}: has {number} lines instead of {lines}", path.display())));
     }

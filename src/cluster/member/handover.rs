@@ -32,7 +32,7 @@ impl Member {
         if slots.is_empty() {
             return;
         }
-        self.figures().add_cancelled_move();
+        self.metrics().add_cancelled_move();
         self.0.canceled.lock().extend(slots);
         if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
@@ -58,7 +58,7 @@ impl Member {
             sleep(RETRY_PAUSE).await;
         }
         // Slots whose receiver has ended stay here; the next update of the placement reopens them.
-        self.figures().add_handed_over_slots(slots.len());
+        self.metrics().add_handed_over_slots(slots.len());
         tracing::info!(slots = slots.len(), took_ms = started.elapsed().as_millis(), "handed over slots");
     }
 

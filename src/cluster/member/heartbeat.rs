@@ -63,9 +63,9 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        self.figures().add_fenced();
+        self.metrics().add_fenced();
         tracing::warn!(life = %dead, "fenced an unresponsive process of the cluster");
         self.inherit(dead).await;
-        self.figures().set_takeover(suspected.elapsed());
+        self.metrics().set_takeover(suspected.elapsed());
     }
 }

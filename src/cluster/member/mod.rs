@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::metrics::{ClusterFigures, Metrics};
-use crate::telemetry::states::States;
+use crate::metrics::{ClusterMetrics, Metrics};
+use crate::telemetry::conditions::ActiveConditions;
 use crate::web::admission::idempotency::Keys;
 
 /// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
@@ -52,7 +52,7 @@ pub struct MemberDeps {
     /// The id of the shared folder of message files, if there is one.
     pub media_folder: Option<String>,
     /// Counts the cluster's events.
-    pub figures: Data<Metrics>,
+    pub metrics: Data<Metrics>,
     /// Ends the process when this life is over: its memory may be behind what others have written.
     pub fail: fn(String),
 }
@@ -156,12 +156,12 @@ impl Member {
         self.0.membership.life
     }
 
-    fn figures(&self) -> &ClusterFigures {
-        &self.0.deps.figures.cluster
+    fn metrics(&self) -> &ClusterMetrics {
+        &self.0.deps.metrics.cluster
     }
 
-    fn states(&self) -> &States {
-        &self.0.deps.figures.states
+    fn conditions(&self) -> &ActiveConditions {
+        &self.0.deps.metrics.conditions
     }
 
     /// Runs a task beside the heartbeats until the member stops.

@@ -133,7 +133,7 @@ impl Member {
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
-        self.figures().add_opened_slots(slots.len());
+        self.metrics().add_opened_slots(slots.len());
         tracing::info!(slots = slots.len(), "serving slots");
         (self.0.deps.on_opened)();
         let store = engine.store();

@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::Member;
 use crate::cluster::reach;
 use crate::cluster::signer::Signer;
-use crate::telemetry::states::Condition;
+use crate::telemetry::conditions::Condition;
 
 /// How often each process checks all others.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
@@ -66,15 +66,15 @@ impl Member {
             *failures = if reason.is_some() { *failures + 1 } else { 0 };
             let reason = reason.filter(|_| *failures >= FAILURES_MIN);
             match &reason {
-                Some(reason) => self.states().begin(Condition::Peer, &life.node, reason),
-                None if *failures == 0 => self.states().end(Condition::Peer, &life.node),
+                Some(reason) => self.conditions().begin(Condition::Peer, &life.node, reason),
+                None if *failures == 0 => self.conditions().end(Condition::Peer, &life.node),
                 None => {}
             }
             peers.push(PeerReport { life: life.life, node: life.node.clone(), reason });
         }
-        self.states().forget(Condition::Peer, |node| others.iter().any(|life| life.node == node));
-        self.figures().set_reached(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
-        self.states().forget(Condition::NodeName, |node| all.iter().any(|(life, _)| life.node == node));
+        self.conditions().forget(Condition::Peer, |node| others.iter().any(|life| life.node == node));
+        self.metrics().set_reached(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
+        self.conditions().forget(Condition::NodeName, |node| all.iter().any(|(life, _)| life.node == node));
         self.report_folders(all);
         let report = Report { peers, folder: self.0.deps.media_folder.clone() };
         if let Err(error) = lives::report(&self.0.db, self.life(), &report).await {
@@ -91,10 +91,10 @@ impl Member {
             *counts.same_names.entry(node).or_default() += 1;
         }
         for (node, _) in counts.same_names.iter().filter(|(_, checks)| **checks >= SAME_NAME_MIN) {
-            self.states().begin(Condition::NodeName, node, "each process needs a --cluster-node of its own");
+            self.conditions().begin(Condition::NodeName, node, "each process needs a --cluster-node of its own");
         }
         for life in lives.iter().filter(|life| !counts.same_names.contains_key(&life.node)) {
-            self.states().end(Condition::NodeName, &life.node);
+            self.conditions().end(Condition::NodeName, &life.node);
         }
     }
 
@@ -103,17 +103,17 @@ impl Member {
         let Some(own) = &self.0.deps.media_folder else { return };
         for (life, report) in all.iter().filter(|(life, _)| life.life != self.life()) {
             match report.as_ref().and_then(|report| report.folder.as_ref()) {
-                Some(folder) if folder != own => self.states().begin(
+                Some(folder) if folder != own => self.conditions().begin(
                     Condition::SharedFolder,
                     &life.node,
                     "its --media-shared is another folder than that of this process",
                 ),
-                Some(_) => self.states().end(Condition::SharedFolder, &life.node),
+                Some(_) => self.conditions().end(Condition::SharedFolder, &life.node),
                 // It has not reported yet, or has no shared folder.
                 None => {}
             }
         }
         let is_listed = |node: &str| all.iter().any(|(life, _)| life.node == node);
-        self.states().forget(Condition::SharedFolder, is_listed);
+        self.conditions().forget(Condition::SharedFolder, is_listed);
     }
 }

@@ -43,7 +43,7 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     let from: SocketAddr = echo["from"].as_str().expect("an address").parse().expect("an address");
     assert_ne!(from.port(), owner.peers.address().port());
     assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "its own word and nobody else's");
-    assert_eq!((edge.started_requests(), owner.started_requests(), edge.figures.cluster.forwarded()), (0, 1, 1));
+    assert_eq!((edge.started_requests(), owner.started_requests(), edge.metrics.cluster.forwarded()), (0, 1, 1));
 
     let head = ask(&client, Method::HEAD, edge.url("/api/v1/large?sized")).send().await.expect("a head");
     assert_eq!(head.headers()["content-length"], "300000");

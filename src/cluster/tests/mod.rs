@@ -45,7 +45,7 @@ const SHORT_WAIT: Duration = Duration::from_millis(200);
 struct Node {
     membership: Arc<Membership>,
     ownership: Ownership,
-    figures: Data<Metrics>,
+    metrics: Data<Metrics>,
     stopping: watch::Sender<bool>,
     world: Data<World>,
     public: SocketAddr,
@@ -125,11 +125,11 @@ impl Node {
         // No test takes so long that the lease expires.
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let ownership = Ownership::default();
-        let figures = Data::new(Metrics::new(Vec::new()));
+        let metrics = Data::new(Metrics::new(Vec::new()));
         let (stopping, stops) = watch::channel(false);
         let world: Data<World> = Data::default();
         let edge =
-            Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).with_wait(wait);
+            Edge::new(membership.clone(), directory(), ownership.clone(), metrics.clone(), stops).with_wait(wait);
         let any = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
             socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
@@ -138,7 +138,7 @@ impl Node {
             drain: Duration::from_secs(1),
             limits,
             proxies: Vec::new(),
-            figures: std::sync::Arc::default(),
+            metrics: std::sync::Arc::default(),
         };
         let served = world.clone();
         let Listeners { address: public, peers, server } = listen(options, move |side| {
@@ -149,7 +149,7 @@ impl Node {
         .expect("it listens");
         actix_web::rt::spawn(server);
         let peers = peers.expect("a listener for peers");
-        Self { membership, ownership, figures, stopping, world, public, peers }
+        Self { membership, ownership, metrics, stopping, world, public, peers }
     }
 
     fn peer(&self) -> Peer {

@@ -20,7 +20,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let client = client();
     let request = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send();
     let request = tokio::spawn(request);
-    until("the edge got 421 and looks for the owner again", || edge.figures.cluster.waited() == 1).await;
+    until("the edge got 421 and looks for the owner again", || edge.metrics.cluster.waited() == 1).await;
     assert_eq!((first.started_requests(), edge.started_requests()), (0, 0));
     second.owns();
     edge.knows(&second.peer());
@@ -32,7 +32,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     second.membership.placement.close([slot()]);
     edge.owns();
     let request = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abcd").send());
-    until("it waits", || edge.figures.cluster.waited() == 2).await;
+    until("it waits", || edge.metrics.cluster.waited() == 2).await;
     assert_eq!(edge.started_requests(), 0);
     drop(company);
     let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
@@ -82,7 +82,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     edge.knows(&dying_peer);
     let lost = ask(&client, Method::POST, edge.url(path)).body("abc").send().await;
     assert!(lost.is_err(), "nobody knows, so nothing is said: {lost:?}");
-    assert_eq!((request_count.load(Ordering::SeqCst), edge.figures.cluster.aborted()), (1, 1));
+    assert_eq!((request_count.load(Ordering::SeqCst), edge.metrics.cluster.aborted()), (1, 1));
     for (method, key) in [(Method::GET, None), (Method::POST, Some("key"))] {
         edge.knows(&dying_peer);
         let before = request_count.load(Ordering::SeqCst);

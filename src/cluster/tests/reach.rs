@@ -26,5 +26,5 @@ async fn only_the_process_itself_at_its_own_address_is_reached() {
     let silent = reason(at(silent.local_addr().expect("an address").to_string()), &signer).await;
     assert!(silent.contains("no response"), "{silent}");
     // The checks are not requests of others that a stop waits for.
-    assert_eq!((one.figures.cluster.received(), two.figures.cluster.received()), (0, 0));
+    assert_eq!((one.metrics.cluster.received(), two.metrics.cluster.received()), (0, 0));
 }

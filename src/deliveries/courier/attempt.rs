@@ -23,11 +23,11 @@ pub(super) async fn run(
         return (event.id, None);
     }
     let id = format!("evt_{}_{}", endpoint.company, event.id);
-    let figures = &shared.app.figures.webhooks;
-    figures.set_under_way(shared.attempt_limit.in_use());
+    let metrics = &shared.app.metrics.webhooks;
+    metrics.set_under_way(shared.attempt_limit.in_use());
     let secrets = endpoint.secrets_at(clock::now());
     let result = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, event.json).await;
     drop(permit);
-    figures.set_under_way(shared.attempt_limit.in_use());
+    metrics.set_under_way(shared.attempt_limit.in_use());
     (event.id, Some(result))
 }

@@ -256,7 +256,7 @@ impl Courier {
             &self.shared.app.webhooks.retry_policy,
             clock::now(),
         );
-        self.shared.app.figures.webhooks.add_attempt(match status {
+        self.shared.app.metrics.webhooks.add_attempt(match status {
             DeliveryStatus::Delivered => AttemptOutcome::Delivered,
             DeliveryStatus::Pending => AttemptOutcome::Retried,
             DeliveryStatus::Failed => AttemptOutcome::Failed,
@@ -410,14 +410,14 @@ impl Courier {
 
     fn report_lag(&self) {
         let oldest = [self.queue.oldest(), self.oldest_in_table].into_iter().flatten().min();
-        self.shared.app.figures.webhooks.set_oldest_waiting(self.company(), self.endpoint.id.0, oldest);
+        self.shared.app.metrics.webhooks.set_oldest_waiting(self.company(), self.endpoint.id.0, oldest);
     }
 
     /// Writes all known outcomes, and disables the webhook if required. Failed writes are retried until the given time;
     /// deliveries whose outcome is not written are repeated.
     async fn end(mut self, reason: Option<DisableReason>, until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
-        shared.app.figures.webhooks.set_oldest_waiting(endpoint.company, endpoint.id.0, None);
+        shared.app.metrics.webhooks.set_oldest_waiting(endpoint.company, endpoint.id.0, None);
         let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
         let contents = self.contents();
         let background = shared.app.engine.background().clone();

@@ -128,7 +128,7 @@ pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason
         match webhooks::disable(shared.app.db(endpoint.company), endpoint, &reason).await {
             Ok(is_off) => {
                 if is_off {
-                    shared.app.figures.webhooks.add_disabled();
+                    shared.app.metrics.webhooks.add_disabled();
                     tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "disabled a webhook");
                 }
                 return;

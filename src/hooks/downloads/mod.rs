@@ -212,7 +212,7 @@ impl Downloads {
         let store = self.0.engine.store();
         // Waits for the tables: completed files are then no longer found.
         store.log.wait_until_flushed(store.log.durable()).await?;
-        let served = store.ownership().of_slots();
+        let served = store.ownership().slot_filter();
         let mut first_skipped = None;
         for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
             loop {

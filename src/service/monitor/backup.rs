@@ -38,7 +38,7 @@ impl Monitor {
     pub(super) async fn observe_backup(&self) {
         let path = self.backup.clone();
         let Ok(Some(at)) = spawn_blocking(move || completed_at(&path)).await else { return };
-        self.app.figures.host.set_backup_completed_at_s(at.timestamp());
+        self.app.metrics.host.set_backup_completed_at_s(at.timestamp());
     }
 }
 

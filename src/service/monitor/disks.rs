@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::Monitor;
 use crate::metrics::process;
-use crate::telemetry::states::Condition;
+use crate::telemetry::conditions::Condition;
 
 /// Timeout of a reading: a network disk that does not respond must not stop the other observations.
 const READ_TIME_MAX: Duration = Duration::from_secs(2);
@@ -56,15 +56,15 @@ impl Monitor {
     pub(super) async fn observe_disks(&self) {
         for disk in &self.disks {
             let Some(free) = disk.free_bytes().await else { continue };
-            self.app.figures.host.set_free_bytes(disk.name, free);
+            self.app.metrics.host.set_free_bytes(disk.name, free);
             let subject = disk.folder.display().to_string();
             match is_nearly_full(free, disk.free_bytes_min) {
                 Some(true) => {
                     let (free_mib, minimum_mib) = (free >> 20, disk.free_bytes_min >> 20);
                     let reason = format!("{free_mib} MiB are free, less than --min-free-space ({minimum_mib} MiB)");
-                    self.states().begin(Condition::Disk, &subject, &reason);
+                    self.conditions().begin(Condition::Disk, &subject, &reason);
                 }
-                Some(false) => self.states().end(Condition::Disk, &subject),
+                Some(false) => self.conditions().end(Condition::Disk, &subject),
                 None => {}
             }
         }
@@ -74,9 +74,9 @@ impl Monitor {
         let (Some(open), Some(limit)) = (process::open_files(), process::open_files_limit()) else { return };
         let share = open.saturating_mul(100) / limit.max(1);
         if share >= DESCRIPTORS_HIGH {
-            self.states().begin(Condition::Files, "", &format!("{open} of {limit} are open"));
+            self.conditions().begin(Condition::Files, "", &format!("{open} of {limit} are open"));
         } else if share < DESCRIPTORS_LOW {
-            self.states().end(Condition::Files, "");
+            self.conditions().end(Condition::Files, "");
         }
     }
 }

@@ -3,7 +3,7 @@
 use hotline_persistence::tables::media::{self, FileKey};
 
 use super::Monitor;
-use crate::telemetry::states::Condition;
+use crate::telemetry::conditions::Condition;
 
 /// A file that a message refers to and that is not in the store. The condition ends once the file is there again, or
 /// its message was deleted.
@@ -18,8 +18,8 @@ impl Monitor {
             let Ok(missing) = media::with_message(db, &requested).await else { return };
             if let Some(first) = missing.first() {
                 let reason = format!("a file of company {} is missing", first.0);
-                self.states().begin(Condition::MessageFiles, "", &reason);
-                self.states().add(Condition::MessageFiles, "", missing.len() as u64);
+                self.conditions().begin(Condition::MessageFiles, "", &reason);
+                self.conditions().add(Condition::MessageFiles, "", missing.len() as u64);
                 self.missing = Some(MissingFile(first.clone()));
             }
             return;
@@ -32,7 +32,7 @@ impl Monitor {
             Err(_) => false,
         };
         if has_ended {
-            self.states().end(Condition::MessageFiles, "");
+            self.conditions().end(Condition::MessageFiles, "");
             self.missing = None;
         }
     }

@@ -1,5 +1,5 @@
-//! Observes the conditions that an operator must know of ([`crate::telemetry::states`]): every second whether the database
-//! responds and changes are accepted, every few seconds disks and files.
+//! Observes the conditions that an operator must know of ([`crate::telemetry::conditions`]): every second whether the
+//! database responds and changes are accepted, every few seconds disks and files.
 //!
 //! It changes nothing, and no request waits for it.
 
@@ -19,7 +19,7 @@ pub use self::backup::last_backup_at;
 use self::disks::ObservedDisk;
 use self::files::MissingFile;
 use crate::app::App;
-use crate::telemetry::states::{Condition, States};
+use crate::telemetry::conditions::{ActiveConditions, Condition};
 
 /// How often the database, and everything that is in memory, is observed.
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
@@ -117,42 +117,42 @@ impl Monitor {
         }
     }
 
-    fn states(&self) -> &States {
-        &self.app.figures.states
+    fn conditions(&self) -> &ActiveConditions {
+        &self.app.metrics.conditions
     }
 
     fn observe_database(&mut self, finding: Finding) {
         let timeouts = error::connection_timeouts();
         let has_timed_out = std::mem::replace(&mut self.timeouts, timeouts) != timeouts;
-        let (states, database) = (&self.app.figures.states, self.database.as_str());
+        let (conditions, database) = (&self.app.metrics.conditions, self.database.as_str());
         let queue = self.app.engine.store().log.queue();
         let responded = std::mem::replace(&mut self.responded, !matches!(finding, Finding::Fails(_)));
         let shortage = match finding {
             Finding::Fails(reason) => {
                 // An outage explains everything else about the database.
-                states.begin(Condition::Database, database, &reason);
-                states.end(Condition::DatabaseChanges, database);
+                conditions.begin(Condition::Database, database, &reason);
+                conditions.end(Condition::DatabaseChanges, database);
                 (self.accepted, self.timed_out_at) = (true, None);
-                return states.end(Condition::DatabaseConnections, database);
+                return conditions.end(Condition::DatabaseConnections, database);
             }
             Finding::TooManyConnections(reason) => Some(reason),
             // Requests that waited during an outage time out shortly after it, so they are not counted.
             Finding::Responds if has_timed_out && responded => Some("requests timed out".to_owned()),
             Finding::Responds => None,
         };
-        states.end(Condition::Database, database);
+        conditions.end(Condition::Database, database);
         let accepted = std::mem::replace(&mut self.accepted, queue.is_up());
         match (accepted, self.accepted) {
             // Not at the first failure: the connection may just have been lost.
-            (false, false) => states.begin(Condition::DatabaseChanges, database, &queue.last_failure()),
-            (_, true) => states.end(Condition::DatabaseChanges, database),
+            (false, false) => conditions.begin(Condition::DatabaseChanges, database, &queue.last_failure()),
+            (_, true) => conditions.end(Condition::DatabaseChanges, database),
             (true, false) => {}
         }
         if let Some(reason) = shortage {
-            states.begin(Condition::DatabaseConnections, database, &reason);
+            conditions.begin(Condition::DatabaseConnections, database, &reason);
             self.timed_out_at = Some(Instant::now());
         } else if self.timed_out_at.is_none_or(|at| at.elapsed() > QUIET_TIME) {
-            states.end(Condition::DatabaseConnections, database);
+            conditions.end(Condition::DatabaseConnections, database);
         }
     }
 
@@ -164,38 +164,38 @@ impl Monitor {
             // Without a journal, changes are refused because of the database, which is reported.
             return;
         }
-        let (states, room) = (self.states(), log.check_room());
+        let (conditions, room) = (self.conditions(), log.check_room());
         if let Err(error) = &room {
-            states.begin(Condition::Journal, "", &error.to_string());
+            conditions.begin(Condition::Journal, "", &error.to_string());
         } else if newly_refused > 0 {
-            states.begin(Condition::Journal, "", "it was full for a moment");
+            conditions.begin(Condition::Journal, "", "it was full for a moment");
         }
-        states.add(Condition::Journal, "", newly_refused);
+        conditions.add(Condition::Journal, "", newly_refused);
         if room.is_ok() && newly_refused == 0 {
-            states.end(Condition::Journal, "");
+            conditions.end(Condition::Journal, "");
         }
     }
 
     fn observe_connections(&self) {
-        let connections = &self.app.figures.connections;
+        let connections = &self.app.metrics.connections;
         let (open, limit) = (connections.open(), connections.limit());
         if limit > 0 && open >= limit {
-            self.states().begin(Condition::Connections, "", &format!("{open} of {limit} connections are open"));
+            self.conditions().begin(Condition::Connections, "", &format!("{open} of {limit} connections are open"));
         } else if open < limit - limit / 10 {
-            self.states().end(Condition::Connections, "");
+            self.conditions().end(Condition::Connections, "");
         }
     }
 
     fn observe_readiness(&self) {
-        self.states().set_ready(self.app.is_ready());
+        self.conditions().set_ready(self.app.is_ready());
     }
 
     async fn observe_rejected_rows(&self) {
         let Ok(exist) = rejected::exist(&self.app.engine.store().housekeeping).await else { return };
         if exist {
-            self.states().begin(Condition::RejectedRows, &self.database, "the table rejected_changes has rows");
+            self.conditions().begin(Condition::RejectedRows, &self.database, "the table rejected_changes has rows");
         } else {
-            self.states().end(Condition::RejectedRows, &self.database);
+            self.conditions().end(Condition::RejectedRows, &self.database);
         }
     }
 }

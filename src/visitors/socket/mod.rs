@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::Webchat;
-use super::limits::Visitors;
+use super::limits::VisitorLimits;
 use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
@@ -76,12 +76,12 @@ fn too_many() -> ApiError {
 pub async fn open(
     webchat: Webchat,
     app: Data<App>,
-    visitors: Data<Visitors>,
+    visitor_limits: Data<VisitorLimits>,
     request: HttpRequest,
     payload: Payload,
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
-    let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
+    let permit = visitor_limits.admit_socket(webchat.address).ok_or_else(too_many)?;
     let (push_sender, pushes) = webchat::push_channel();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { push_sender, close_sender };
@@ -100,7 +100,7 @@ pub async fn open(
     let has_connection = take_over(&request, payload.into_inner(), move |taken| {
         let frames = FrameStream::new(taken);
         // Boxed, because a future reserves space for its arguments twice.
-        Box::new(SocketSession::new(app, visitors, context, attached, permit, frames, channels)).run()
+        Box::new(SocketSession::new(app, visitor_limits, context, attached, permit, frames, channels)).run()
     });
     if !has_connection {
         return Err(ApiError::internal("the socket's request has no connection"));

@@ -45,7 +45,7 @@ pub use progress::ANSWER_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
 pub use takeover::TakenStream;
 
-use crate::metrics::ConnectionFigures;
+use crate::metrics::ConnectionMetrics;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
 
 /// Time for sending a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
@@ -76,7 +76,7 @@ pub struct ListenOptions {
     /// Proxies: they open connections on behalf of many clients, so these are not counted by address.
     pub proxies: Vec<IpNet>,
     /// Counts the public connections.
-    pub figures: Arc<ConnectionFigures>,
+    pub metrics: Arc<ConnectionMetrics>,
 }
 
 /// Which clients a listener serves.
@@ -136,11 +136,11 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let ListenOptions { socket, peer_socket, workers, drain, limits, proxies, figures } = options;
+    let ListenOptions { socket, peer_socket, workers, drain, limits, proxies, metrics } = options;
     let address = socket.local_addr()?;
     let sides = if peer_socket.is_some() { connection_limits::SIDES_OF_MEMBER } else { 1 };
     let per_worker = connection_limits::connections_of_worker(limits.connections, workers, sides);
-    figures.set_limit(per_worker * workers);
+    metrics.set_limit(per_worker * workers);
     let peers = peer_socket.map(|socket| Peers::listen(socket, limits.backlog, per_worker * workers)).transpose()?;
 
     let server = Server::build()
@@ -159,12 +159,12 @@ where
     let threads = peers.as_ref().map(|peers| (peers.threads(), peers.address()));
     // Called on each serving thread.
     let server = server.listen("http", socket, move || {
-        let counting = Counting { limits: connections.clone(), figures: Some(figures.clone()) };
+        let counting = Counting { limits: connections.clone(), metrics: Some(metrics.clone()) };
         let public = connection_service(app(Side::Public), shutdown.clone(), counting, address, limits);
         if let Some((threads, address)) = threads.clone() {
             let shutdown = threads.clone();
             // Peers forward the connections of all clients, so they are not counted by address.
-            let counting = Counting { limits: ConnectionLimits::new(0, Vec::new()), figures: None };
+            let counting = Counting { limits: ConnectionLimits::new(0, Vec::new()), metrics: None };
             let service = connection_service(app(Side::Peers), move || shutdown.stopped(), counting, address, limits);
             actix_web::rt::spawn(threads.serve(service));
         }
@@ -177,7 +177,7 @@ where
 struct Counting {
     limits: ConnectionLimits,
     /// `None`: they are not in the metrics.
-    figures: Option<Arc<ConnectionFigures>>,
+    metrics: Option<Arc<ConnectionMetrics>>,
 }
 
 /// The service for the connections of a listener.
@@ -215,7 +215,7 @@ where
         // A small write is sent at once: no further write follows that it could be merged with.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
-        let counted = counting.figures.as_ref().map(ConnectionFigures::count);
+        let counted = counting.metrics.as_ref().map(ConnectionMetrics::count);
         let accepted = match counting.limits.admit(peer) {
             Some(connection) => {
                 let progress = Progress::new();
@@ -225,7 +225,7 @@ where
                 Ok((connection, Box::pin(http.call((stream, Protocol::Http1, peer))), progress))
             }
             None => {
-                counting.figures.iter().for_each(|figures| figures.add_refused());
+                counting.metrics.iter().for_each(|metrics| metrics.add_refused());
                 Err(stream)
             }
         };

@@ -61,7 +61,7 @@ const FORWARDING_HEADERS: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x
 
 /// How to configure the proxy in front so that it reports the origin of this page, as a part of an error message.
 /// `None` when no proxy seems to be the cause.
-pub fn gap(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Option<&'static str> {
+pub fn proxy_advice(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Option<&'static str> {
     let page = url::Url::parse(page).ok().filter(|page| page.has_host())?;
     let is_forwarded = FORWARDING_HEADERS.iter().any(|name| request.headers().contains_key(*name));
     if is_forwarded && !is_from_proxy(request, trusted) {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{LATER, contacts, list, made, shown, text};
+use super::{LATER, contacts, create_campaign, list, shown, text};
 use crate::check_list::{check_list, check_span};
 use crate::messages::templates::{Phone, plain as template};
 use crate::plain::{check_created_once, check_foreign};
@@ -65,7 +65,7 @@ async fn a_campaign_is_made_changed_and_deleted() {
     assert_eq!(listed(api, "/campaigns").await, [0; 0]);
 
     // A field that is left out has its default; a retried request makes one campaign.
-    let short = made(api, text(first, app.company.phone.0, "Hello")).await;
+    let short = create_campaign(api, text(first, app.company.phone.0, "Hello")).await;
     let short = shown(api, short).await;
     assert_eq!((&short["ratePerMinute"], &short["keepClosed"]), (&json!(60), &json!(false)));
     let body = text(first, app.company.phone.0, "Hello");
@@ -91,7 +91,7 @@ async fn the_list_has_every_filter() {
     for (list, name) in [(first, "Spring sale"), (second, "Promoção"), (first, "Summer sale"), (second, "x")] {
         let mut body = text(list, app.company.phone.0, "Hello");
         body["name"] = json!(name);
-        all.push(made(api, body).await);
+        all.push(create_campaign(api, body).await);
     }
     api.put(&format!("/campaigns/{}", all[3]), json!({"channelId": app.company.webchat})).await.data(200);
     api.post(&format!("/campaigns/{}/cancel", all[2]), json!({})).await.data(200);
@@ -122,7 +122,7 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
     let api = &app.api;
     let list = list(api, &[]).await;
     let good = text(list, app.company.phone.0, "hello");
-    let kept = made(api, good.clone()).await;
+    let kept = create_campaign(api, good.clone()).await;
     let path = format!("/campaigns/{kept}");
     let before = shown(api, kept).await;
     let with = |field: &str, value: Value| {
@@ -231,10 +231,10 @@ async fn recipients_are_listed_by_their_contacts_and_go_with_them() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 5).await;
-    let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
-    let started = super::does(api, campaign, "start").await;
+    let campaign = create_campaign(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
+    let started = super::post_verb(api, campaign, "start").await;
     assert_eq!((&started["status"], super::counts(&started)), (&json!("processing"), json!({"pending": 5})));
-    super::does(api, campaign, "cancel").await;
+    super::post_verb(api, campaign, "cancel").await;
     let path = format!("/campaigns/{campaign}/recipients");
     let ids = |rows: &[Value]| rows.iter().map(|row| id(&row["contact"])).collect::<Vec<_>>();
     assert_eq!(ids(&api.all(&path).await), contacts);

@@ -37,12 +37,12 @@ pub fn fast(list: i64, channel: i64, message: &str) -> Value {
     body
 }
 
-pub async fn made(api: &Api, body: Value) -> i64 {
+pub async fn create_campaign(api: &Api, body: Value) -> i64 {
     id(api.post("/campaigns", body).await.data(201))
 }
 
 /// Asks a campaign to start, pause, resume or cancel.
-pub async fn does(api: &Api, campaign: i64, verb: &str) -> Value {
+pub async fn post_verb(api: &Api, campaign: i64, verb: &str) -> Value {
     api.post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200).clone()
 }
 
@@ -51,7 +51,7 @@ async fn shown(api: &Api, campaign: i64) -> Value {
 }
 
 /// Waits until a campaign has this status, and returns the campaign.
-pub async fn becomes(api: &Api, campaign: i64, status: &str) -> Value {
+pub async fn wait_for_status(api: &Api, campaign: i64, status: &str) -> Value {
     let is = || async { shown(api, campaign).await["status"] == status };
     eventually(&format!("campaign {campaign} is {status}"), is).await;
     shown(api, campaign).await

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::skipped::says_stop;
 use super::time::time;
-use super::{counts, does, fast, made, numbers, office, recipients, shown};
+use super::{counts, create_campaign, fast, numbers, office, post_verb, recipients, shown};
 use crate::outbox::Office;
 use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
@@ -22,12 +22,12 @@ async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncF
     let (office, channel, all, everybody) = office(account, 3).await;
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
     let api = office.app.api.clone();
-    let campaign = made(&api, fast(everybody, channel, "hello")).await;
-    does(&api, campaign, "start").await;
+    let campaign = create_campaign(&api, fast(everybody, channel, "hello")).await;
+    post_verb(&api, campaign, "start").await;
     let all_wait = || async { api.all("/messages?status=queued").await.len() == 3 };
     eventually("all wait for the provider", all_wait).await;
     // After a restart, no actor tracks the messages of a paused campaign.
-    does(&api, campaign, "pause").await;
+    post_verb(&api, campaign, "pause").await;
     let Office { app, provider } = office;
     let (check_started, checks) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -73,7 +73,7 @@ async fn an_opt_out_that_is_answered_between_a_look_and_its_call_holds() {
 #[actix_web::test]
 async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
     let cancel = async |app: &TestApp, campaign: i64, _: &[i64]| {
-        does(&app.api, campaign, "cancel").await;
+        post_verb(&app.api, campaign, "cancel").await;
     };
     let outcome = answered_between_a_look_and_its_call("1811", cancel).await;
     assert_eq!(outcome, json!([{"skipped": 3}, "ERR_CAMPAIGN_CANCELED"]));
@@ -88,15 +88,15 @@ async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb
     let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };
     eventually("some wait for the provider", waiting).await;
     office.provider.always(account, Answer::Accept.after(Duration::from_millis(20)));
-    does(&office.app.api, campaign, verb).await
+    post_verb(&office.app.api, campaign, verb).await
 }
 
 #[actix_web::test]
 async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other() {
     let (office, channel, _, everybody) = office("1806", 900).await;
     let api = &office.app.api;
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
+    post_verb(api, campaign, "start").await;
     // A pause between the release of messages and the notice of it to the campaign's actor.
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
     for _ in 0..PAUSES {
@@ -109,7 +109,7 @@ async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other
             .await
             .expect("the last message");
         assert!(last <= time(&paused["updatedAt"]), "one of {last} was written after {}", paused["updatedAt"]);
-        does(api, campaign, "resume").await;
+        post_verb(api, campaign, "resume").await;
     }
     fail::remove("campaign_released");
     office.close().await;
@@ -121,9 +121,9 @@ async fn messages_that_arrive_while_a_canceled_campaign_is_let_go_lead_to_none_w
     let api = &office.app.api;
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
     for _ in 0..PAUSES {
-        let campaign = made(api, fast(everybody, channel, "hello")).await;
+        let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
         let before = api.all(&format!("/messages?channelId={channel}")).await.len();
-        does(api, campaign, "start").await;
+        post_verb(api, campaign, "start").await;
         asked_amid_arrivals(&office, "1807", campaign, "cancel").await;
         let settled = || async {
             let shown = shown(api, campaign).await;

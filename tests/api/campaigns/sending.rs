@@ -3,9 +3,11 @@
 use hotline::providers::ProviderOptions;
 use serde_json::{Value, json};
 
-use super::{becomes, check_once, counts, does, fast, list, made, numbers, office, recipients, shown};
-use crate::outbox::figures::figures;
-use crate::outbox::statuses::told;
+use super::{
+    check_once, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown, wait_for_status,
+};
+use crate::outbox::metrics::metrics;
+use crate::outbox::statuses::call_hook;
 use crate::outbox::{Office, fast as fast_sends};
 use crate::steps::{history, id, ticket};
 use crate::support::provider::Answer;
@@ -20,9 +22,9 @@ async fn each_contact_is_written_to_once_and_in_order() {
     // One contact has an open ticket already.
     let open = api.post("/tickets", json!({"channelId": channel, "contactId": contacts[3]})).await;
     let open = id(open.data(201));
-    let campaign = made(api, fast(list, channel, "Hello {{name}}, this is {{company}}")).await;
-    does(api, campaign, "start").await;
-    let done = becomes(api, campaign, "completed").await;
+    let campaign = create_campaign(api, fast(list, channel, "Hello {{name}}, this is {{company}}")).await;
+    post_verb(api, campaign, "start").await;
+    let done = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&done), json!({"sent": 150}));
     check_once(&office, "1701", channel, &contacts).await;
     let first = numbers(app, &contacts).await.remove(0);
@@ -52,12 +54,12 @@ async fn what_a_campaign_writes_is_by_who_made_it() {
     let (app, api) = (&office.app, &office.app.api);
     Person::give_profile(app, app.company.ana, "Administrator").await;
     let ana = Person::user(app, app.company.ana, "ana@example.com").await;
-    let of_token = made(api, fast(list, channel, "hello")).await;
-    does(api, of_token, "start").await;
-    becomes(api, of_token, "completed").await;
+    let of_token = create_campaign(api, fast(list, channel, "hello")).await;
+    post_verb(api, of_token, "start").await;
+    wait_for_status(api, of_token, "completed").await;
     let of_ana = id(ana.post("/campaigns", fast(list, channel, "hello again")).await.data(201));
     ana.post(&format!("/campaigns/{of_ana}/start"), json!({})).await.data(200);
-    becomes(api, of_ana, "completed").await;
+    wait_for_status(api, of_ana, "completed").await;
     let listed = async |kind: &str| api.get(&format!("/events?types={kind}&limit=100")).await.data(200).clone();
     let are_listed = || async { listed("message.created").await.as_array().is_some_and(|events| events.len() == 4) };
     eventually("all that is written is listed", are_listed).await;
@@ -96,9 +98,9 @@ async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_as
     let open = id(open.data(201));
     let mut body = fast(list, row.id.0, "hello");
     body["keepClosed"] = json!(true);
-    let campaign = made(api, body).await;
-    does(api, campaign, "start").await;
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 3}));
+    let campaign = create_campaign(api, body).await;
+    post_verb(api, campaign, "start").await;
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 3}));
     let messages = api.all("/messages").await;
     let of = |index: usize| messages[index]["ticketId"].as_i64().expect("ticket");
     assert_eq!(of(1), open);
@@ -115,7 +117,7 @@ async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_as
     let number = numbers(app, &contacts).await.remove(0);
     let phone = Phone { id: "1712".to_owned(), number: "15550001712".to_owned() };
     let answer = crate::support::provider::hooks::text("wamid.answer", "Who is this?");
-    told(&office, &row.public_key, &phone.message(&number, "Contact", answer)).await;
+    call_hook(&office, &row.public_key, &phone.message(&number, "Contact", answer)).await;
     let is_new = || async {
         let tickets = api.all(&format!("/tickets?contactId={}", contacts[0])).await;
         tickets.len() == 2 && tickets[0]["status"] == "closed" && tickets[1]["creationSource"] == "contact"
@@ -133,9 +135,9 @@ async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
     let mut body = fast(list, row.id.0, "hello");
     // One call after the other, so that the second is the second contact's.
     body["ratePerMinute"] = json!(300);
-    let campaign = made(api, body).await;
-    does(api, campaign, "start").await;
-    let done = becomes(api, campaign, "completed").await;
+    let campaign = create_campaign(api, body).await;
+    post_verb(api, campaign, "start").await;
+    let done = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&done), json!({"sent": 5, "failed": 1}));
     let names: Vec<(String, String)> =
         office.provider.accepted("1713").into_iter().map(|call| (call.to, call.accepted.expect("taken"))).collect();
@@ -143,10 +145,10 @@ async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
     let now = chrono::Utc::now().timestamp();
     for (index, status) in [(1, "delivered"), (2, "delivered"), (2, "read"), (3, "read")] {
         let (to, name) = &names[index];
-        told(&office, &row.public_key, &phone.status(name, to, status, now)).await;
+        call_hook(&office, &row.public_key, &phone.status(name, to, status, now)).await;
     }
     let (to, name) = &names[4];
-    told(&office, &row.public_key, &phone.failed(name, to, 131_047, "Re-engagement message", now)).await;
+    call_hook(&office, &row.public_key, &phone.failed(name, to, 131_047, "Re-engagement message", now)).await;
     let expected = json!({"sent": 1, "delivered": 1, "read": 2, "failed": 2});
     eventually("all is counted", || async { counts(&shown(api, campaign).await) == expected }).await;
     let all = recipients(api, campaign).await;
@@ -170,9 +172,9 @@ async fn what_a_visitor_receives_and_reads_comes_back_as_well() {
     let (app, api) = (&office.app, &office.app.api);
     let (session, contact) = app.session("visitor").await;
     let list = super::list(api, &[contact.0]).await;
-    let campaign = made(api, fast(list, app.company.webchat.0, "hello")).await;
-    does(api, campaign, "start").await;
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 1}));
+    let campaign = create_campaign(api, fast(list, app.company.webchat.0, "hello")).await;
+    post_verb(api, campaign, "start").await;
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 1}));
     // A message is delivered once the visitor's list shows it.
     api.get(&format!("/webchat/sessions/{}/messages", session.0)).await.data(200);
     eventually("it is delivered", || async { counts(&shown(api, campaign).await) == json!({"delivered": 1}) }).await;
@@ -185,15 +187,15 @@ async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
     let (office, channel, contacts, list) = office("1705", 200).await;
     let api = &office.app.api;
     office.provider.always("1705", Answer::refuse(503, 2, "not now"));
-    let campaign = made(api, fast(list, channel, "hello")).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, fast(list, channel, "hello")).await;
+    post_verb(api, campaign, "start").await;
     office.provider.called_times("1705", 100).await;
     // A campaign gives one channel 64 messages at once, and no more.
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
     eventually("64 wait", waiting).await;
     assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 200}));
     office.provider.always("1705", Answer::Accept);
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 200}));
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 200}));
     check_once(&office, "1705", channel, &contacts).await;
     office.close().await;
 }
@@ -204,13 +206,13 @@ async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once(
     let (app, api) = (&office.app, &office.app.api);
     let mut body = fast(list, channel, "hello");
     body["ratePerMinute"] = json!(1800);
-    let campaign = made(api, body).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, body).await;
+    post_verb(api, campaign, "start").await;
     for taken in [20, 60, 90] {
         office.provider.accepts("1706", taken).await;
         app.service.forget(app.company.id).await.expect("it is dropped");
     }
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 120}));
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 120}));
     check_once(&office, "1706", channel, &contacts).await;
     office.close().await;
 }
@@ -221,11 +223,11 @@ async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() 
     let (app, api) = (&office.app, &office.app.api);
     let deleted = seed::channel(&app.db, app.company.id, "Fax", ChannelType::Whatsapp, None).await;
     app.refreshed().await;
-    let campaign = made(api, fast(list, deleted.0, "hello")).await;
+    let campaign = create_campaign(api, fast(list, deleted.0, "hello")).await;
     crate::steps::sql(app, "delete from channels where id = $1", deleted.0).await;
     app.refreshed().await;
-    does(api, campaign, "start").await;
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"failed": 3}));
+    post_verb(api, campaign, "start").await;
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"failed": 3}));
     for row in recipients(api, campaign).await {
         assert_eq!(row["error"], json!({"code": "ERR_API_NOT_FOUND", "message": "the channel was deleted"}));
         assert_eq!(row["messageId"], Value::Null);
@@ -242,23 +244,23 @@ async fn figures_tell_how_campaigns_are_getting_on() {
     all.push(api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].as_i64().expect("id"));
     let everybody = list(api, &all).await;
     let ended = |end: &str| format!("hotline_campaign_recipients_ended_total{{end=\"{end}\"}}");
-    let cold = figures(&office).await;
+    let cold = metrics(&office).await;
     assert_eq!((cold.value("hotline_campaigns_running"), cold.value(&ended("handed_over"))), (0.0, 0.0));
     office.provider.always("1708", Answer::refuse(503, 2, "not now"));
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
+    post_verb(api, campaign, "start").await;
     let are_under_way =
-        || async { figures(&office).await.value("hotline_campaign_recipients{state=\"under_way\"}") == 64.0 };
+        || async { metrics(&office).await.value("hotline_campaign_recipients{state=\"under_way\"}") == 64.0 };
     eventually("64 are under way", are_under_way).await;
-    let busy = figures(&office).await;
+    let busy = metrics(&office).await;
     assert_eq!(busy.value("hotline_campaigns_running"), 1.0);
     assert_eq!(busy.value("hotline_actors_hot{kind=\"campaigns\"}"), 1.0);
     assert!(busy.value("hotline_campaign_recipients{state=\"held\"}") <= 17.0);
     office.provider.always("1708", Answer::Accept);
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 80, "skipped": 1}));
-    let is_over = || async { figures(&office).await.value("hotline_actors_hot{kind=\"campaigns\"}") == 0.0 };
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 80, "skipped": 1}));
+    let is_over = || async { metrics(&office).await.value("hotline_actors_hot{kind=\"campaigns\"}") == 0.0 };
     eventually("its actor makes room", is_over).await;
-    let over = figures(&office).await;
+    let over = metrics(&office).await;
     let ends = ["handed_over", "skipped", "failed"].map(|end| over.value(&ended(end)));
     assert_eq!((ends, over.value("hotline_campaigns_running")), ([80.0, 1.0, 0.0], 0.0));
     office.close().await;

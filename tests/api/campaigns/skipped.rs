@@ -8,7 +8,10 @@ use hotline_actors::clock;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
 
-use super::{becomes, check_once, contacts, counts, does, fast, list, made, numbers, office, recipients, shown};
+use super::{
+    check_once, contacts, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown,
+    wait_for_status,
+};
 use crate::outbox::{Office, fast as unpaced};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, TestApp, eventually};
@@ -42,13 +45,13 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
     .await
     .expect("a message of three days ago");
     let everybody = list(api, &all).await;
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
-    let blank = made(api, fast(everybody, channel, "{{nothing}} ")).await;
-    let on_webchat = made(api, fast(everybody, app.company.webchat.0, "hello")).await;
+    let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
+    let blank = create_campaign(api, fast(everybody, channel, "{{nothing}} ")).await;
+    let on_webchat = create_campaign(api, fast(everybody, app.company.webchat.0, "hello")).await;
     for campaign in [campaign, blank, on_webchat] {
-        does(api, campaign, "start").await;
+        post_verb(api, campaign, "start").await;
     }
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 2, "skipped": 3}));
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 2, "skipped": 3}));
     let rows = recipients(api, campaign).await;
     let outcome = |row: &Value| (row["status"].clone(), row["error"]["code"].clone(), row["error"]["message"].clone());
     assert_eq!(outcome(&rows[0]), (json!("sent"), Value::Null, Value::Null));
@@ -65,18 +68,18 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
     calls.sort_unstable();
     assert_eq!(calls, numbers(app, &[all[0], all[2]]).await);
 
-    assert_eq!(counts(&becomes(api, on_webchat, "completed").await), json!({"skipped": 5}));
+    assert_eq!(counts(&wait_for_status(api, on_webchat, "completed").await), json!({"skipped": 5}));
     let words = "the contact cannot receive on this channel: they have never opened a session in this webchat";
     assert_eq!(recipients(api, on_webchat).await[0]["error"]["message"], words);
     // A text that cannot be sent is the campaign's fault: the recipients fail.
-    assert_eq!(counts(&becomes(api, blank, "completed").await), json!({"failed": 2, "skipped": 3}));
+    assert_eq!(counts(&wait_for_status(api, blank, "completed").await), json!({"failed": 2, "skipped": 3}));
     let words = "body must not be blank once its variables are filled in";
     assert_eq!(recipients(api, blank).await[0]["error"], json!({"code": "ERR_API_VALIDATION", "message": words}));
     // A contact who opts in again is written to again.
     api.put(&format!("/contacts/{opted_out}"), json!({"marketingOptOut": false})).await.data(200);
-    let again = made(api, fast(everybody, channel, "hello again")).await;
-    does(api, again, "start").await;
-    assert_eq!(counts(&becomes(api, again, "completed").await), json!({"sent": 3, "skipped": 2}));
+    let again = create_campaign(api, fast(everybody, channel, "hello again")).await;
+    post_verb(api, again, "start").await;
+    assert_eq!(counts(&wait_for_status(api, again, "completed").await), json!({"sent": 3, "skipped": 2}));
     office.close().await;
 }
 
@@ -86,27 +89,27 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
     let api = &office.app.api;
     let another = office.phone("1805").await.0;
     let some = list(api, &all[..OTHERS]).await;
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
     let messages = format!("/messages?channelId={channel}");
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     office.provider.accepts("1802", 50).await;
     for round in 1..=3 {
-        let paused = does(api, campaign, "pause").await;
+        let paused = post_verb(api, campaign, "pause").await;
         assert_eq!(paused["status"], "paused");
         let written = api.all(&messages).await.len();
         // The messages that were written before the pause arrive.
         office.provider.accepts("1802", written).await;
         // Meanwhile another campaign of the same rate is sent, so that time enough passes.
-        let other = made(api, fast(some, another, "hello")).await;
-        does(api, other, "start").await;
-        becomes(api, other, "completed").await;
+        let other = create_campaign(api, fast(some, another, "hello")).await;
+        post_verb(api, other, "start").await;
+        wait_for_status(api, other, "completed").await;
         office.provider.accepts("1805", round * OTHERS).await;
         assert_eq!((api.all(&messages).await.len(), office.provider.accepted_count("1802")), (written, written));
         assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 300 - written, "sent": written}));
-        does(api, campaign, "resume").await;
+        post_verb(api, campaign, "resume").await;
         office.provider.accepts("1802", written + 30).await;
     }
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 300}));
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 300}));
     check_once(&office, "1802", channel, &all).await;
     office.close().await;
 }
@@ -119,14 +122,14 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1803").await.0;
     let all = contacts(app, 200).await;
-    let campaign = made(api, fast(list(api, &all).await, channel, "hello")).await;
+    let campaign = create_campaign(api, fast(list(api, &all).await, channel, "hello")).await;
     office.provider.next("1803", std::iter::repeat_n(Answer::Accept, 10));
     office.provider.always("1803", Answer::Accept.held());
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     office.provider.accepts("1803", 10).await;
     let waiting = || async { api.all("/messages?status=queued").await.len() >= 30 };
     eventually("some wait for the provider", waiting).await;
-    let canceled = does(api, campaign, "cancel").await;
+    let canceled = post_verb(api, campaign, "cancel").await;
     let called = office.provider.calls("1803").len();
     assert_eq!(canceled["status"], "canceled");
     office.provider.always("1803", Answer::Accept);
@@ -164,9 +167,9 @@ async fn one_in_doubt(account: &str, sending: SendingOptions) -> (Office, Channe
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.channel(ChannelType::Whatsapp, account, |_| {}).await;
     let all = contacts(app, 3).await;
-    let campaign = made(api, fast(list(api, &all).await, channel.id.0, "hello")).await;
+    let campaign = create_campaign(api, fast(list(api, &all).await, channel.id.0, "hello")).await;
     office.provider.next(account, [Answer::Lost]);
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     office.provider.called_times(account, 3).await;
     (office, channel, campaign)
 }
@@ -176,7 +179,7 @@ async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
     let sending = SendingOptions { outcome_wait: Duration::from_millis(1), ..unpaced() };
     let (office, channel, campaign) = one_in_doubt("1809", sending).await;
     let api = &office.app.api;
-    let over = becomes(api, campaign, "completed").await;
+    let over = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&over), json!({"unknown": 1, "sent": 2}));
     let unknown = api.all(&format!("/campaigns/{campaign}/recipients?status=unknown")).await;
     assert_eq!((unknown.len(), &unknown[0]["error"]), (1, &Value::Null));
@@ -224,11 +227,11 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     let (office, channel, _, list) = office("1804", 100).await;
     office.provider.always("1804", Answer::refuse(503, 2, "not now"));
     let api = office.app.api.clone();
-    let campaign = made(&api, fast(list, channel, "hello")).await;
-    does(&api, campaign, "start").await;
+    let campaign = create_campaign(&api, fast(list, channel, "hello")).await;
+    post_verb(&api, campaign, "start").await;
     office.provider.called_times("1804", 50).await;
     // A pause, so that nothing in memory knows which messages wait.
-    does(&api, campaign, "pause").await;
+    post_verb(&api, campaign, "pause").await;
     let Office { app, provider } = office;
     sqlx::query("update campaigns set status = 'canceled' where id = $1")
         .bind(campaign)
@@ -252,13 +255,13 @@ async fn what_needs_no_call_is_settled_while_the_channel_is_not_connected() {
     let everybody = list(&api, &contacts(&app, 1).await).await;
     let mut campaigns = Vec::new();
     for message in ["canceled", "in doubt"] {
-        let campaign = made(&api, fast(everybody, channel, message)).await;
-        does(&api, campaign, "start").await;
+        let campaign = create_campaign(&api, fast(everybody, channel, message)).await;
+        post_verb(&api, campaign, "start").await;
         let is_decided = || async { recipients(&api, campaign).await[0]["messageId"].is_i64() };
         eventually("the message waits", is_decided).await;
         campaigns.push(campaign);
     }
-    does(&api, campaigns[0], "cancel").await;
+    post_verb(&api, campaigns[0], "cancel").await;
     let is_skipped = || async { counts(&shown(&api, campaigns[0]).await) == json!({"skipped": 1}) };
     eventually("it is withdrawn", is_skipped).await;
     assert_eq!(api.delete(&format!("/campaigns/{}", campaigns[0])).await.status, 204);
@@ -272,7 +275,7 @@ async fn what_needs_no_call_is_settled_while_the_channel_is_not_connected() {
     .await
     .expect("an attempt");
     let app = crate::steps::restarted(app).await;
-    let over = becomes(&app.api, campaigns[1], "completed").await;
+    let over = wait_for_status(&app.api, campaigns[1], "completed").await;
     assert_eq!(counts(&over), json!({"unknown": 1}));
     app.stop().await;
 }
@@ -300,8 +303,8 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
     let (office, channel, all, everybody) = office("1808", 100).await;
     let api = &office.app.api;
     office.provider.always("1808", Answer::refuse(503, 2, "not now"));
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
+    post_verb(api, campaign, "start").await;
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
     eventually("as many as may be are under way", waiting).await;
     opt_out(&office, [all[30], all[31], all[32]]).await;
@@ -314,7 +317,7 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
     })
     .await;
     office.provider.always("1808", Answer::Accept);
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 94, "skipped": 6}));
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 94, "skipped": 6}));
     let rows = recipients(api, campaign).await;
     for number in [30, 31, 32, 80, 81, 82] {
         let row = &rows[number];
@@ -336,9 +339,9 @@ async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_w
     api.put(&format!("/contacts/{}", all[3]), json!({"marketingOptOut": true})).await.data(200);
     let mut body = fast(list(api, &all).await, app.company.webchat.0, "hello");
     body["ratePerMinute"] = json!(60);
-    let campaign = made(api, body).await;
+    let campaign = create_campaign(api, body).await;
     clock::stop();
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     // The second is due a second later, by a clock that stands still.
     let one_is_sent = || async { counts(&shown(api, campaign).await)["sent"] == 1 };
     eventually("the first is written to", one_is_sent).await;

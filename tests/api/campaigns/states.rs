@@ -6,7 +6,7 @@ use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
+use super::{contacts, counts, create_campaign, fast, list, post_verb, recipients, shown, text, wait_for_status};
 use crate::plain::deleted;
 use crate::steps::{close, id};
 use crate::support::service::TestOptions;
@@ -18,7 +18,7 @@ async fn campaign_with_status(app: &TestApp, status: &str) -> i64 {
     let api = &app.api;
     let contacts = if status == "completed" { Vec::new() } else { vec![app.contact("5511900000001").await.0] };
     let list = list(api, &contacts).await;
-    let campaign = made(api, text(list, app.company.phone.0, "hello")).await;
+    let campaign = create_campaign(api, text(list, app.company.phone.0, "hello")).await;
     let verbs: &[&str] = match status {
         "scheduled" => &[],
         "processing" | "completed" => &["start"],
@@ -26,9 +26,9 @@ async fn campaign_with_status(app: &TestApp, status: &str) -> i64 {
         _ => &["start", "cancel"],
     };
     for verb in verbs {
-        does(api, campaign, verb).await;
+        post_verb(api, campaign, verb).await;
     }
-    becomes(api, campaign, status).await;
+    wait_for_status(api, campaign, status).await;
     if status == "canceled" {
         // The waiting message is withdrawn.
         let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
@@ -47,13 +47,13 @@ async fn cancel_behind_others(app: &TestApp, others: usize) {
         let message = json!({"channelId": channel, "contactId": contact, "type": "text", "body": "other"});
         api.post("/messages", message).await.data(202);
     }
-    let [other, canceled] = [made(api, to_contact.clone()).await, made(api, to_contact).await];
+    let [other, canceled] = [create_campaign(api, to_contact.clone()).await, create_campaign(api, to_contact).await];
     let is_queued = async |count: usize| api.all("/messages?status=queued").await.len() == count;
     for (campaign, count) in [(other, others + 1), (canceled, others + 2)] {
-        does(api, campaign, "start").await;
+        post_verb(api, campaign, "start").await;
         eventually("its message is queued", || is_queued(count)).await;
     }
-    does(api, canceled, "cancel").await;
+    post_verb(api, canceled, "cancel").await;
     eventually("no recipient is pending", || async { shown(api, canceled).await["counts"]["pending"] == 0 }).await;
     let error = &recipients(api, canceled).await[0]["error"];
     assert_eq!(error["code"], "ERR_CAMPAIGN_CANCELED");
@@ -89,8 +89,8 @@ async fn a_canceled_campaign_ends_although_the_contact_of_its_message_was_delete
         let body = json!({"channelId": channel, "contactId": other, "type": "text", "body": "other"});
         api.post("/messages", body).await.data(202);
     }
-    let campaign = made(api, text(list(api, &[contact]).await, channel, "hello")).await;
-    does(api, campaign, "start").await;
+    let campaign = create_campaign(api, text(list(api, &[contact]).await, channel, "hello")).await;
+    post_verb(api, campaign, "start").await;
     // Its message is only in the tables, so the sender does not learn that it is deleted.
     let is_queued = || async { api.all("/messages?status=queued").await.len() == 7 };
     eventually("its message waits behind the others", is_queued).await;
@@ -98,11 +98,11 @@ async fn a_canceled_campaign_ends_although_the_contact_of_its_message_was_delete
     let ticket = tickets.iter().find(|ticket| ticket["contact"]["id"] == contact).expect("the contact's ticket");
     close(api, id(ticket)).await;
     deleted(api, &format!("/contacts/{contact}")).await;
-    does(api, campaign, "cancel").await;
+    post_verb(api, campaign, "cancel").await;
     let has_retired = || async {
         // Messages that have been in transit for a while are looked up in the tables.
         clock::advance(Duration::from_secs(1));
-        app.service.app.engine.figures().campaigns.hot == 0
+        app.service.app.engine.stats().campaigns.hot == 0
     };
     eventually("its actor has retired", has_retired).await;
     app.stop().await;
@@ -164,7 +164,7 @@ async fn the_unfinished_campaigns_of_a_company_are_limited() {
     let (api, channel) = (&app.api, app.company.phone.0);
     let paused = campaign_with_status(&app, "paused").await;
     let everybody = list(api, &[]).await;
-    let last = made(api, text(everybody, channel, "hello")).await;
+    let last = create_campaign(api, text(everybody, channel, "hello")).await;
     let fill = "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message)
         select $1, 'Campaign ' || number, $2, $3, '2099-01-31T12:00:00Z', 'hello' from generate_series(1, 999) number";
     sqlx::query(fill).bind(app.company.id).bind(everybody).bind(channel).execute(&app.db).await.expect("campaigns");
@@ -181,7 +181,7 @@ async fn the_unfinished_campaigns_of_a_company_are_limited() {
     is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
     // Another company has its own limit.
     let (company, neighbour) = app.another_company().await;
-    made(&neighbour, text(list(&neighbour, &[]).await, company.phone.0, "hello")).await;
+    create_campaign(&neighbour, text(list(&neighbour, &[]).await, company.phone.0, "hello")).await;
     app.stop().await;
 }
 
@@ -190,7 +190,7 @@ async fn a_retry_of_a_verb_has_the_first_response() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 2).await;
-    let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
+    let campaign = create_campaign(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
     for verb in ["start", "pause", "resume", "cancel"] {
         let path = format!("/campaigns/{campaign}/{verb}");
         let send = || Reply::of(api.keyed(Method::POST, &path, verb, "{}"));
@@ -206,7 +206,7 @@ async fn only_one_of_many_concurrent_starts_succeeds() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 20).await;
-    let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
+    let campaign = create_campaign(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
     let path = format!("/campaigns/{campaign}/start");
     let replies = futures_util::future::join_all((0..10).map(|_| api.post(&path, json!({})))).await;
     let started = replies.iter().filter(|reply| reply.status == 200).count();
@@ -224,17 +224,17 @@ async fn a_list_cannot_be_deleted_before_its_campaigns_have_ended() {
     let path = format!("/contact-lists/{everybody}");
     let mut campaigns = Vec::new();
     for _ in 0..3 {
-        campaigns.push(made(api, text(everybody, app.company.phone.0, "hello")).await);
+        campaigns.push(create_campaign(api, text(everybody, app.company.phone.0, "hello")).await);
     }
-    does(api, campaigns[1], "start").await;
-    does(api, campaigns[2], "start").await;
-    does(api, campaigns[2], "pause").await;
+    post_verb(api, campaigns[1], "start").await;
+    post_verb(api, campaigns[2], "start").await;
+    post_verb(api, campaigns[2], "pause").await;
     for (index, campaign) in campaigns.iter().enumerate() {
         let conflict = api.delete(&path).await;
         let conflict = conflict.error(409, "ERR_API_CONFLICT");
         assert_eq!(conflict["reason"], "in_use");
         assert_eq!(conflict["by"], json!([{"type": "campaign", "count": 3 - index}]), "{conflict}");
-        does(api, *campaign, "cancel").await;
+        post_verb(api, *campaign, "cancel").await;
     }
     assert_eq!(api.delete(&path).await.status, 204);
     assert_eq!(shown(api, campaigns[0]).await["contactListId"], everybody);
@@ -248,11 +248,11 @@ async fn recipients_are_the_contacts_of_the_list_at_the_start() {
     let (_, contact) = app.session("visitor").await;
     let (_, late) = app.session("late").await;
     let everybody = list(api, &[contact.0]).await;
-    let campaign = made(api, fast(everybody, app.company.webchat.0, "Hello {{name}}")).await;
-    let started = does(api, campaign, "start").await;
+    let campaign = create_campaign(api, fast(everybody, app.company.webchat.0, "Hello {{name}}")).await;
+    let started = post_verb(api, campaign, "start").await;
     assert_eq!(counts(&started), json!({"pending": 1}));
     api.post(&format!("/contact-lists/{everybody}/contacts"), json!({"contactIds": [late]})).await.data(200);
-    let completed = becomes(api, campaign, "completed").await;
+    let completed = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&completed), json!({"sent": 1}));
     assert!(completed["completedAt"].is_string(), "{completed}");
     let all = recipients(api, campaign).await;

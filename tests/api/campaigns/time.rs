@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use hotline_actors::clock;
 use serde_json::{Value, json};
 
-use super::{becomes, counts, does, fast, list, made, office, shown, text};
+use super::{counts, create_campaign, fast, list, office, post_verb, shown, text, wait_for_status};
 use crate::steps::{id, restarted};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, Person, TestApp, eventually};
@@ -44,17 +44,17 @@ async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved()
     let at = in_ms(600_000);
     let mut body = fast(everybody, app.company.webchat.0, "hello");
     body["scheduledAt"] = json!(at);
-    let soon = made(api, body.clone()).await;
-    let later = made(api, fast(everybody, app.company.webchat.0, "moved here")).await;
-    let canceled = made(api, body.clone()).await;
-    let away = made(api, body).await;
+    let soon = create_campaign(api, body.clone()).await;
+    let later = create_campaign(api, fast(everybody, app.company.webchat.0, "moved here")).await;
+    let canceled = create_campaign(api, body.clone()).await;
+    let away = create_campaign(api, body).await;
     api.put(&format!("/campaigns/{later}"), json!({"scheduledAt": at})).await.data(200);
     api.put(&format!("/campaigns/{away}"), json!({"scheduledAt": super::LATER})).await.data(200);
-    does(api, canceled, "cancel").await;
+    post_verb(api, canceled, "cancel").await;
     clock::stop();
     clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
     for campaign in [soon, later] {
-        let done = becomes(api, campaign, "completed").await;
+        let done = wait_for_status(api, campaign, "completed").await;
         assert_eq!((counts(&done), &done["scheduledAt"]), (json!({"sent": 1}), &json!(at)));
     }
     let messages = written(&app, app.company.webchat.0).await;
@@ -76,12 +76,12 @@ async fn a_campaign_that_starts_by_itself_is_started_by_who_made_it() {
     let at = in_ms(600_000);
     let mut body = fast(everybody, app.company.webchat.0, "hello");
     body["scheduledAt"] = json!(at);
-    let of_token = made(api, body.clone()).await;
+    let of_token = create_campaign(api, body.clone()).await;
     let of_ana = id(ana.post("/campaigns", body).await.data(201));
     clock::stop();
     clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
     for campaign in [of_token, of_ana] {
-        becomes(api, campaign, "completed").await;
+        wait_for_status(api, campaign, "completed").await;
     }
     let listed = async || api.get("/events?types=campaign.started").await.data(200).clone();
     let are_listed = || async { listed().await.as_array().is_some_and(|events| events.len() == 2) };
@@ -106,17 +106,17 @@ async fn what_was_due_while_nobody_served_starts_at_the_start_and_a_paused_one_s
     let app = OwnApp::start().await;
     let (_, contact) = app.session("visitor").await;
     let everybody = list(&app.api, &[contact.0]).await;
-    let due = made(&app.api, text(everybody, app.company.webchat.0, "hello")).await;
-    let paused = made(&app.api, text(everybody, app.company.phone.0, "hello")).await;
-    does(&app.api, paused, "start").await;
-    does(&app.api, paused, "pause").await;
+    let due = create_campaign(&app.api, text(everybody, app.company.webchat.0, "hello")).await;
+    let paused = create_campaign(&app.api, text(everybody, app.company.phone.0, "hello")).await;
+    post_verb(&app.api, paused, "start").await;
+    post_verb(&app.api, paused, "pause").await;
     sqlx::query("update campaigns set scheduled_at = now() - interval '7 days' where id = $1")
         .bind(due)
         .execute(&app.db)
         .await
         .expect("moved");
     let app = restarted(app).await;
-    assert_eq!(counts(&becomes(&app.api, due, "completed").await), json!({"sent": 1}));
+    assert_eq!(counts(&wait_for_status(&app.api, due, "completed").await), json!({"sent": 1}));
     assert_eq!(shown(&app.api, paused).await["status"], "paused");
     app.stop().await;
 }
@@ -132,26 +132,26 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     let engine = &app.service.app.engine;
     let mut body = fast(everybody, channel, "hello");
     body["ratePerMinute"] = json!(RATE);
-    let campaign = made(api, body).await;
+    let campaign = create_campaign(api, body).await;
     // The clock stands still while a message is sent: each leaves at its own time, however slow the machine is.
     clock::stop();
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     for sent in 1..EACH_TIME {
         office.provider.accepts("1901", sent).await;
         clock::advance(interval);
     }
     office.provider.accepts("1901", EACH_TIME).await;
-    does(api, campaign, "pause").await;
-    eventually("it makes room", || async { engine.figures().campaigns.hot == 0 }).await;
+    post_verb(api, campaign, "pause").await;
+    eventually("it makes room", || async { engine.stats().campaigns.hot == 0 }).await;
     // Time for ten messages, which are not made up for.
     clock::advance(interval * 10);
-    does(api, campaign, "resume").await;
-    eventually("who is next is known", || async { engine.campaigns.figures().held > 0 }).await;
+    post_verb(api, campaign, "resume").await;
+    eventually("who is next is known", || async { engine.campaigns.stats().held > 0 }).await;
     for sent in EACH_TIME + 1..=2 * EACH_TIME {
         clock::advance(interval);
         office.provider.accepts("1901", sent).await;
     }
-    becomes(api, campaign, "completed").await;
+    wait_for_status(api, campaign, "completed").await;
     let places = (0..2 * EACH_TIME as i64).map(|place| if place < EACH_TIME as i64 { place } else { place + 10 });
     let expected: Vec<i64> = places.map(|place| place * INTERVAL_MS).collect();
     assert_eq!(written_after(app, channel).await, expected);
@@ -166,9 +166,9 @@ async fn the_rate_is_met_evenly_measured() {
     let (app, api) = (&office.app, &office.app.api);
     let mut body = fast(everybody, channel, "hello");
     body["ratePerMinute"] = json!(RATE);
-    let campaign = made(api, body).await;
-    does(api, campaign, "start").await;
-    becomes(api, campaign, "completed").await;
+    let campaign = create_campaign(api, body).await;
+    post_verb(api, campaign, "start").await;
+    wait_for_status(api, campaign, "completed").await;
     let times = written(app, channel).await;
     assert_eq!(times.len(), 40);
     for (number, at) in times.iter().enumerate() {
@@ -192,10 +192,10 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     let api = &office.app.api;
     let mut body = fast(everybody, channel, "hello");
     body["ratePerMinute"] = json!(RATE);
-    let campaign = made(api, body).await;
+    let campaign = create_campaign(api, body).await;
     let interval = Duration::from_secs(1);
     clock::stop();
-    does(api, campaign, "start").await;
+    post_verb(api, campaign, "start").await;
     office.provider.accepts("1903", 1).await;
     clock::advance(interval);
     office.provider.accepts("1903", 2).await;
@@ -210,12 +210,12 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     office.provider.always("1903", Answer::Accept);
     office.provider.accepts("1903", 3).await;
     let engine = &office.app.service.app.engine;
-    eventually("it is known to have arrived", || async { engine.campaigns.figures().under_way == 0 }).await;
+    eventually("it is known to have arrived", || async { engine.campaigns.stats().under_way == 0 }).await;
     for sent in 4..=7 {
         clock::advance(interval);
         office.provider.accepts("1903", sent).await;
     }
-    becomes(api, campaign, "completed").await;
+    wait_for_status(api, campaign, "completed").await;
     assert_eq!(office.provider.accepted_count("1903"), 7);
     // The one that waited was written at its time; the others follow from the time it arrived.
     let written = written_after(&office.app, channel).await;

@@ -17,7 +17,7 @@ const IMPORT: &str = "/contacts/import";
 async fn import(api: &Api, rows: Value, more: &Value) -> Value {
     let given = rows.as_array().map_or(0, Vec::len);
     let body = with(json!({"contacts": rows}), more);
-    let reply = api.taken(|| api.request(Method::POST, IMPORT).json(&body)).await;
+    let reply = api.retry_while_busy(|| api.request(Method::POST, IMPORT).json(&body)).await;
     let mut report = reply.data(200).clone();
     let Some(contacts) = report.as_object_mut().and_then(|report| report.remove("contacts")) else {
         panic!("no contacts: {report}")
@@ -316,12 +316,12 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
     });
     let creations = (0..NUMBERS).rev().map(async |index| {
         let created = json!({"number": number(index), "name": "created"});
-        let reply = app.api.taken(|| app.api.request(Method::POST, PATH).json(&created)).await;
+        let reply = app.api.retry_while_busy(|| app.api.request(Method::POST, PATH).json(&created)).await;
         assert!([201, 409].contains(&reply.status.as_u16()), "{}", reply.body);
     });
     let sends = (0..NUMBERS).map(async |index| {
         let body = json!({"channelId": app.company.phone, "number": number(index), "type": "text", "body": "x"});
-        app.api.taken(|| app.api.request(Method::POST, "/messages").json(&body)).await.data(202);
+        app.api.retry_while_busy(|| app.api.request(Method::POST, "/messages").json(&body)).await.data(202);
     });
     tokio::join!(join_all(imports), join_all(creations), join_all(sends));
     let all = app.api.all(PATH).await;

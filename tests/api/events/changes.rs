@@ -139,7 +139,7 @@ impl World {
         events.iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
     }
 
-    async fn does(&mut self, method: Method, path: &str, body: Value, expected: &[&str]) -> Value {
+    async fn write(&mut self, method: Method, path: &str, body: Value, expected: &[&str]) -> Value {
         let mut request = self.api.request(method.clone(), path);
         if method != Method::DELETE {
             request = request.json(&body);
@@ -161,19 +161,19 @@ impl World {
     }
 
     async fn post(&mut self, path: &str, body: Value, expected: &[&str]) -> Value {
-        self.does(Method::POST, path, body, expected).await
+        self.write(Method::POST, path, body, expected).await
     }
 
     /// Sends a change twice; the second request changes nothing.
     async fn put(&mut self, path: &str, body: Value, expected: &[&str]) -> Value {
-        let shown = self.does(Method::PUT, path, body.clone(), expected).await;
-        self.does(Method::PUT, path, body, &[]).await;
+        let shown = self.write(Method::PUT, path, body.clone(), expected).await;
+        self.write(Method::PUT, path, body, &[]).await;
         shown
     }
 
     /// Deletes a record, with the events of what this changes in others.
     async fn delete(&mut self, path: &str, expected: &[&str]) {
-        self.does(Method::DELETE, path, Value::Null, expected).await;
+        self.write(Method::DELETE, path, Value::Null, expected).await;
     }
 }
 

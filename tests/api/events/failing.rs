@@ -5,7 +5,7 @@ use std::time::Duration;
 use hotline_actors::EngineOptions;
 use serde_json::{Value, json};
 
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
@@ -47,8 +47,8 @@ async fn records_whose_steps_fail_hold_up_no_other_and_are_done_once_they_can_be
     eventually("the sound one is done", || async { left(notes).await == i64::try_from(FAILING).expect("few") }).await;
     let links = left("select count(*) from contact_tags").await;
     assert_eq!(links, i64::try_from(FAILING).expect("few"), "those of the failing ones");
-    let figures = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
-    assert!(figures.value("hotline_cascade_failures_total") >= f64::from(u32::try_from(FAILING).expect("few")));
+    let metrics = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
+    assert!(metrics.value("hotline_cascade_failures_total") >= f64::from(u32::try_from(FAILING).expect("few")));
 
     sqlx::query("drop trigger refuse on contact_tags").execute(db).await.expect("they can be done");
     eventually("all are done", || async { left(notes).await == 0 }).await;

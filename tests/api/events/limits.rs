@@ -92,8 +92,8 @@ async fn open_and_read_nothing(app: &OwnApp, after: i64) -> TcpStream {
         app.company.key
     );
     slow.write_all(request.as_bytes()).await.expect("asked");
-    let figures = app.service.app.figures.clone();
-    eventually("it streams", || async { figures.events.open() == 1 }).await;
+    let metrics = app.service.app.metrics.clone();
+    eventually("it streams", || async { metrics.events.open() == 1 }).await;
     slow
 }
 
@@ -197,12 +197,12 @@ async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they
     let limits = Limits { write: Duration::from_millis(500), ..defaults.limits };
     let app = OwnApp::start_with(TestOptions { limits, ..defaults }).await;
     let begin = newest(&app.api).await;
-    let figures = app.service.app.figures.clone();
+    let metrics = app.service.app.metrics.clone();
     let mut slow = open_and_read_nothing(&app, begin).await;
     import_contacts(&app).await;
     let (all, quick) = take_all(&app.api, begin, CONTACTS).await;
     assert!(all.is_sorted_by(|one, next| one + 1 == *next), "a slow reader kept a quick one");
-    eventually("the slow one is cut off", || async { figures.events.open() == 1 }).await;
+    eventually("the slow one is cut off", || async { metrics.events.open() == 1 }).await;
 
     // What was in transit, up to the end of the connection, be it an error or not.
     let mut answer = Vec::new();

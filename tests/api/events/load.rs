@@ -32,8 +32,8 @@ async fn five_thousand_streams_are_told_what_happens_in_their_company_and_nothin
         let streams = join_all((0..each).map(|_| Reader::open(&api, "", None))).await;
         companies.push((api, streams));
     }
-    let figures = app.service.app.figures.clone();
-    assert_eq!(figures.events.open(), STREAMS as u64);
+    let metrics = app.service.app.metrics.clone();
+    assert_eq!(metrics.events.open(), STREAMS as u64);
 
     let rounds = companies.iter_mut().enumerate().map(|(number, (api, streams))| async move {
         let name = format!("Contact {number}");

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::stream::note;
 use super::{ids, newest, types};
 use crate::members::{beside, owner_of};
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reader, eventually};
 
@@ -37,9 +37,9 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
     let membership = owner.app.engine.store().membership().expect("a member").clone();
     lives::drain(&app.db, membership.life).await.expect("it is drained");
     eventually("all has moved", || async { membership.placement.count_here() == 0 }).await;
-    let figures = Figures::of(owner.metrics.as_ref().expect("figures").address).await;
+    let metrics = ScrapedMetrics::of(owner.metrics_listener.as_ref().expect("metrics").address).await;
     assert_eq!(
-        figures.value("hotline_cluster_slot_moves_total{end=\"called_off\"}"),
+        metrics.value("hotline_cluster_slot_moves_total{end=\"called_off\"}"),
         0.0,
         "who waits holds nothing up"
     );

@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, C
 use serde_json::{Value, json};
 
 use super::after;
-use crate::campaigns::{becomes, contacts, does, fast, list, made};
+use crate::campaigns::{contacts, create_campaign, fast, list, post_verb, wait_for_status};
 use crate::outbox::Office;
 use crate::support::provider::Answer;
 use crate::support::{eventually, keys};
@@ -39,14 +39,14 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
     office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable")]);
     let mut body = fast(everybody, good.0, "hello");
     body["ratePerMinute"] = json!(600);
-    let completed = made(api, body.clone()).await;
-    does(api, completed, "start").await;
-    does(api, completed, "pause").await;
-    does(api, completed, "resume").await;
-    becomes(api, completed, "completed").await;
-    let canceled = made(api, body).await;
-    does(api, canceled, "start").await;
-    does(api, canceled, "cancel").await;
+    let completed = create_campaign(api, body.clone()).await;
+    post_verb(api, completed, "start").await;
+    post_verb(api, completed, "pause").await;
+    post_verb(api, completed, "resume").await;
+    wait_for_status(api, completed, "completed").await;
+    let canceled = create_campaign(api, body).await;
+    post_verb(api, canceled, "start").await;
+    post_verb(api, canceled, "cancel").await;
     let is_settled = || async { api.get(&format!("/campaigns/{canceled}")).await.data(200)["counts"]["pending"] == 0 };
     eventually("nothing of it is left", is_settled).await;
     // One channel's token is refused; another channel is disconnected, connected and disconnected again.

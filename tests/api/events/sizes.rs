@@ -7,7 +7,7 @@ use hotline_persistence::{LoggedEventId, MessageId};
 use serde_json::{Value, json};
 
 use super::{after, ids, newest, types};
-use crate::hooks::{Hooked, MARIA, taken};
+use crate::hooks::{MARIA, ProviderChannel, all_taken};
 use crate::support::provider::hooks::{edit, text};
 use crate::support::{OwnApp, Reader, Reply, eventually};
 
@@ -110,17 +110,17 @@ async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
 #[actix_web::test]
 async fn a_message_between_an_event_and_the_edits_of_a_long_message_is_not_shown_as_deleted() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let begin = newest(&app.api).await;
-    let (phone, long) = (channel.speaks(), "x".repeat(5_000));
+    let (phone, long) = (channel.phone_account(), "x".repeat(5_000));
     let first = text("wamid.1", &long).at(1_700_000_000);
-    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", first)).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", first)).await, all_taken(1));
     let second = phone.message("5511900000002", "Ana", text("wamid.2", "second"));
-    assert_eq!(channel.deliver(&app.api, &second).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &second).await, all_taken(1));
     for number in 1..=20 {
         let edited = edit(&format!("wamid.e{number}"), "wamid.1", &format!("{number} {long}"));
         let edited = phone.message(MARIA, "Maria", edited.at(1_700_000_000 + number));
-        assert_eq!(channel.deliver(&app.api, &edited).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &edited).await, all_taken(1));
     }
     let expected = after(&app.api, begin).await;
     let mut stream = Reader::open(&app.api, "", Some(begin)).await;

@@ -86,15 +86,15 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(types(&live.take(3).await), ["contact.created", "contact.created", "session.started"]);
     assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
     drop((live, back, all, some));
-    let figures = app.service.app.figures.clone();
+    let metrics = app.service.app.metrics.clone();
     // A closed stream is noticed when something is sent on it: each is sent one of these two events.
     eventually("the streams are closed", || async {
         let made = note(&app.api, "E").await;
         app.api.delete(&format!("/contacts/{}", made["id"])).await;
-        figures.events.open() == 0
+        metrics.events.open() == 0
     })
     .await;
-    assert!(figures.events.sent() >= 12, "{}", figures.events.sent());
+    assert!(metrics.events.sent() >= 12, "{}", metrics.events.sent());
     app.stop().await;
 }
 

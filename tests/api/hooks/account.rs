@@ -5,15 +5,15 @@ use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::{Hooked, Setup, Tally, taken};
-use crate::campaigns::{becomes, contacts, does, list, made};
+use super::{ProviderChannel, Setup, Tally, all_taken};
+use crate::campaigns::{contacts, create_campaign, list, post_verb, wait_for_status};
 use crate::events::{after, newest};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, Provider, Reply};
 
-async fn connected(app: &OwnApp, provider: &Provider) -> Hooked {
+async fn connected(app: &OwnApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    Hooked::create(app, &app.company, Whatsapp, setup).await
+    ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
 
 fn template(name: &str, status: &str) -> Value {
@@ -22,7 +22,7 @@ fn template(name: &str, status: &str) -> Value {
 }
 
 /// The names of the channel's approved templates.
-async fn approved(app: &OwnApp, channel: &Hooked) -> Vec<Value> {
+async fn approved(app: &OwnApp, channel: &ProviderChannel) -> Vec<Value> {
     let reply = app.api.get(&format!("/channels/{}/templates", channel.id)).await;
     let templates = reply.data(200).as_array().expect("a list").clone();
     templates
@@ -32,7 +32,7 @@ async fn approved(app: &OwnApp, channel: &Hooked) -> Vec<Value> {
         .collect()
 }
 
-async fn send(app: &OwnApp, channel: &Hooked, name: &str) -> Reply {
+async fn send(app: &OwnApp, channel: &ProviderChannel, name: &str) -> Reply {
     let template = json!({"name": name, "parameters": {}});
     let body = json!({"channelId": channel.id, "number": "5511900000001", "type": "template", "template": template});
     app.api.post("/messages", body).await
@@ -43,7 +43,7 @@ async fn a_template_that_the_provider_has_paused_is_refused_at_once() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED"), template("fresh", "PENDING")]);
     assert_eq!(approved(&app, &channel).await, ["promo"]);
     send(&app, &channel, "promo").await.data(202);
@@ -52,15 +52,15 @@ async fn a_template_that_the_provider_has_paused_is_refused_at_once() {
 
     let news = json!({"event": "PAUSED", "message_template_id": 1, "message_template_name": "promo",
         "message_template_language": "en", "reason": "LOW_QUALITY"});
-    let paused = phone.tells_of("message_template_status_update", news);
-    assert_eq!(channel.deliver(&app.api, &paused).await, taken(1));
+    let paused = phone.call_body_of("message_template_status_update", news);
+    assert_eq!(channel.deliver(&app.api, &paused).await, all_taken(1));
     send(&app, &channel, "promo").await.error(422, "ERR_API_VALIDATION");
     assert_eq!(approved(&app, &channel).await, ["fresh"]);
     send(&app, &channel, "fresh").await.data(202);
     let fields = ["message_template_quality_update", "template_category_update", "message_template_components_update"];
     for field in fields {
         let reads = provider.template_reads(&channel.account);
-        assert_eq!(channel.deliver(&app.api, &phone.tells_of(field, json!({}))).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.call_body_of(field, json!({}))).await, all_taken(1));
         approved(&app, &channel).await;
         assert_eq!(provider.template_reads(&channel.account), reads + 1, "{field}");
     }
@@ -72,18 +72,18 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
     for other in [json!({"event": "VERIFIED_ACCOUNT"}), json!({})] {
-        let told = channel.deliver(&app.api, &phone.tells_of("account_update", other)).await;
+        let told = channel.deliver(&app.api, &phone.call_body_of("account_update", other)).await;
         assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
     }
     assert_eq!(shown().await["status"], "connected");
     let disabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE"}});
-    let disabled = phone.tells_of("account_update", disabled);
+    let disabled = phone.call_body_of("account_update", disabled);
     for _ in 0..2 {
-        assert_eq!(channel.deliver(&app.api, &disabled).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &disabled).await, all_taken(1));
         let shown = shown().await;
         assert_eq!(shown["status"], "error");
         assert_eq!(shown["lastError"], "the provider has disabled the account");
@@ -92,7 +92,7 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     assert_eq!(events.iter().filter(|event| event["type"] == "channel.error").count(), 1);
     // The account is enabled again.
     let enabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "REINSTATE"}});
-    assert_eq!(channel.deliver(&app.api, &phone.tells_of("account_update", enabled)).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.call_body_of("account_update", enabled)).await, all_taken(1));
     let shown = shown().await;
     assert_eq!((&shown["status"], &shown["lastError"]), (&json!("connected"), &Value::Null));
     let last = after(&app.api, begin).await.pop().expect("an event");
@@ -105,7 +105,7 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
     let news = [
@@ -118,10 +118,10 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
         ),
     ];
     for (field, value) in news {
-        assert_eq!(channel.deliver(&app.api, &phone.tells_of(field, value)).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.call_body_of(field, value)).await, all_taken(1));
     }
     let informs = json!({"alert_severity": "INFORMATIONAL", "alert_type": "OBA_APPROVED"});
-    let told = channel.deliver(&app.api, &phone.tells_of("account_alerts", informs)).await;
+    let told = channel.deliver(&app.api, &phone.call_body_of("account_alerts", informs)).await;
     assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
     let errors: Vec<Value> = after(&app.api, begin)
         .await
@@ -150,7 +150,7 @@ async fn the_quality_and_the_limit_of_a_number_are_shown() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let shown = || async {
         let shown = app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone();
         json!([shown["quality"], shown["messagingLimit"], shown["status"]])
@@ -163,8 +163,8 @@ async fn the_quality_and_the_limit_of_a_number_are_shown() {
         ("UNFLAGGED", "TIER_250", json!(["normal", "TIER_250", "connected"])),
     ] {
         let news = json!({"display_phone_number": number, "event": event, "current_limit": limit});
-        let told = channel.deliver(&app.api, &phone.tells_of("phone_number_quality_update", news)).await;
-        assert_eq!((told, shown().await), (taken(1), expected));
+        let told = channel.deliver(&app.api, &phone.call_body_of("phone_number_quality_update", news)).await;
+        assert_eq!((told, shown().await), (all_taken(1), expected));
     }
     app.stop().await;
 }
@@ -174,30 +174,30 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED"), template("other", "APPROVED")]);
     let everybody = list(api, &contacts(&app, 30).await).await;
     let mut campaigns = Vec::new();
     for name in ["promo", "other"] {
         let body = json!({"name": name, "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 1,
             "template": {"name": name, "parameters": {}}, "scheduledAt": "2099-01-31T12:00:00Z"});
-        let campaign = made(api, body).await;
-        does(api, campaign, "start").await;
+        let campaign = create_campaign(api, body).await;
+        post_verb(api, campaign, "start").await;
         campaigns.push(campaign);
     }
     let begin = newest(api).await;
     let news = |name: &str, event: &str| {
         let value = json!({"event": event, "message_template_name": name, "message_template_language": "en",
             "reason": "LOW_QUALITY"});
-        phone.tells_of("message_template_status_update", value)
+        phone.call_body_of("message_template_status_update", value)
     };
     // The first is no reason to pause, the second names a template that no campaign sends, the third pauses.
     for (name, event) in [("promo", "FLAGGED"), ("another", "PAUSED"), ("promo", "PAUSED")] {
-        assert_eq!(channel.deliver(api, &news(name, event)).await, taken(1));
+        assert_eq!(channel.deliver(api, &news(name, event)).await, all_taken(1));
     }
-    let paused = becomes(api, campaigns[0], "paused").await;
+    let paused = wait_for_status(api, campaigns[0], "paused").await;
     assert_eq!(paused["pausedReason"], "template_paused");
-    let other = becomes(api, campaigns[1], "processing").await;
+    let other = wait_for_status(api, campaigns[1], "processing").await;
     assert_eq!(other["pausedReason"], Value::Null);
     let events = after(api, begin).await;
     let changed: Vec<&Value> = events.iter().filter(|event| event["type"] == "channel.template_changed").collect();
@@ -213,13 +213,13 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
     assert_eq!(pauses[0]["by"]["type"], "system");
     assert_eq!(pauses[0]["previous"], json!({"status": "processing", "pausedReason": null}));
     // Resumed and paused by a request, the campaign has no reason.
-    assert_eq!(does(api, campaigns[0], "resume").await["pausedReason"], Value::Null);
-    assert_eq!(does(api, campaigns[0], "pause").await["pausedReason"], Value::Null);
+    assert_eq!(post_verb(api, campaigns[0], "resume").await["pausedReason"], Value::Null);
+    assert_eq!(post_verb(api, campaigns[0], "pause").await["pausedReason"], Value::Null);
     let last = after(api, begin).await;
     let resumed = last.iter().find(|event| event["type"] == "campaign.resumed").expect("an event");
     assert_eq!(resumed["previous"], json!({"status": "paused", "pausedReason": "template_paused"}));
     for campaign in campaigns {
-        does(api, campaign, "cancel").await;
+        post_verb(api, campaign, "cancel").await;
     }
     app.stop().await;
 }
@@ -229,27 +229,27 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     let everybody = list(api, &contacts(&app, 30).await).await;
     let body = json!({"name": "promo", "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 600,
         "template": {"name": "promo", "parameters": {}}, "scheduledAt": "2099-01-31T12:00:00Z"});
-    let campaign = made(api, body).await;
+    let campaign = create_campaign(api, body).await;
     let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
-    let news = phone.tells_of("message_template_status_update", news);
+    let news = phone.call_body_of("message_template_status_update", news);
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
-    assert_eq!(channel.deliver(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     let start = api.post(&format!("/campaigns/{campaign}/start"), json!({})).await;
     assert_eq!(start.invalid_fields(), ["template.name"]);
-    becomes(api, campaign, "scheduled").await;
+    wait_for_status(api, campaign, "scheduled").await;
 
     // The provider's list still shows the template as approved.
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
-    assert_eq!(channel.deliver(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     provider.always(&channel.account, Answer::refuse(400, 132_015, "(#132015) Template is Paused"));
     let begin = newest(api).await;
-    does(api, campaign, "start").await;
-    let paused = becomes(api, campaign, "paused").await;
+    post_verb(api, campaign, "start").await;
+    let paused = wait_for_status(api, campaign, "paused").await;
     assert_eq!(paused["pausedReason"], "template_paused");
     assert!(paused["counts"]["pending"].as_i64().is_some_and(|pending| pending > 0), "{paused}");
     let events = after(api, begin).await;
@@ -257,14 +257,14 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     assert_eq!(pause["by"]["type"], "system");
     // A resume while the template is paused is refused in the same way.
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
-    assert_eq!(channel.deliver(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     let resume = api.post(&format!("/campaigns/{campaign}/resume"), json!({})).await;
     assert_eq!(resume.invalid_fields(), ["template.name"]);
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     provider.always(&channel.account, Answer::Accept);
-    assert_eq!(channel.deliver(api, &news).await, taken(1));
-    does(api, campaign, "resume").await;
-    becomes(api, campaign, "completed").await;
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
+    post_verb(api, campaign, "resume").await;
+    wait_for_status(api, campaign, "completed").await;
     app.stop().await;
 }
 
@@ -273,7 +273,7 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let channel = connected(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let names = ["promo", "gone", "fine"];
     provider.has_templates(&channel.account, names.map(|name| template(name, "APPROVED")).to_vec());
     let everybody = list(api, &contacts(&app, 1).await).await;
@@ -283,19 +283,19 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
         let body = json!({"name": name, "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 600,
             "template": {"name": name, "parameters": {}},
             "scheduledAt": at.to_rfc3339_opts(SecondsFormat::Millis, true)});
-        campaigns.push(made(api, body).await);
+        campaigns.push(create_campaign(api, body).await);
     }
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED"), template("fine", "APPROVED")]);
     let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
-    let news = phone.tells_of("message_template_status_update", news);
-    assert_eq!(channel.deliver(api, &news).await, taken(1));
+    let news = phone.call_body_of("message_template_status_update", news);
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     clock::stop();
     clock::advance((at - clock::now()).to_std().expect("a time to come"));
     for (campaign, reason) in [(campaigns[0], "template_paused"), (campaigns[1], "template_deleted")] {
-        let paused = becomes(api, campaign, "paused").await;
+        let paused = wait_for_status(api, campaign, "paused").await;
         assert_eq!((&paused["pausedReason"], &paused["counts"]["pending"]), (&json!(reason), &json!(1)));
     }
-    becomes(api, campaigns[2], "completed").await;
+    wait_for_status(api, campaigns[2], "completed").await;
     let sent: Vec<Value> =
         provider.calls(&channel.account).iter().map(|call| call.body["template"]["name"].clone()).collect();
     assert_eq!(sent, ["fine"]);

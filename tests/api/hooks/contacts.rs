@@ -3,7 +3,7 @@
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, Setup, contact, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages, tickets};
 use crate::steps::{close, id, listed};
 use crate::support::provider::hooks::text;
 use crate::support::{TestApp, eventually};
@@ -11,8 +11,8 @@ use crate::support::{TestApp, eventually};
 #[actix_web::test]
 async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let known = app.api.post("/contacts", json!({"name": "Dona Maria", "number": MARIA})).await;
     channel.deliver(&app.api, &phone.message(MARIA, "maria :)", text("wamid.1", "hi"))).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["contactId"], known.data(201)["id"]);
@@ -34,13 +34,13 @@ async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given()
 #[actix_web::test]
 async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     // Created with the ninth digit; the provider leaves it out.
     let known = app.contact("5511987654321").await;
-    let call = channel.speaks().message("551187654321", "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
-    let call = channel.speaks().message("551187654321", "Maria", text("wamid.2", "still me"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message("551187654321", "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+    let call = channel.phone_account().message("551187654321", "Maria", text("wamid.2", "still me"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(messages(&app.api, channel.id).await.len(), 2);
     assert_eq!(listed(&app.api, "/contacts").await, [known.0]);
     app.stop().await;
@@ -49,8 +49,8 @@ async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
 #[actix_web::test]
 async fn who_hides_their_number_is_known_by_the_providers_own_id() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let hidden = |mid: &str| {
         let mut call = phone.message("", "Pablo", text(mid, "hi"));
         let value = &mut call["entry"][0]["changes"][0]["value"];
@@ -61,8 +61,8 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
         message.insert("from_user_id".to_owned(), "BR.13491208655302741918".into());
         call
     };
-    assert_eq!(channel.deliver(&app.api, &hidden("wamid.1")).await, taken(1));
-    assert_eq!(channel.deliver(&app.api, &hidden("wamid.2")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &hidden("wamid.1")).await, all_taken(1));
+    assert_eq!(channel.deliver(&app.api, &hidden("wamid.2")).await, all_taken(1));
     let [one] = listed(&app.api, "/contacts").await[..] else { panic!("one contact") };
     let shown = contact(&app.api, &json!(one)).await;
     assert_eq!(
@@ -95,20 +95,20 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
 async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_each_other() {
     let app = TestApp::shared().await;
     let (other, their_api) = app.another_company().await;
-    let ours = Hooked::phone(&app).await;
-    let theirs = Hooked::create(&app, &other, Whatsapp, Setup::default()).await;
+    let ours = ProviderChannel::phone(&app).await;
+    let theirs = ProviderChannel::create(&app, &other, Whatsapp, Setup::default()).await;
     for (channel, api, body) in [(&ours, &app.api, "for us"), (&theirs, &their_api, "for them")] {
-        let call = channel.speaks().message(MARIA, "Maria", text("wamid.same", body));
-        assert_eq!(channel.deliver(api, &call).await, taken(1));
+        let call = channel.phone_account().message(MARIA, "Maria", text("wamid.same", body));
+        assert_eq!(channel.deliver(api, &call).await, all_taken(1));
         let all = messages(api, channel.id).await;
         assert_eq!(all.len(), 1);
         assert_eq!(all[0]["body"], body);
         assert_eq!(listed(api, "/contacts").await.len(), 1);
     }
     // A call to the other company's key, signed with the own secret, is refused.
-    let call = ours.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
-    let forged = Hooked { app_secret: ours.app_secret.clone(), ..theirs.clone() };
-    forged.tell(&app.api, &call).await.error(401, "ERR_API_UNAUTHORIZED");
+    let call = ours.phone_account().message(MARIA, "Maria", text("wamid.2", "hi"));
+    let forged = ProviderChannel { app_secret: ours.app_secret.clone(), ..theirs.clone() };
+    forged.call_signed(&app.api, &call).await.error(401, "ERR_API_UNAUTHORIZED");
     assert_eq!(messages(&their_api, theirs.id).await.len(), 1);
     app.stop().await;
 }
@@ -116,8 +116,8 @@ async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_ea
 #[actix_web::test]
 async fn who_was_deleted_and_writes_again_is_somebody_new() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;
     let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     close(&app.api, id(opened)).await;

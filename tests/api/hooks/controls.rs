@@ -2,22 +2,25 @@
 
 use serde_json::json;
 
-use super::{Hooked, MARIA, contact, messages, taken};
+use super::{MARIA, ProviderChannel, all_taken, contact, messages};
 use crate::support::TestApp;
 use crate::support::provider::hooks::{image, text};
 
 #[actix_web::test]
 async fn what_a_provider_brings_loses_control_characters_and_nothing_else() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let call =
-        channel.speaks().message(MARIA, "Mar\u{1}ia\u{b} Silva", text("wamid.1", "Ol\u{1f}\u{0}á,\n\tbom dia\u{c}"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
-    let caption = channel.speaks().message(MARIA, "Maria", image("wamid.2", "a-file", Some("\u{1}look")));
-    assert_eq!(channel.deliver(&app.api, &caption).await, taken(1));
+    let channel = ProviderChannel::phone(&app).await;
+    let call = channel.phone_account().message(
+        MARIA,
+        "Mar\u{1}ia\u{b} Silva",
+        text("wamid.1", "Ol\u{1f}\u{0}á,\n\tbom dia\u{c}"),
+    );
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
+    let caption = channel.phone_account().message(MARIA, "Maria", image("wamid.2", "a-file", Some("\u{1}look")));
+    assert_eq!(channel.deliver(&app.api, &caption).await, all_taken(1));
     // A text of control characters alone is kept as a message without a body, or with a body in its place.
-    let nothing = channel.speaks().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
-    assert_eq!(channel.deliver(&app.api, &nothing).await, taken(1));
+    let nothing = channel.phone_account().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
+    assert_eq!(channel.deliver(&app.api, &nothing).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     let bodies: Vec<_> = all.iter().map(|message| message["body"].clone()).collect();
     assert_eq!(bodies[..2], [json!("Olá,\n\tbom dia"), json!("look")], "{bodies:?}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Hooked, MARIA, Tally, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Tally, all_taken, messages, tickets};
 use crate::steps::{listed, sql};
 use crate::support::provider::hooks::{signature, text};
 use crate::support::{OwnApp, PATIENCE, Reply, TestApp, eventually, patience};
@@ -15,7 +15,7 @@ use crate::support::{OwnApp, PATIENCE, Reply, TestApp, eventually, patience};
 #[actix_web::test]
 async fn the_challenge_is_answered_to_who_knows_the_token() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let path = channel.path();
     let ask = async |query: &str| {
         let response = app.api.anonymous(Method::GET, &format!("{path}{query}")).send().await.expect("an answer");
@@ -52,9 +52,9 @@ async fn the_challenge_is_answered_to_who_knows_the_token() {
 #[actix_web::test]
 async fn a_call_without_a_good_signature_is_refused_and_leaves_nothing() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let other = Hooked::phone(&app).await;
-    let body = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi")).to_string();
+    let channel = ProviderChannel::phone(&app).await;
+    let other = ProviderChannel::phone(&app).await;
+    let body = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi")).to_string();
     let good = signature(&channel.app_secret, body.as_bytes());
     let theirs = signature(&other.app_secret, body.as_bytes());
     let sha1 = good.replace("sha256=", "sha1=");
@@ -76,7 +76,7 @@ async fn a_call_without_a_good_signature_is_refused_and_leaves_nothing() {
 #[actix_web::test]
 async fn a_key_of_no_provider_is_not_found_and_other_methods_are_not_allowed() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let webchat: String = sqlx::query_scalar("select public_key from channels where id = $1")
         .bind(app.company.webchat)
         .fetch_one(&app.db)
@@ -97,8 +97,8 @@ async fn a_key_of_no_provider_is_not_found_and_other_methods_are_not_allowed() {
 #[actix_web::test]
 async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let other = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
+    let other = ProviderChannel::phone(&app).await;
     let mut refused = 0;
     let limited = loop {
         let reply = channel.call(&app.api, "{}", Some("sha256=00")).await;
@@ -111,18 +111,18 @@ async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
     limited.error(429, "ERR_API_RATE_LIMITED");
     assert!(limited.headers.contains_key("retry-after"));
     assert!(refused >= 10, "limited after {refused}: somebody who sets a channel up needs more");
-    let call = other.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(other.deliver(&app.api, &call).await, taken(1));
+    let call = other.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(other.deliver(&app.api, &call).await, all_taken(1));
     // Behind an unknown proxy all callers have one address: bad signatures never stop a valid one.
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.2", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let mut refused = 0;
     loop {
         let reply = Reply::of(app.api.anonymous(Method::POST, &format!("/hooks/ch_nobody{refused}"))).await;
@@ -133,8 +133,8 @@ async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
         refused += 1;
         assert!(refused <= 1000, "nobody is ever limited");
     }
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let path = format!("{}?hub.mode=subscribe&hub.challenge=1&hub.verify_token=verify+token", channel.path());
     let verified = app.api.anonymous(Method::GET, &path).send().await.expect("an answer");
     assert_eq!(verified.status(), 200);
@@ -142,7 +142,7 @@ async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
 }
 
 /// Begins a call without a signature: its head and so many bytes of a body that is never completed.
-async fn begin_slowly(app: &TestApp, channel: &Hooked, sent: usize) -> TcpStream {
+async fn begin_slowly(app: &TestApp, channel: &ProviderChannel, sent: usize) -> TcpStream {
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     let head = format!(
         "POST {} HTTP/1.1\r\nhost: hotline\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n",
@@ -160,8 +160,8 @@ const ON_ITS_WAY_MAX: Duration = Duration::from_secs(1);
 /// was slow is sent again, as a provider does.
 async fn times_beside_slow_calls() -> Vec<Duration> {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let other = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
+    let other = ProviderChannel::phone(&app).await;
     let mut slow = Vec::new();
     for (target, sent) in [(&channel, 0), (&channel, 3_900_000), (&other, 100), (&channel, 500_000)] {
         for _ in 0..20 {
@@ -175,11 +175,11 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
     for (number, target) in (0..60).zip([&channel, &other].into_iter().cycle()) {
         let length = if number % 10 == 0 { 1_000_000 } else { 100 };
         let message = text(&format!("wamid.{number}"), &"a".repeat(length));
-        let call = target.speaks().message(MARIA, "Maria", message);
+        let call = target.phone_account().message(MARIA, "Maria", message);
         let began = Instant::now();
         let reply = loop {
             let sent = Instant::now();
-            let reply = target.tell(&app.api, &call).await;
+            let reply = target.call_signed(&app.api, &call).await;
             if reply.status != 503 {
                 break reply;
             }
@@ -212,13 +212,13 @@ async fn slow_calls_without_a_signature_slow_nobody_measured() {
 #[actix_web::test]
 async fn silent_calls_hold_up_nobody() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let mut silent = Vec::new();
     for _ in 0..400 {
         silent.push(begin_slowly(&app, &channel, 0).await);
     }
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     // The silent calls are given up soon, with an answer.
     let mut last = silent.pop().expect("one");
     let mut answer = String::new();
@@ -231,13 +231,13 @@ async fn silent_calls_hold_up_nobody() {
 #[actix_web::test]
 async fn a_call_larger_than_any_is_refused_and_one_as_large_as_a_provider_sends_is_taken() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let large = channel.speaks().message(MARIA, "Maria", text("wamid.1", &"a".repeat(3_000_000)));
-    assert_eq!(channel.deliver(&app.api, &large).await, taken(1));
+    let channel = ProviderChannel::phone(&app).await;
+    let large = channel.phone_account().message(MARIA, "Maria", text("wamid.1", &"a".repeat(3_000_000)));
+    assert_eq!(channel.deliver(&app.api, &large).await, all_taken(1));
     let stored = messages(&app.api, channel.id).await;
     assert_eq!(stored[0]["body"].as_str().map(str::len), Some(65_536), "cut to what a message holds");
-    let larger = channel.speaks().message(MARIA, "Maria", text("wamid.2", &"a".repeat(5_000_000)));
-    channel.tell(&app.api, &larger).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    let larger = channel.phone_account().message(MARIA, "Maria", text("wamid.2", &"a".repeat(5_000_000)));
+    channel.call_signed(&app.api, &larger).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     assert_eq!(messages(&app.api, channel.id).await.len(), 1);
     app.stop().await;
 }
@@ -245,8 +245,8 @@ async fn a_call_larger_than_any_is_refused_and_one_as_large_as_a_provider_sends_
 #[actix_web::test]
 async fn what_nobody_can_read_is_not_asked_for_again() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let good = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
+    let channel = ProviderChannel::phone(&app).await;
+    let good = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
     for unreadable in ["", "{", "[]", "null", "7", "\"text\"", "{}", "{\"object\": 7}"] {
         let signature = signature(&channel.app_secret, unreadable.as_bytes());
         let reply = channel.call(&app.api, unreadable, Some(&signature)).await;
@@ -266,7 +266,7 @@ async fn what_nobody_can_read_is_not_asked_for_again() {
     let other = json!({"object": "page", "entry": []});
     assert_eq!(channel.deliver(&app.api, &other).await, Tally { ignored: 1, ..Tally::default() });
     // Half a character at the end of a name that was cut.
-    let half = channel.speaks().message("5511900000002", "CUT", text("wamid.2", "hi"));
+    let half = channel.phone_account().message("5511900000002", "CUT", text("wamid.2", "hi"));
     let half = half.to_string().replace("CUT", "An\\ud83d");
     let reply = channel.call(&app.api, half.clone(), Some(&signature(&channel.app_secret, half.as_bytes()))).await;
     assert_eq!(reply.data(200)["taken"], 1);
@@ -278,11 +278,11 @@ async fn what_nobody_can_read_is_not_asked_for_again() {
 #[actix_web::test]
 async fn an_inactive_company_takes_nothing_until_it_is_active_again() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
+    let channel = ProviderChannel::phone(&app).await;
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
     sql(&app, "update companies set active = false where id = $1", app.company.id.0).await;
-    eventually("the company is inactive", || async { channel.tell(&app.api, &call).await.status == 403 }).await;
-    let refused = channel.tell(&app.api, &call).await;
+    eventually("the company is inactive", || async { channel.call_signed(&app.api, &call).await.status == 403 }).await;
+    let refused = channel.call_signed(&app.api, &call).await;
     refused.error(403, "ERR_API_COMPANY_INACTIVE");
     let count: i64 = sqlx::query_scalar("select count(*) from contacts where company_id = $1 and number = $2")
         .bind(app.company.id)
@@ -291,7 +291,7 @@ async fn an_inactive_company_takes_nothing_until_it_is_active_again() {
         .await
         .expect("count");
     sql(&app, "update companies set active = true where id = $1", app.company.id.0).await;
-    eventually("the company is active", || async { channel.tell(&app.api, &call).await.status == 200 }).await;
+    eventually("the company is active", || async { channel.call_signed(&app.api, &call).await.status == 200 }).await;
     assert!(count <= 1, "one contact at most: the first call may have come before the directory knew");
     assert_eq!(messages(&app.api, channel.id).await.len(), 1);
     app.stop().await;
@@ -304,17 +304,17 @@ async fn a_call_for_another_number_of_the_account_goes_to_its_own_channel() {
     use super::Setup;
     let app = TestApp::shared().await;
     let shared = Setup { app_secret: Some("shared"), ..Setup::default() };
-    let first = Hooked::create(&app, &app.company, Whatsapp, shared).await;
-    let second = Hooked::create(&app, &app.company, Whatsapp, shared).await;
-    let stranger = Hooked::phone(&app).await;
+    let first = ProviderChannel::create(&app, &app.company, Whatsapp, shared).await;
+    let second = ProviderChannel::create(&app, &app.company, Whatsapp, shared).await;
+    let stranger = ProviderChannel::phone(&app).await;
     // The provider calls one address for every number of an account.
-    let call = second.speaks().message(MARIA, "Maria", text("wamid.1", "for the second"));
-    assert_eq!(first.deliver(&app.api, &call).await, taken(1));
+    let call = second.phone_account().message(MARIA, "Maria", text("wamid.1", "for the second"));
+    assert_eq!(first.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(second.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(messages(&app.api, second.id).await[0]["body"], "for the second");
     // A caller cannot speak for a number of another secret, nor for an unknown number.
-    for number in [stranger.speaks().id, "no number of ours".to_owned()] {
-        let mut call = first.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
+    for number in [stranger.phone_account().id, "no number of ours".to_owned()] {
+        let mut call = first.phone_account().message(MARIA, "Maria", text("wamid.2", "hi"));
         call["entry"][0]["changes"][0]["value"]["metadata"]["phone_number_id"] = number.into();
         assert_eq!(first.deliver(&app.api, &call).await, Tally { ignored: 1, ..Tally::default() });
     }

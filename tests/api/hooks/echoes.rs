@@ -4,7 +4,7 @@ use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, W
 use serde_json::{Value, json};
 
 use super::statuses::queued;
-use super::{Hooked, MARIA, Setup, Tally, contact, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Setup, Tally, all_taken, contact, messages, tickets};
 use crate::events::{after, newest, types};
 use crate::steps::{close, id, restarted, ticket};
 use crate::support::events::check_events;
@@ -19,12 +19,12 @@ const PNG: &[u8] = &[
     0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
 ];
 
-async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
-    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+async fn deliver_messages(app: &TestApp, channel: &ProviderChannel, messages: Vec<Message>) -> Tally {
+    channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", messages)).await
 }
 
-async fn echo(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
-    channel.deliver(&app.api, &channel.speaks().echoes(MARIA, messages)).await
+async fn echo(app: &TestApp, channel: &ProviderChannel, messages: Vec<Message>) -> Tally {
+    channel.deliver(&app.api, &channel.phone_account().echoes(MARIA, messages)).await
 }
 
 /// How many contacts wait for an answer.
@@ -43,13 +43,13 @@ fn ignored(ignored: u64) -> Tally {
 #[actix_web::test]
 async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answers() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "a question")]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "a question")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!(waiting(&app).await, 1);
     let begin = newest(&app.api).await;
     let written = || text("wamid.e", "from the phone").replying_to(MARIA, "wamid.1");
-    assert_eq!(echo(&app, &channel, vec![written()]).await, taken(1));
+    assert_eq!(echo(&app, &channel, vec![written()]).await, all_taken(1));
     assert_eq!(echo(&app, &channel, vec![written(), written()]).await, repeated(2));
     let all = messages(&app.api, channel.id).await;
     let [question, answer] = all.as_slice() else { panic!("two messages: {all:?}") };
@@ -83,9 +83,9 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     let greeting = json!({"name": "Sales", "greeting": "How can we help?"});
     app.api.put(&format!("/queues/{queue}"), greeting).await.data(200);
     let setup = Setup { queue: Some(queue), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
-    let call = channel.speaks().echoes(STRANGER, vec![text("wamid.1", "first words from the phone")]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
+    let call = channel.phone_account().echoes(STRANGER, vec![text("wamid.1", "first words from the phone")]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("user"), &json!(0)));
     assert_eq!(opened["contact"]["number"], STRANGER);
@@ -95,8 +95,8 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     assert_eq!(logged.len(), 3, "and no greeting");
     assert!(logged.iter().all(|event| event["by"]["type"] == "user"), "{logged:?}");
     close(&app.api, id(&opened)).await;
-    let call = channel.speaks().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(tickets(&app.api, channel.id).await.len(), 2);
     assert_eq!(app.api.all("/contacts").await.len(), 1);
     check_events(&app.db, app.company.id).await;
@@ -108,10 +108,10 @@ async fn a_picture_from_the_phone_has_its_file() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
-    tell(&app, &channel, vec![text("wamid.1", "send me a picture")]).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "send me a picture")]).await;
     let picture = provider.offer("image/png", PNG);
-    assert_eq!(echo(&app, &channel, vec![image("wamid.2", &picture, Some("here"))]).await, taken(1));
+    assert_eq!(echo(&app, &channel, vec![image("wamid.2", &picture, Some("here"))]).await, all_taken(1));
     let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
     eventually("the file is there", || async { last().await["media"].is_object() }).await;
     let shown = last().await;
@@ -128,14 +128,17 @@ async fn a_picture_from_the_phone_has_its_file() {
 #[actix_web::test]
 async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
     let other = |id: &str, kind: &str, part: Value| Message(json!({"id": id, "type": kind, kind: part}));
     let edited = json!({"type": "text", "text": {"body": "new text"}});
     let edit = other("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
     // The edit arrives before its original.
-    assert_eq!(echo(&app, &channel, vec![edit]).await, taken(1));
-    assert_eq!(echo(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await, taken(2));
+    assert_eq!(echo(&app, &channel, vec![edit]).await, all_taken(1));
+    assert_eq!(
+        echo(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await,
+        all_taken(2)
+    );
     let revoke = other("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
     let strange = other("wamid.s", "poll_creation", json!({"name": "Pizza?"}));
     let tally = echo(&app, &channel, vec![reaction("wamid.l", "wamid.1", Some("\u{1F44D}")), revoke, strange]).await;
@@ -159,9 +162,9 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
 #[actix_web::test]
 async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let now = chrono::Utc::now().timestamp();
-    tell(&app, &channel, vec![text("wamid.1", "a question").at(now - 100)]).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "a question").at(now - 100)]).await;
     let opened = id(&tickets(&app.api, channel.id).await[0]);
     let first_response = async || ticket(&app.api, opened).await["firstResponseAt"].clone();
     // Written before the question, so it is no answer.
@@ -172,7 +175,7 @@ async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
     assert!(first_response().await.is_string());
     assert_eq!(waiting(&app).await, 0);
     // The contact has written again before this answer is reported: they still wait.
-    tell(&app, &channel, vec![text("wamid.4", "and?").at(now)]).await;
+    deliver_messages(&app, &channel, vec![text("wamid.4", "and?").at(now)]).await;
     echo(&app, &channel, vec![text("wamid.5", "one moment").at(now - 20)]).await;
     assert_eq!(waiting(&app).await, 1);
     echo(&app, &channel, vec![text("wamid.6", "yes").at(now)]).await;
@@ -186,10 +189,10 @@ async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
 async fn social_channels_show_what_other_apps_have_sent() {
     let app = OwnApp::start().await;
     for (kind, object, native) in [(Messenger, "page", "Messenger"), (Instagram, "instagram", "Instagram")] {
-        let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
+        let channel = ProviderChannel::create(&app, &app.company, kind, Setup::default()).await;
         let page = channel.page(object);
         let now = chrono::Utc::now().timestamp_millis();
-        channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "a question")])).await;
+        channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::text("m_1", "a question")])).await;
         let echoes = vec![
             json!({"mid": "m_2", "text": "from the app"}),
             json!({"mid": "m_3", "text": "from the inbox", "app_id": 263_902_037_430_900_i64}),
@@ -199,12 +202,12 @@ async fn social_channels_show_what_other_apps_have_sent() {
                 {"type": "image", "payload": {"url": "https://127.0.0.1:1/b.png"}}]}),
         ];
         let call = page.echoes(PSID, now, echoes);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(5), "{object}");
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(5), "{object}");
         assert_eq!(channel.deliver(&app.api, &call).await, repeated(5), "{object}");
         // To an app that has handed the conversation over, echoes come this way.
         let mut standby = page.echoes(PSID, now, vec![json!({"mid": "m_6", "text": "from a bot", "app_id": 2})]);
         standby["entry"][0]["standby"] = standby["entry"][0]["messaging"].take();
-        assert_eq!(channel.deliver(&app.api, &standby).await, taken(1), "{object}");
+        assert_eq!(channel.deliver(&app.api, &standby).await, all_taken(1), "{object}");
         let all = messages(&app.api, channel.id).await;
         let of = |id: Value, name: Value| json!({"id": id, "name": name});
         let shown: Vec<_> = all[1..].iter().map(|message| (message["via"].clone(), message["app"].clone())).collect();
@@ -223,11 +226,11 @@ async fn social_channels_show_what_other_apps_have_sent() {
         let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
         assert_eq!(name, json!(format!("{native} 4821")));
         // A reading by the account itself says nothing of the contact.
-        let mut own = page.tells(&channel.account, now, vec![events::read(now + 1000)]);
+        let mut own = page.call_body(&channel.account, now, vec![events::read(now + 1000)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
         assert_eq!(channel.deliver(&app.api, &own).await, ignored(1));
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "sent");
-        channel.deliver(&app.api, &page.tells(PSID, now, vec![events::read(now + 1000)])).await;
+        channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::read(now + 1000)])).await;
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "read", "{object}");
     }
     check_events(&app.db, app.company.id).await;
@@ -237,10 +240,10 @@ async fn social_channels_show_what_other_apps_have_sent() {
 #[actix_web::test]
 async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
     let app = OwnApp::start().await;
-    let channel = Hooked::create(&app, &app.company, Instagram, Setup::default()).await;
+    let channel = ProviderChannel::create(&app, &app.company, Instagram, Setup::default()).await;
     let page = channel.page("instagram");
     let now = chrono::Utc::now().timestamp_millis();
-    channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "hi")])).await;
+    channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::text("m_1", "hi")])).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
     queued(&app, &channel, &contact, "our  answer").await;
     let at = chrono::Utc::now().timestamp_millis();
@@ -248,7 +251,7 @@ async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
     let echo = |mid: &str, text: &str| page.echoes(PSID, at, vec![json!({"mid": mid, "text": text})]);
     assert_eq!(channel.deliver(&app.api, &echo("m_2", "our answer")).await, ignored(1));
     assert_eq!(channel.deliver(&app.api, &echo("m_2", "our answer")).await, ignored(1));
-    assert_eq!(channel.deliver(&app.api, &echo("m_3", "other words")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &echo("m_3", "other words")).await, all_taken(1));
     assert_eq!(messages(&app.api, channel.id).await.len(), 3);
     app.stop().await;
 }
@@ -256,8 +259,8 @@ async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
 #[actix_web::test]
 async fn twins_of_an_echo_are_one_message() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let call = channel.speaks().echoes(MARIA, vec![text("wamid.1", "from the phone")]);
+    let channel = ProviderChannel::phone(&app).await;
+    let call = channel.phone_account().echoes(MARIA, vec![text("wamid.1", "from the phone")]);
     let twins = futures_util::future::join_all((0..8).map(|_| channel.deliver(&app.api, &call))).await;
     assert_eq!(twins.iter().map(|tally| tally.taken).sum::<u64>(), 1);
     assert_eq!((messages(&app.api, channel.id).await.len(), tickets(&app.api, channel.id).await.len()), (1, 1));
@@ -271,12 +274,13 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
     let greeting = json!({"name": "Sales", "greeting": "How can we help?"});
     app.api.put(&format!("/queues/{queue}"), greeting).await.data(200);
     let setup = Setup { queue: Some(queue), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let page = channel.page("page");
     let now = chrono::Utc::now().timestamp_millis();
-    let mut call = page.tells(PSID, now, vec![events::text("m_1", "to the bot"), events::postback("m_2", "A", "Yes")]);
+    let mut call =
+        page.call_body(PSID, now, vec![events::text("m_1", "to the bot"), events::postback("m_2", "A", "Yes")]);
     call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(2));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(2));
     assert_eq!(channel.deliver(&app.api, &call).await, repeated(2));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 2, "and no greeting: {all:?}");
@@ -296,28 +300,28 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
         (2, "take_thread_control", other(json!("263902037430900"), json!("Page Inbox"))),
     ] {
         let control = json!({kind: {"new_owner_app_id": "263902037430900", "previous_owner_app_id": "2"}});
-        assert_eq!(channel.deliver(&app.api, &page.tells(PSID, now + at, vec![control])).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &page.call_body(PSID, now + at, vec![control])).await, all_taken(1));
         assert_eq!(messages(&app.api, channel.id).await.pop().expect("a notice")["body"], format!("[{kind}]"));
         assert_eq!(handled_by().await, expected, "{kind}");
     }
     let mut call = page.echoes(PSID, now, vec![json!({"mid": "m_bot", "text": "from the bot", "app_id": 7})]);
     call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(handled_by().await, other(json!("7"), Value::Null));
     let app = restarted(app).await;
     let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
     assert_eq!(handled_by().await, other(json!("7"), Value::Null), "also after a restart");
     let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
-    assert_eq!(channel.deliver(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
+    assert_eq!(channel.deliver(&app.api, &page.call_body(PSID, now, vec![roles])).await, ignored(1));
     // A message that is sent to this app again waits for the company.
-    channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
+    channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::text("m_3", "to you")])).await;
     assert_eq!((waiting(&app).await, handled_by().await), (json!(1), Value::Null));
     assert_eq!(messages(&app.api, channel.id).await.pop().expect("a message")["via"], Value::Null);
 
-    let phone = Hooked::phone(&app).await;
-    let mut call = phone.speaks().message(MARIA, "Maria", text("wamid.1", "to the bot"));
+    let phone = ProviderChannel::phone(&app).await;
+    let mut call = phone.phone_account().message(MARIA, "Maria", text("wamid.1", "to the bot"));
     call["entry"][0]["changes"][0]["field"] = "standby".into();
-    assert_eq!(phone.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(phone.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(messages(&app.api, phone.id).await[0]["via"], "otherApp");
     check_events(&app.db, app.company.id).await;
     app.stop().await;

@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{Hooked, MARIA, Setup, contact, messages, taken};
+use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::{events, file, image, voice};
@@ -21,13 +21,13 @@ const PNG: &[u8] = &[
 ];
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n";
 
-async fn with_provider(app: &TestApp, provider: &Provider) -> Hooked {
+async fn with_provider(app: &TestApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    Hooked::create(app, &app.company, Whatsapp, setup).await
+    ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
 
 /// The file of the last message, once it is there.
-async fn fetched(app: &TestApp, channel: &Hooked) -> Value {
+async fn fetched(app: &TestApp, channel: &ProviderChannel) -> Value {
     let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
     eventually("the file is there", || async { last().await["media"].is_object() }).await;
     last().await["media"].clone()
@@ -45,10 +45,10 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let picture = provider.offer("image/png", PNG);
     let call = phone.message(MARIA, "Maria", image("wamid.1", &picture, Some("my cat")));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("image/png"), &json!(PNG.len())), "{media}");
     assert_eq!(bytes_of(&app, &media).await, PNG);
@@ -72,14 +72,14 @@ async fn a_voice_message_is_shown_as_one() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     let sound = provider
         .offer("audio/ogg", &b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01"[..]);
-    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["voice"]), (&json!("audio/ogg"), &json!(true)), "{media}");
     let message = phone.message(MARIA, "Maria", file("wamid.a", "audio", &sound, "audio/ogg", None));
-    assert_eq!(channel.deliver(&app.api, &message).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &message).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!(media["voice"], json!(false), "{media}");
 }
@@ -89,7 +89,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     // The token is refused for a while.
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
@@ -124,8 +124,8 @@ async fn a_restart_goes_on_with_the_files_that_are_wanted() {
     let channel = with_provider(&app, &provider).await;
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
-    let call = channel.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message(MARIA, "Maria", image("wamid.1", &picture, None));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let app = restarted(app).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
     provider.only_token("", "access token");
@@ -138,7 +138,7 @@ async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nob
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
-    let phone = channel.speaks();
+    let phone = channel.phone_account();
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
@@ -161,14 +161,14 @@ async fn files_of_a_social_message_are_one_message_each() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let url = |bytes: &'static [u8], kind: &str| provider.file_url(&provider.offer(kind, bytes));
     let mut event = events::attachment("m_1", "image", &url(PNG, "image/png"));
     event["message"]["text"] = "two files".into();
     let second = json!({"type": "file", "payload": {"url": url(PDF, "application/pdf")}});
     event["message"]["attachments"].as_array_mut().expect("attachments").push(second);
-    let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event, events::text("m_2", "that is all")]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(3));
+    let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event, events::text("m_2", "that is all")]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(3));
     let media = async || {
         let all = messages(&app.api, channel.id).await;
         all.iter().map(|message| message["media"]["mimeType"].clone()).collect::<Vec<_>>()
@@ -190,14 +190,14 @@ async fn a_file_whose_name_and_content_show_no_type_has_the_one_of_its_download(
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     for (mid, header, expected) in
         [("m_1", "application/x-thing", "application/x-thing"), ("m_2", "nonsense", "application/octet-stream")]
     {
         let mut event = events::attachment(mid, "file", &provider.file_url(&provider.offer(header, NOISE)));
         event["message"]["attachments"][0]["payload"]["title"] = "report".into();
-        let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event]);
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
         assert_eq!(fetched(&app, &channel).await["mimeType"], expected);
     }
     app.stop().await;
@@ -209,9 +209,9 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     let provider = Provider::start().await;
     let options = TestOptions { outbound: OutboundOptions::default(), metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options).await;
-    let metrics = app.service.metrics.as_ref().expect("figures").address.port();
+    let metrics = app.service.metrics_listener.as_ref().expect("metrics").address.port();
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let own = app.address.port();
     let inside = [
         format!("http://127.0.0.1:{metrics}/metrics"),
@@ -227,8 +227,8 @@ async fn a_file_that_lies_inside_is_not_fetched() {
         provider.file_url(&provider.offer("image/png", PNG)),
     ];
     let events = inside.iter().zip(0..).map(|(url, number)| events::attachment(&format!("m_{number}"), "image", url));
-    let call = channel.page("page").tells("77", 1_700_000_000_000, events.collect());
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(inside.len() as u64));
+    let call = channel.page("page").call_body("77", 1_700_000_000_000, events.collect());
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(inside.len() as u64));
     eventually("each is given up", || async {
         messages(&app.api, channel.id).await.iter().all(|message| message["error"].is_object())
     })
@@ -240,9 +240,9 @@ async fn a_file_that_lies_inside_is_not_fetched() {
         assert!(!reason.contains("127.0.0.1") && !reason.contains("secret"), "{reason}");
     }
     // A file's address from the provider is trusted no more than one in a call.
-    let phone = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let phone = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let picture = provider.offer("image/png", PNG);
-    phone.deliver(&app.api, &phone.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    phone.deliver(&app.api, &phone.phone_account().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
     let code = async || messages(&app.api, phone.id).await[0]["error"]["code"].clone();
     eventually("it is given up", || async { code().await == "ERR_MEDIA_ADDRESS_FORBIDDEN" }).await;
     assert_eq!(app.stored_files().len(), 0);
@@ -267,7 +267,7 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let mut files = 0;
     for number in 0..CHANNELS {
-        let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+        let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
         for call in 0..CALLS {
             let files_of_call = (0..FILES_OF_A_CALL).map(|file| {
                 json!({"type": "image", "payload": {"url": format!("http://127.0.0.1:{port}/{number}/{call}/{file}")}})
@@ -275,18 +275,18 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
             let attachments: Vec<Value> = files_of_call.collect();
             files += attachments.len() as u64;
             let event = json!({"message": {"mid": format!("m_{number}_{call}"), "attachments": attachments}});
-            let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
-            assert_eq!(channel.deliver(&app.api, &call).await, taken(FILES_OF_A_CALL as u64));
+            let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event]);
+            assert_eq!(channel.deliver(&app.api, &call).await, all_taken(FILES_OF_A_CALL as u64));
         }
     }
     assert_eq!(files, (CHANNELS * CALLS * FILES_OF_A_CALL) as u64);
     let (other, api) = app.another_company().await;
-    let channel = Hooked::create(&app, &other, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &other, Messenger, setup).await;
     for number in 0..5 {
         let url = provider.file_url(&provider.offer("image/png", PNG));
         let event = events::attachment(&format!("m_{number}"), "image", &url);
-        let call = channel.page("page").tells("78", 1_700_000_000_000, vec![event]);
-        assert_eq!(channel.deliver(&api, &call).await, taken(1));
+        let call = channel.page("page").call_body("78", 1_700_000_000_000, vec![event]);
+        assert_eq!(channel.deliver(&api, &call).await, all_taken(1));
     }
     eventually("the other company's files are there", || async {
         messages(&api, channel.id).await.iter().all(|message| message["media"].is_object())
@@ -306,8 +306,9 @@ async fn a_file_is_fetched_up_to_the_providers_own_limit() {
     let mut bytes = PDF.to_vec();
     bytes.resize(SIZE, b' ');
     let paper = provider.offer("application/pdf", bytes);
-    let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call =
+        channel.phone_account().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("application/pdf"), &json!(SIZE)));
     app.stop().await;
@@ -321,8 +322,9 @@ async fn the_error_of_a_file_that_is_too_large_names_the_option() {
     let app = OwnApp::start_with(options).await;
     let channel = with_provider(&app, &provider).await;
     let paper = provider.offer("application/pdf", PDF);
-    let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call =
+        channel.phone_account().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let first = async || messages(&app.api, channel.id).await.remove(0);
     eventually("it is given up", || async { first().await["error"].is_object() }).await;
     let message = "the file is larger than 20 bytes, the limit set by --media-fetch-max-size";

@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 
-use super::{Hooked, MARIA, Setup, Tally, messages, taken};
+use super::{MARIA, ProviderChannel, Setup, Tally, all_taken, messages};
 use crate::support::TestApp;
 use crate::support::provider::hooks::{button_reply, contacts, events, image, location, reaction, signature, text};
 
@@ -188,15 +188,15 @@ fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
 #[actix_web::test]
 async fn no_signed_body_is_ever_a_defect() {
     let app = TestApp::shared().await;
-    let phone = Hooked::phone(&app).await;
-    let page = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
-    let instagram = Hooked::create(&app, &app.company, Instagram, Setup::default()).await;
+    let phone = ProviderChannel::phone(&app).await;
+    let page = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
+    let instagram = ProviderChannel::create(&app, &app.company, Instagram, Setup::default()).await;
     assert_eq!(Whatsapp.as_str(), "whatsapp");
-    let speaks = phone.speaks();
+    let account = phone.phone_account();
     let of_phone = vec![
-        speaks.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad", "https://fb.me", "Buy", "click")),
-        speaks.message(MARIA, "Maria", image("wamid.2", "no file", Some("look")).replying_to(MARIA, "wamid.1")),
-        speaks.messages(
+        account.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad", "https://fb.me", "Buy", "click")),
+        account.message(MARIA, "Maria", image("wamid.2", "no file", Some("look")).replying_to(MARIA, "wamid.1")),
+        account.messages(
             MARIA,
             "Maria",
             vec![
@@ -206,19 +206,19 @@ async fn no_signed_body_is_ever_a_defect() {
                 reaction("wamid.6", "wamid.1", Some("\u{1F44D}")),
             ],
         ),
-        speaks.failed("wamid.7", MARIA, 131_026, "no", 1_700_000_000),
-        speaks.echoes(MARIA, vec![text("wamid.8", "from the phone"), reaction("wamid.9", "wamid.1", None)]),
+        account.failed("wamid.7", MARIA, 131_026, "no", 1_700_000_000),
+        account.echoes(MARIA, vec![text("wamid.8", "from the phone"), reaction("wamid.9", "wamid.1", None)]),
     ];
-    let social = |channel: &Hooked, object: &'static str| {
+    let social = |channel: &ProviderChannel, object: &'static str| {
         let page = channel.page(object);
         vec![
-            page.tells("77", 1_700_000_000_000, vec![events::text("m_1", "hi"), events::reply("m_2", "m_1", "ho")]),
-            page.tells(
+            page.call_body("77", 1_700_000_000_000, vec![events::text("m_1", "hi"), events::reply("m_2", "m_1", "ho")]),
+            page.call_body(
                 "77",
                 1_700_000_000_000,
                 vec![events::attachment("m_3", "image", "https://127.0.0.1:1/x"), events::postback("m_4", "A", "B")],
             ),
-            page.tells(
+            page.call_body(
                 "77",
                 1_700_000_000_000,
                 vec![
@@ -247,7 +247,7 @@ async fn no_signed_body_is_ever_a_defect() {
                 let mutations = mutations.new_tree(&mut runner).expect("mutations").current();
                 mutated(good[number % good.len()].clone(), &mutations)
             };
-            let reply = channel.tell(&app.api, &call).await;
+            let reply = channel.call_signed(&app.api, &call).await;
             assert_eq!(reply.status, 200, "{call}: {}", reply.body);
         }
         // Bytes that are no JSON, or were cut.
@@ -261,8 +261,8 @@ async fn no_signed_body_is_ever_a_defect() {
         }
     }
     // Everything still works: the next call is taken, and all that was taken is shown.
-    let call = speaks.message(MARIA, "Maria", text("wamid.last", "are you there?"));
-    assert_eq!(phone.deliver(&app.api, &call).await, taken(1));
+    let call = account.message(MARIA, "Maria", text("wamid.last", "are you there?"));
+    assert_eq!(phone.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(phone.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     for channel in [&phone, &page, &instagram] {
         assert!(!messages(&app.api, channel.id).await.is_empty());

@@ -6,21 +6,21 @@ use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
 use super::identities::said;
-use super::{Hooked, MARIA, Setup, messages, taken};
-use crate::campaigns::{becomes, does, fast, list, made};
+use super::{MARIA, ProviderChannel, Setup, all_taken, messages};
+use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
 use crate::support::{Provider, TestApp, check_events};
 
 const HIDDEN: &str = "US.33491208655302741918";
 const GROUP: &str = "Y2FwaV9ncm91cDoy";
 
-async fn create_channel(app: &TestApp, provider: &Provider) -> Hooked {
+async fn create_channel(app: &TestApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    Hooked::create(app, &app.company, Whatsapp, setup).await
+    ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
 
 /// Delivers a message of a person who hides their number, and returns the id of their contact.
-async fn hidden_contact(app: &TestApp, channel: &Hooked) -> Value {
-    assert_eq!(channel.deliver(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
+async fn hidden_contact(app: &TestApp, channel: &ProviderChannel) -> Value {
+    assert_eq!(channel.deliver(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, all_taken(1));
     messages(&app.api, channel.id).await.remove(0)["contactId"].clone()
 }
 
@@ -76,9 +76,9 @@ async fn a_schedule_and_a_campaign_write_by_id_to_a_contact_who_hides_their_numb
     let schedule = json!({"contactId": contact, "channelId": channel.id, "body": "as agreed", "sendAt": soon});
     app.api.post("/schedules", schedule).await.data(201);
     let everybody = list(&app.api, &[contact.as_i64().expect("an id")]).await;
-    let campaign = made(&app.api, fast(everybody, channel.id.0, "news")).await;
-    does(&app.api, campaign, "start").await;
-    let completed = becomes(&app.api, campaign, "completed").await;
+    let campaign = create_campaign(&app.api, fast(everybody, channel.id.0, "news")).await;
+    post_verb(&app.api, campaign, "start").await;
+    let completed = wait_for_status(&app.api, campaign, "completed").await;
     assert_eq!(completed["counts"]["skipped"], 0);
     let calls = provider.accepts(&channel.account, 2).await;
     let mut texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
@@ -98,13 +98,13 @@ async fn a_campaign_skips_groups_with_the_reason() {
     channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
     let mut to_group = said(&channel, "wamid.2", "to all", Some(MARIA), None);
     to_group["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
-    assert_eq!(channel.deliver(&app.api, &to_group).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &to_group).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     let contacts: Vec<i64> = all.iter().map(|message| message["contactId"].as_i64().expect("an id")).collect();
     let everybody = list(&app.api, &contacts).await;
-    let campaign = made(&app.api, fast(everybody, channel.id.0, "news")).await;
-    does(&app.api, campaign, "start").await;
-    becomes(&app.api, campaign, "completed").await;
+    let campaign = create_campaign(&app.api, fast(everybody, channel.id.0, "news")).await;
+    post_verb(&app.api, campaign, "start").await;
+    wait_for_status(&app.api, campaign, "completed").await;
     let skipped = app.api.all(&format!("/campaigns/{campaign}/recipients?status=skipped")).await;
     let [recipient] = &skipped[..] else { panic!("not exactly one is skipped: {skipped:?}") };
     // The second message was sent in the group, which is a contact of its own.

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, Setup, contact, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages, tickets};
 use crate::steps::{id, listed};
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::text;
@@ -17,8 +17,14 @@ const B1: &str = "US.13491208655302741918";
 const B2: &str = "US.23491208655302741918";
 
 /// A call with a message whose sender has these keys.
-pub(super) fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>, user_id: Option<&str>) -> Value {
-    let mut call = channel.speaks().message("", "Maria", text(mid, body));
+pub(super) fn said(
+    channel: &ProviderChannel,
+    mid: &str,
+    body: &str,
+    number: Option<&str>,
+    user_id: Option<&str>,
+) -> Value {
+    let mut call = channel.phone_account().message("", "Maria", text(mid, body));
     let value = &mut call["entry"][0]["changes"][0]["value"];
     value["messages"][0].as_object_mut().expect("a message").remove("from");
     value["contacts"] = json!([{"profile": {"name": "Maria"}}]);
@@ -32,12 +38,12 @@ pub(super) fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>
 }
 
 /// A call with a system message about the sender who has these keys.
-fn system(channel: &Hooked, mid: &str, at_s: i64, from: Value, system: Value) -> Value {
+fn system(channel: &ProviderChannel, mid: &str, at_s: i64, from: Value, system: Value) -> Value {
     let mut message = json!({"id": mid, "timestamp": at_s.to_string(), "type": "system", "system": system});
     for (field, key) in from.as_object().expect("keys") {
         message[field] = key.clone();
     }
-    channel.speaks().tells(json!({"messages": [message]}))
+    channel.phone_account().call_body(json!({"messages": [message]}))
 }
 
 fn now_s() -> i64 {
@@ -47,7 +53,7 @@ fn now_s() -> i64 {
 #[actix_web::test]
 async fn every_spelling_of_a_number_is_the_same_contact_through_every_door() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let known = id(app.api.post("/contacts", json!({"name": "Ana", "number": NINE})).await.data(201));
     let other = id(app.api.post("/contacts", json!({"name": "Bia"})).await.data(201));
     // Writes are refused, with the contact that has the number.
@@ -63,7 +69,7 @@ async fn every_spelling_of_a_number_is_the_same_contact_through_every_door() {
     for spelling in [NINE, EIGHT] {
         assert_eq!(listed(&app.api, &format!("/contacts?number={spelling}")).await, [known]);
     }
-    channel.deliver(&app.api, &channel.speaks().message(NINE, "Ana", text("wamid.1", "hi"))).await;
+    channel.deliver(&app.api, &channel.phone_account().message(NINE, "Ana", text("wamid.1", "hi"))).await;
     let body = json!({"channelId": channel.id, "number": NINE, "type": "text", "body": "hello"});
     app.api.post("/messages", body).await.data(202);
     let all = messages(&app.api, channel.id).await;
@@ -86,7 +92,7 @@ async fn every_spelling_of_a_number_is_the_same_contact_through_every_door() {
 #[actix_web::test]
 async fn both_spellings_at_once_make_one_contact() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     for attempt in 0..5 {
         let pair = [format!("55319876543{attempt}1"), format!("5531876543{attempt}1")];
         let calls = (0..6).map(|number| {
@@ -100,8 +106,8 @@ async fn both_spellings_at_once_make_one_contact() {
                     return;
                 }
                 assert_eq!(
-                    channel.deliver(&app.api, &channel.speaks().message(&from, "Ana", text(&mid, "hi"))).await,
-                    taken(1)
+                    channel.deliver(&app.api, &channel.phone_account().message(&from, "Ana", text(&mid, "hi"))).await,
+                    all_taken(1)
                 );
             }
         });
@@ -118,7 +124,7 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let first = messages(&app.api, channel.id).await.remove(0);
     let by_ticket = json!({"ticketId": first["ticketId"], "type": "text", "body": "one"});
@@ -162,7 +168,7 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
 #[actix_web::test]
 async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_it() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let (new, newer, start) = ("5511900000077", "5511900000078", now_s() - 100);
     let mut hello = said(&channel, "wamid.1", "hi", Some(MARIA), Some(B1));
     hello["entry"][0]["changes"][0]["value"]["messages"][0]["timestamp"] = start.to_string().into();
@@ -179,7 +185,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
         changed("wamid.3", 2, new, newer),
         changed("wamid.2", 1, MARIA, new),
     ] {
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     }
     assert_eq!(contact(&app.api, &first["contactId"]).await["number"], newer);
     for (number, user_id) in
@@ -221,7 +227,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
 #[actix_web::test]
 async fn two_contacts_of_one_person_are_shown_and_not_merged() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let hidden = messages(&app.api, channel.id).await.remove(0)["contactId"].clone();
     let numbered = app.api.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
@@ -248,13 +254,13 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let group = "Y2FwaV9ncm91cDox";
     channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
     for (mid, number, user_id) in [("wamid.2", Some(MARIA), None), ("wamid.3", None, Some(B1))] {
         let mut call = said(&channel, mid, "to all", number, user_id);
         call["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = group.into();
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     }
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all[0]["author"], Value::Null);
@@ -271,8 +277,8 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     let call = provider.accepts(&channel.account, 1).await.remove(0);
     assert_eq!((&call.body["to"], &call.body["recipient_type"]), (&json!(group), &json!("group")));
     eventually("its id is recorded", || async { messages(&app.api, channel.id).await[3]["status"] == "sent" }).await;
-    let status = channel.speaks().status(call.accepted.as_deref().expect("an id"), group, "delivered", now_s());
-    assert_eq!(channel.deliver(&app.api, &status).await, taken(1));
+    let status = channel.phone_account().status(call.accepted.as_deref().expect("an id"), group, "delivered", now_s());
+    assert_eq!(channel.deliver(&app.api, &status).await, all_taken(1));
     // A quote within the group, and the status of the answer.
     let mut quote = said(&channel, "wamid.4", "thanks", Some(MARIA), None);
     let message = &mut quote["entry"][0]["changes"][0]["value"]["messages"][0];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, contact, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, all_taken, contact, messages, tickets};
 use crate::steps::{assert_timestamp, history, id, ticket};
 use crate::support::provider::hooks::{
     Message, button_reply, contacts, image, list_reply, location, template_button, text, unsupported,
@@ -16,9 +16,9 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
     use super::Setup;
     let app = TestApp::shared().await;
     let setup = Setup { queue: Some(app.company.sales), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
-    let call = channel.speaks().message(MARIA, "Maria Silva", text("wamid.1", "Is it open?").at(1_700_000_000));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
+    let call = channel.phone_account().message(MARIA, "Maria Silva", text("wamid.1", "Is it open?").at(1_700_000_000));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
 
     let all = messages(&app.api, channel.id).await;
     let [message] = all.as_slice() else { panic!("one message: {all:?}") };
@@ -54,7 +54,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
 #[actix_web::test]
 async fn every_kind_is_taken_and_what_has_no_form_is_named() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let order = json!({"catalog_id": "1", "text": "for Friday", "product_items": [
         {"product_retailer_id": "SKU-1", "quantity": "2", "item_price": "9.9", "currency": "BRL"}]});
     let flow = json!({"type": "nfm_reply",
@@ -80,7 +80,10 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
     ];
     let (calls, bodies): (Vec<Message>, Vec<&str>) = inbound.into_iter().unzip();
     let count = calls.len() as u64;
-    assert_eq!(channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", calls)).await, taken(count));
+    assert_eq!(
+        channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", calls)).await,
+        all_taken(count)
+    );
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
     assert_eq!(stored, bodies, "each, in the order in which they were told");
@@ -92,8 +95,8 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
 #[actix_web::test]
 async fn replies_and_choices_quote_the_message_they_are_for() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello"))).await;
     let first = messages(&app.api, channel.id).await;
     let offered = super::statuses::sent(&app, &channel, &first[0]["contactId"], "Which one?", "wamid.ours").await;
@@ -105,7 +108,7 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
         text("wamid.7", "to nobody").replying_to(MARIA, "wamid.of another year"),
     ];
     let tally = channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await;
-    assert_eq!(tally, taken(4));
+    assert_eq!(tally, all_taken(4));
     let all = messages(&app.api, channel.id).await;
     let quoted: Vec<(&Value, &Value)> =
         all[2..].iter().map(|message| (&message["body"], &message["quotedMessageId"])).collect();
@@ -126,14 +129,14 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
 #[actix_web::test]
 async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let inbound = vec![
         button_reply("wamid.1", "a", "Other"),
         list_reply("wamid.2", "b", "Other"),
         template_button("wamid.3", "c", "Other"),
         text("wamid.4", "Other"),
     ];
-    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
+    channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", inbound)).await;
     let all = messages(&app.api, channel.id).await;
     let ids: Vec<&Value> = all.iter().map(|message| &message["content"]["reply"]["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null]);
@@ -154,8 +157,8 @@ async fn received(app: &TestApp) -> Vec<Value> {
 #[actix_web::test]
 async fn what_brought_a_contact_is_kept_with_them() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let came = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", came)).await;
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();

@@ -5,12 +5,12 @@ mod contacts;
 mod controls;
 mod door;
 mod echoes;
-mod figures;
 mod files;
 mod fuzz;
 mod hidden;
 mod identities;
 mod kinds;
+mod metrics;
 mod news;
 mod opt_out;
 mod repeated;
@@ -35,7 +35,7 @@ pub const MARIA: &str = "5511987654321";
 
 /// A channel whose provider calls.
 #[derive(Clone, Debug)]
-pub struct Hooked {
+pub struct ProviderChannel {
     pub id: ChannelId,
     pub public_key: String,
     pub app_secret: String,
@@ -54,7 +54,7 @@ pub struct Setup<'a> {
     pub app_secret: Option<&'a str>,
 }
 
-impl Hooked {
+impl ProviderChannel {
     /// Creates a phone channel that only receives.
     pub async fn phone(app: &TestApp) -> Self {
         Self::create(app, &app.company, ChannelType::Whatsapp, Setup::default()).await
@@ -83,7 +83,7 @@ impl Hooked {
     }
 
     /// The account of a phone channel, which builds the provider's calls.
-    pub fn speaks(&self) -> Phone {
+    pub fn phone_account(&self) -> Phone {
         Phone { id: self.account.clone(), number: "15550783881".to_owned() }
     }
 
@@ -105,7 +105,7 @@ impl Hooked {
     }
 
     /// Makes a call with a valid signature.
-    pub async fn tell(&self, api: &Api, body: &Value) -> Reply {
+    pub async fn call_signed(&self, api: &Api, body: &Value) -> Reply {
         let bytes = body.to_string().into_bytes();
         let signature = signature(&self.app_secret, &bytes);
         self.call(api, bytes, Some(&signature)).await
@@ -113,7 +113,7 @@ impl Hooked {
 
     /// Makes a signed call, which must be accepted, and returns the counts of its parts.
     pub async fn deliver(&self, api: &Api, body: &Value) -> Tally {
-        let reply = self.tell(api, body).await;
+        let reply = self.call_signed(api, body).await;
         let count = |part: &str| reply.data(200)[part].as_u64().unwrap_or_else(|| panic!("{}", reply.body));
         Tally {
             taken: count("taken"),
@@ -134,7 +134,7 @@ pub struct Tally {
 }
 
 /// The tally of a call of which all parts were taken.
-pub fn taken(taken: u64) -> Tally {
+pub fn all_taken(taken: u64) -> Tally {
     Tally { taken, ..Tally::default() }
 }
 

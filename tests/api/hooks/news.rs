@@ -4,7 +4,7 @@ use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, W
 use serde_json::{Value, json};
 
 use super::statuses::sent;
-use super::{Hooked, MARIA, Setup, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Setup, all_taken, messages, tickets};
 use crate::check_list::check_list;
 use crate::steps::{close, history, restarted, ticket};
 use crate::support::events::check_events;
@@ -22,8 +22,8 @@ fn other(id: &str, kind: &str, part: Value) -> Message {
     Message(json!({"id": id, "type": kind, kind: part}))
 }
 
-async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> super::Tally {
-    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+async fn deliver_messages(app: &TestApp, channel: &ProviderChannel, messages: Vec<Message>) -> super::Tally {
+    channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", messages)).await
 }
 
 /// The types of a company's events of messages.
@@ -37,12 +37,12 @@ async fn kinds(app: &TestApp) -> Vec<String> {
 #[actix_web::test]
 async fn notes_and_notices_are_one_list_of_internal_messages() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     for index in 0..3 {
         let notice = json!({"type": "customer_identity_changed", "body": "code changed"});
-        tell(&app, &channel, vec![other(&format!("wamid.s{index}"), "system", notice)]).await;
+        deliver_messages(&app, &channel, vec![other(&format!("wamid.s{index}"), "system", notice)]).await;
         app.api.post(&format!("/tickets/{}/notes", opened["id"]), json!({"body": "note"})).await.data(201);
     }
     let all = messages(&app.api, channel.id).await;
@@ -57,21 +57,21 @@ async fn notes_and_notices_are_one_list_of_internal_messages() {
 #[actix_web::test]
 async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let changed = || other("wamid.s", "system", json!({"type": "customer_identity_changed", "body": "code changed"}));
     let news = vec![
         changed(),
         other("wamid.w", "request_welcome", json!({})),
         other("wamid.p", "poll_creation", json!({"name": "Pizza?"})),
     ];
-    let tally = tell(&app, &channel, news).await;
+    let tally = deliver_messages(&app, &channel, news).await;
     assert_eq!((tally.taken, tally.ignored), (0, 3));
     assert_eq!(app.api.all("/contacts").await.len(), 0, "nobody has written");
 
-    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     for expected in [(1, 0), (0, 1)] {
-        let tally = tell(&app, &channel, vec![changed()]).await;
+        let tally = deliver_messages(&app, &channel, vec![changed()]).await;
         assert_eq!((tally.taken, tally.ignored), expected);
     }
     let all = messages(&app.api, channel.id).await;
@@ -87,7 +87,10 @@ async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
     assert_eq!(history(&app.api, opened["id"].as_i64().expect("an id")).await.len(), 1, "opened, and nothing else");
     assert_eq!(app.api.all("/messages?direction=internal").await.len(), 1);
     close(&app.api, opened["id"].as_i64().expect("an id")).await;
-    assert_eq!(tell(&app, &channel, vec![other("wamid.t", "system", json!({"body": "x"}))]).await.ignored, 1);
+    assert_eq!(
+        deliver_messages(&app, &channel, vec![other("wamid.t", "system", json!({"body": "x"}))]).await.ignored,
+        1
+    );
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     assert_eq!(kinds(&app).await, ["message.received", "message.created"]);
     check_events(&app.db, app.company.id).await;
@@ -97,16 +100,19 @@ async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
 #[actix_web::test]
 async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "old text").at(1_700_000_000)]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "old text").at(1_700_000_000)]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     let id = opened["id"].as_i64().expect("an id");
     let edited = || edit("wamid.2", "wamid.1", "new text").at(1_700_000_100);
-    assert_eq!(tell(&app, &channel, vec![edited()]).await, taken(1));
-    assert_eq!(tell(&app, &channel, vec![edited()]).await.repeated, 1);
+    assert_eq!(deliver_messages(&app, &channel, vec![edited()]).await, all_taken(1));
+    assert_eq!(deliver_messages(&app, &channel, vec![edited()]).await.repeated, 1);
     assert_eq!(ticket(&app.api, id).await["lastMessage"]["body"], "new text");
     close(&app.api, id).await;
-    assert_eq!(tell(&app, &channel, vec![edit("wamid.3", "wamid.1", "newer text").at(1_700_000_200)]).await, taken(1));
+    assert_eq!(
+        deliver_messages(&app, &channel, vec![edit("wamid.3", "wamid.1", "newer text").at(1_700_000_200)]).await,
+        all_taken(1)
+    );
     let all = messages(&app.api, channel.id).await;
     let [message] = all.as_slice() else { panic!("one message: {all:?}") };
     assert_eq!((&message["body"], &message["editedAt"]), (&json!("newer text"), &json!("2023-11-14T22:16:40.000Z")));
@@ -153,16 +159,17 @@ async fn of_a_revoked_message_text_file_and_address_are_gone() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let picture = provider.offer("image/png", PNG);
-    tell(&app, &channel, vec![text("wamid.0", "first"), image("wamid.1", &picture, Some("a secret"))]).await;
+    deliver_messages(&app, &channel, vec![text("wamid.0", "first"), image("wamid.1", &picture, Some("a secret"))])
+        .await;
     let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
     eventually("the file is there", || async { last().await["media"].is_object() }).await;
     let url = last().await["media"]["url"].as_str().expect("an address").to_owned();
     let status = async || app.api.anonymous(reqwest::Method::GET, &url).send().await.expect("an answer").status();
     assert_eq!(status().await, 200);
-    tell(&app, &channel, vec![edit("wamid.2", "wamid.1", "another secret")]).await;
-    assert_eq!(tell(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await, taken(1));
+    deliver_messages(&app, &channel, vec![edit("wamid.2", "wamid.1", "another secret")]).await;
+    assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await, all_taken(1));
     let left = last().await;
     assert_eq!((&left["body"], &left["media"], &left["edits"]), (&Value::Null, &Value::Null, &json!([])));
     assert!(left["deletedAt"].is_string(), "a trace stays: {left}");
@@ -172,7 +179,7 @@ async fn of_a_revoked_message_text_file_and_address_are_gone() {
     let log = app.api.get("/events?types=message.received,message.updated,message.deleted").await;
     assert!(!log.body.to_string().contains("secret"), "{}", log.body);
     assert_eq!(kinds(&app).await.pop().as_deref(), Some("message.deleted"));
-    assert_eq!(tell(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await.repeated, 1);
+    assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await.repeated, 1);
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
@@ -180,8 +187,8 @@ async fn of_a_revoked_message_text_file_and_address_are_gone() {
 #[actix_web::test]
 async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "a secret")]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "a secret")]).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     close(&app.api, opened["id"].as_i64().expect("an id")).await;
     let last_messages = async || -> Vec<Value> {
@@ -191,7 +198,7 @@ async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
     };
     let before = last_messages().await;
     assert_eq!(before.iter().map(|message| &message["body"]).collect::<Vec<_>>(), ["a secret"; 2]);
-    assert_eq!(tell(&app, &channel, vec![revoke("wamid.2", "wamid.1")]).await, taken(1));
+    assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.2", "wamid.1")]).await, all_taken(1));
     for (mut message, then) in last_messages().await.into_iter().zip(before) {
         assert_eq!(message["body"].take(), Value::Null);
         message["body"] = then["body"].clone();
@@ -205,17 +212,17 @@ async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
 #[actix_web::test]
 async fn what_is_said_of_a_message_may_come_before_it() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let early = vec![
         edit("wamid.e", "wamid.1", "new text"),
         revoke("wamid.r", "wamid.2"),
         reaction("wamid.l", "wamid.1", Some("\u{1F44D}")),
     ];
-    assert_eq!(tell(&app, &channel, early).await, taken(3));
+    assert_eq!(deliver_messages(&app, &channel, early).await, all_taken(3));
     assert_eq!(app.api.all("/contacts").await.len(), 0);
     let app = restarted(app).await;
     let originals = vec![text("wamid.1", "old text"), text("wamid.2", "a secret")];
-    assert_eq!(tell(&app, &channel, originals).await, taken(2));
+    assert_eq!(deliver_messages(&app, &channel, originals).await, all_taken(2));
     let all = messages(&app.api, channel.id).await;
     assert_eq!((&all[0]["body"], &all[0]["edits"][0]["body"]), (&json!("new text"), &json!("old text")));
     assert_eq!(all[0]["reactions"][0]["emoji"], "\u{1F44D}");
@@ -228,21 +235,21 @@ async fn what_is_said_of_a_message_may_come_before_it() {
 #[actix_web::test]
 async fn all_files_of_a_withdrawn_social_message_are_gone() {
     let app = OwnApp::start().await;
-    let channel = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
     let page = channel.page("page");
-    let call = |event: Value| page.tells(PSID, 1_700_000_000_000, vec![event]);
+    let call = |event: Value| page.call_body(PSID, 1_700_000_000_000, vec![event]);
     let withdrawal = |mid: &str| call(json!({"message": {"mid": mid, "is_deleted": true}}));
     // Before the message, and before a restart.
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_1")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_1")).await, all_taken(1));
     let app = restarted(app).await;
     let file = json!({"type": "image", "payload": {"url": "https://cdn.example/1.png"}});
     let three = call(json!({"message": {"mid": "m_1", "attachments": [file, file, file]}}));
-    assert_eq!(channel.deliver(&app.api, &three).await, taken(3));
+    assert_eq!(channel.deliver(&app.api, &three).await, all_taken(3));
     // As if an earlier call had failed between the first message and its next part.
     channel.deliver(&app.api, &call(events::text("m_2", "first"))).await;
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, all_taken(1));
     channel.deliver(&app.api, &call(events::text("m_2#2", "second"))).await;
-    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &withdrawal("m_2")).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 5);
     for message in all {
@@ -255,8 +262,8 @@ async fn all_files_of_a_withdrawn_social_message_are_gone() {
 #[actix_web::test]
 async fn a_reaction_is_of_its_message_and_one_of_a_person() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let channel = ProviderChannel::phone(&app).await;
+    deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let ours = sent(&app, &channel, &contact, "our answer", "wamid.ours").await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
@@ -269,10 +276,10 @@ async fn a_reaction_is_of_its_message_and_one_of_a_person() {
             .collect::<Vec<_>>()
     };
     for (id, emoji) in [("wamid.a", "\u{1F44D}"), ("wamid.b", "\u{2764}")] {
-        assert_eq!(tell(&app, &channel, vec![reaction(id, "wamid.ours", Some(emoji))]).await, taken(1));
+        assert_eq!(deliver_messages(&app, &channel, vec![reaction(id, "wamid.ours", Some(emoji))]).await, all_taken(1));
         assert_eq!(shown().await, [(json!(emoji), json!("contact"), json!("Maria"))]);
     }
-    assert_eq!(tell(&app, &channel, vec![reaction("wamid.c", "wamid.ours", None)]).await, taken(1));
+    assert_eq!(deliver_messages(&app, &channel, vec![reaction("wamid.c", "wamid.ours", None)]).await, all_taken(1));
     assert!(shown().await.is_empty());
     assert_eq!(messages(&app.api, channel.id).await.len(), 2, "a reaction is no message");
     assert_eq!(tickets(&app.api, channel.id).await[0]["status"], "closed");
@@ -292,23 +299,23 @@ async fn a_reaction_is_of_its_message_and_one_of_a_person() {
 async fn social_channels_edit_withdraw_and_react_too() {
     let app = OwnApp::start().await;
     for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
-        let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
+        let channel = ProviderChannel::create(&app, &app.company, kind, Setup::default()).await;
         let page = channel.page(object);
-        let tell =
-            async |event: Value| channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
-        tell(events::text("m_1", "old text")).await;
+        let deliver =
+            async |event: Value| channel.deliver(&app.api, &page.call_body(PSID, 1_700_000_000_000, vec![event])).await;
+        deliver(events::text("m_1", "old text")).await;
         let edited = json!({"message_edit": {"mid": "m_1", "text": "new text", "num_edit": 1}});
-        assert_eq!(tell(edited.clone()).await, taken(1));
-        assert_eq!(tell(edited).await.repeated, 1);
-        assert_eq!(tell(events::reaction("m_1", "\u{2764}")).await, taken(1));
+        assert_eq!(deliver(edited.clone()).await, all_taken(1));
+        assert_eq!(deliver(edited).await.repeated, 1);
+        assert_eq!(deliver(events::reaction("m_1", "\u{2764}")).await, all_taken(1));
         let all = messages(&app.api, channel.id).await;
         assert_eq!((all.len(), &all[0]["body"]), (1, &json!("new text")), "{object}");
         assert_eq!(all[0]["reactions"][0]["emoji"], "\u{2764}");
-        assert_eq!(tell(json!({"message": {"mid": "m_1", "is_deleted": true}})).await, taken(1));
+        assert_eq!(deliver(json!({"message": {"mid": "m_1", "is_deleted": true}})).await, all_taken(1));
         let all = messages(&app.api, channel.id).await;
         assert_eq!((all.len(), &all[0]["body"], &all[0]["reactions"]), (1, &Value::Null, &json!([])));
         // An event of an unknown kind is a notice.
-        assert_eq!(tell(json!({"optin": {"ref": "x"}})).await, taken(1));
+        assert_eq!(deliver(json!({"optin": {"ref": "x"}})).await, all_taken(1));
         assert_eq!(messages(&app.api, channel.id).await[1]["body"], "[optin]");
     }
     check_events(&app.db, app.company.id).await;

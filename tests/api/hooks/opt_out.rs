@@ -5,7 +5,7 @@ use hotline_persistence::tables::companies::{self, CompanyChanges};
 use serde_json::{Value, json};
 
 use super::statuses::sent;
-use super::{Hooked, MARIA, Tally, contact, messages, taken};
+use super::{MARIA, ProviderChannel, Tally, all_taken, contact, messages};
 use crate::events::{after, newest};
 use crate::steps::restarted;
 use crate::support::provider::hooks::{image, text};
@@ -20,13 +20,13 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let theirs = other.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     for (mid, body) in [("wamid.1", "please stop"), ("wamid.2", "stopwatch"), ("wamid.3", "sair agora")] {
-        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", text(mid, body))).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", text(mid, body))).await, all_taken(1));
     }
     let captioned = image("wamid.4", "media 1", Some("STOP"));
-    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", captioned)).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", captioned)).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     assert_eq!((all.len(), &all[3]["body"]), (4, &json!("STOP")));
     let maria = all[0]["contactId"].clone();
@@ -34,13 +34,13 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     assert_eq!(before["marketingOptOut"], false);
 
     let stop = phone.message(MARIA, "Maria", text("wamid.5", " Stóp\n"));
-    assert_eq!(channel.deliver(&app.api, &stop).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &stop).await, all_taken(1));
     let out = contact(&app.api, &maria).await;
     assert_eq!(out["marketingOptOut"], true);
     assert!(out["updatedAt"].as_str() >= before["updatedAt"].as_str());
     assert_eq!(messages(&app.api, channel.id).await[4]["body"], " Stóp\n");
     // A second stop word changes nothing.
-    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.6", "SAIR"))).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.6", "SAIR"))).await, all_taken(1));
     assert_eq!(contact(&app.api, &maria).await, out);
 
     assert_eq!(contact(&other, &theirs).await["marketingOptOut"], false);
@@ -56,7 +56,7 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     // An import right after the word takes precedence.
     for round in 0..10 {
         let said = text(&format!("wamid.again.{round}"), "parar");
-        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", said)).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", said)).await, all_taken(1));
         let rows = json!({"contacts": [{"number": MARIA, "marketingOptOut": false}]});
         assert_eq!(app.api.post("/contacts/import", rows).await.data(200)["updated"], 1);
         assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
@@ -89,8 +89,8 @@ async fn a_company_has_stop_words_of_its_own_which_count_on_a_webchat_as_well() 
 #[actix_web::test]
 async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let said = [
         ("Sair.", true),
         ("parar!", true),
@@ -104,7 +104,7 @@ async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
     for (index, (body, opts_out)) in said.into_iter().enumerate() {
         let number = format!("55119000000{index:02}");
         let said = phone.message(&number, "Somebody", text(&format!("wamid.around.{index}"), body));
-        assert_eq!(channel.deliver(&app.api, &said).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &said).await, all_taken(1));
         let found = app.api.get(&format!("/contacts?number={number}")).await.data(200)[0].clone();
         assert_eq!(contact(&app.api, &found["id"]).await["marketingOptOut"], opts_out, "{body}");
     }
@@ -122,10 +122,10 @@ async fn opt_outs_since(api: &Api, begin: i64, id: &Value) -> usize {
 async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     const JOSE: &str = "5511991234000";
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let call = phone.message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
     let begin = newest(&app.api).await;
@@ -134,7 +134,7 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     let preferences = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
     assert_eq!(channel.deliver(&app.api, &preferences).await, Tally { taken: 2, ignored: 1, ..Tally::default() });
     let preferences = phone.preferences(&[(JOSE, "stop")]);
-    assert_eq!(channel.deliver(&app.api, &preferences).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &preferences).await, all_taken(1));
     assert_eq!(contact(&app.api, &jose).await["marketingOptOut"], true);
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
     assert_eq!(app.api.get("/contacts?number=5511999990000").await.data(200), &json!([]));
@@ -144,7 +144,7 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     sent(&app, &channel, &maria, "news", "wamid.news").await;
     for (code, opts_out) in [(131_026, false), (131_050, true)] {
         let failed = phone.failed("wamid.news", MARIA, code, "not delivered", Utc::now().timestamp());
-        assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
         assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], opts_out, "{code}");
     }
     assert_eq!(opt_outs_since(&app.api, begin, &maria).await, 1);

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::{Hooked, MARIA, Tally, contact, messages, taken, tickets};
+use super::{MARIA, ProviderChannel, Tally, all_taken, contact, messages, tickets};
 use crate::steps::{close, id, restarted};
 use crate::support::provider::hooks::{image, text};
 use crate::support::{OwnApp, TestApp};
@@ -13,10 +13,10 @@ const REPEATED: Tally = Tally { taken: 0, repeated: 1, ignored: 0, unreadable: 0
 #[actix_web::test]
 async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_restart() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let call = phone.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad 1", "https://fb.me/1", "Buy", "click"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
     let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     assert_eq!(opened["unreadCount"], 1);
@@ -41,8 +41,8 @@ async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_re
 async fn of_fifty_twins_at_once_one_is_taken() {
     const TWINS: usize = 50;
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     for (round, message) in
         [text("wamid.1", "nobody knows me"), text("wamid.2", "I have a ticket"), image("wamid.3", "no file", None)]
             .into_iter()
@@ -50,7 +50,7 @@ async fn of_fifty_twins_at_once_one_is_taken() {
     {
         let call = phone.message(MARIA, "Maria", message);
         let tallies = join_all((0..TWINS).map(|_| channel.deliver(&app.api, &call))).await;
-        assert_eq!(tallies.iter().filter(|tally| **tally == taken(1)).count(), 1, "{tallies:?}");
+        assert_eq!(tallies.iter().filter(|tally| **tally == all_taken(1)).count(), 1, "{tallies:?}");
         assert_eq!(tallies.iter().filter(|tally| **tally == REPEATED).count(), TWINS - 1, "{tallies:?}");
         assert_eq!(messages(&app.api, channel.id).await.len(), round + 1);
         let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
@@ -64,8 +64,8 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
     const STRANGERS: usize = 8;
     const MESSAGES: usize = 6;
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let calls: Vec<Value> = (0..STRANGERS * MESSAGES)
         .map(|number| {
             let from = format!("55119000000{:02}", number % STRANGERS);
@@ -73,7 +73,7 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
         })
         .collect();
     let tallies = join_all(calls.iter().map(|call| channel.deliver(&app.api, call))).await;
-    assert!(tallies.iter().all(|tally| *tally == taken(1)), "{tallies:?}");
+    assert!(tallies.iter().all(|tally| *tally == all_taken(1)), "{tallies:?}");
     let opened = tickets(&app.api, channel.id).await;
     assert_eq!(opened.len(), STRANGERS);
     assert!(opened.iter().all(|ticket| ticket["unreadCount"] == MESSAGES), "{opened:?}");
@@ -86,9 +86,9 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
 async fn many_messages_in_one_call_are_taken_in_their_order() {
     const MESSAGES: usize = 40;
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let texts = (0..MESSAGES).map(|number| text(&format!("wamid.{number}"), &number.to_string())).collect();
-    let call = channel.speaks().messages(MARIA, "Maria", texts);
+    let call = channel.phone_account().messages(MARIA, "Maria", texts);
     let tallies = join_all([channel.deliver(&app.api, &call), channel.deliver(&app.api, &call)]).await;
     let sum = |part: fn(&Tally) -> u64| tallies.iter().map(part).sum::<u64>();
     assert_eq!((sum(|tally| tally.taken), sum(|tally| tally.repeated)), (MESSAGES as u64, MESSAGES as u64));

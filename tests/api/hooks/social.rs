@@ -5,15 +5,15 @@ use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messen
 use serde_json::{Value, json};
 
 use super::statuses::{queued, sent};
-use super::{Hooked, Setup, Tally, contact, messages, taken, tickets};
+use super::{ProviderChannel, Setup, Tally, all_taken, contact, messages, tickets};
 use crate::steps::restarted;
 use crate::support::provider::hooks::events;
 use crate::support::{OwnApp, TestApp};
 
 const PSID: &str = "6548123456784821";
 
-async fn social(app: &TestApp, kind: ChannelType) -> Hooked {
-    Hooked::create(app, &app.company, kind, Setup::default()).await
+async fn social(app: &TestApp, kind: ChannelType) -> ProviderChannel {
+    ProviderChannel::create(app, &app.company, kind, Setup::default()).await
 }
 
 #[actix_web::test]
@@ -27,7 +27,7 @@ async fn both_social_channels_take_every_kind() {
             {"type": "share", "payload": {"url": "https://example.com/post", "title": "A post"}}]}});
         let place = json!({"message": {"mid": "m_10", "attachments": [
             {"type": "location", "title": "Office", "payload": {"coordinates": {"lat": 1.5, "long": 2.5}}}]}});
-        let call = page.tells(
+        let call = page.call_body(
             PSID,
             1_700_000_000_500,
             vec![
@@ -89,14 +89,14 @@ async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
     let app = OwnApp::start().await;
     let page = social(&app, Messenger).await;
     let other = social(&app, Messenger).await;
-    let say = |channel: &Hooked, mid: &str| {
-        channel.page("page").tells(PSID, 1_700_000_000_000, vec![events::text(mid, "hi")])
+    let say = |channel: &ProviderChannel, mid: &str| {
+        channel.page("page").call_body(PSID, 1_700_000_000_000, vec![events::text(mid, "hi")])
     };
     let twins = futures_util::future::join_all((0..10).map(|number| {
         let (app, page, call) = (&app, &page, say(&page, &format!("m_{number}")));
         async move { page.deliver(&app.api, &call).await }
     }));
-    assert!(twins.await.iter().all(|tally| *tally == taken(1)));
+    assert!(twins.await.iter().all(|tally| *tally == all_taken(1)));
     other.deliver(&app.api, &say(&other, "m_1")).await;
     let app = restarted(app).await;
     page.deliver(&app.api, &say(&page, "m_late")).await;
@@ -111,7 +111,7 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
     let app = OwnApp::start().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
-    channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
+    channel.deliver(&app.api, &page.call_body(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let first = sent(&app, &channel, &contact, "one", "m_ours.1").await;
     let second = sent(&app, &channel, &contact, "two", "m_ours.2").await;
@@ -121,20 +121,20 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
         message.data(200)["status"].as_str().expect("status").to_owned()
     };
     let now_ms = Utc::now().timestamp_millis();
-    let report = async |event: Value| channel.deliver(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
-    assert_eq!(report(events::delivered(&["m_ours.1"], now_ms)).await, taken(1));
+    let report = async |event: Value| channel.deliver(&app.api, &page.call_body(PSID, now_ms, vec![event])).await;
+    assert_eq!(report(events::delivered(&["m_ours.1"], now_ms)).await, all_taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("delivered", "sent"));
     // A delivery without ids counts for all earlier messages.
-    assert_eq!(report(events::delivered(&[], now_ms)).await, taken(1));
+    assert_eq!(report(events::delivered(&[], now_ms)).await, all_taken(1));
     assert_eq!(status(second).await, "delivered");
-    assert_eq!(report(events::read(now_ms)).await, taken(1));
+    assert_eq!(report(events::read(now_ms)).await, all_taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("read", "read"));
     assert_eq!(status(waiting["id"].as_i64().expect("id")).await, "queued", "it was never sent");
     // A reading by an unknown contact changes nothing.
-    let stranger = page.tells("1", now_ms, vec![events::read(now_ms)]);
-    assert_eq!(channel.deliver(&app.api, &stranger).await, taken(1));
+    let stranger = page.call_body("1", now_ms, vec![events::read(now_ms)]);
+    assert_eq!(channel.deliver(&app.api, &stranger).await, all_taken(1));
     // Instagram names the message that was read.
-    assert_eq!(report(json!({"read": {"mid": "m_ours.1"}})).await, taken(1));
+    assert_eq!(report(json!({"read": {"mid": "m_ours.1"}})).await, all_taken(1));
     app.stop().await;
 }
 
@@ -144,24 +144,24 @@ async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came(
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
     let report =
-        async |event: Value| channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+        async |event: Value| channel.deliver(&app.api, &page.call_body(PSID, 1_700_000_000_000, vec![event])).await;
     // Without a contact there is nothing to keep the referral with.
-    assert_eq!(report(events::referral("promo", "ad 0")).await, taken(1));
+    assert_eq!(report(events::referral("promo", "ad 0")).await, all_taken(1));
     assert_eq!(app.api.all("/contacts").await, [Value::Null; 0]);
 
     let ad = json!({"ref": "promo", "ad_id": "ad 1", "source": "ADS", "type": "OPEN_THREAD",
         "ads_context_data": {"ad_title": "Half price", "photo_url": "https://cdn.example/ad.jpg", "post_id": "9"}});
-    assert_eq!(report(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, taken(1));
+    assert_eq!(report(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, all_taken(1));
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let kept = contact(&app.api, &id).await;
     let fields =
         ["sourceId", "headline", "mediaType", "mediaUrl"].map(|field| kept[field].as_str().unwrap_or_default());
     assert_eq!(fields, ["ad 1", "Half price", "image", "https://cdn.example/ad.jpg"]);
-    assert_eq!(report(events::referral("promo", "ad 2")).await, taken(1));
+    assert_eq!(report(events::referral("promo", "ad 2")).await, all_taken(1));
     assert_eq!(contact(&app.api, &id).await["sourceId"], "ad 2");
     let mut pressed = events::postback("m_2", "START", "Get started");
     pressed["postback"]["referral"] = json!({"ref": "summer", "source": "SHORTLINK", "type": "OPEN_THREAD"});
-    assert_eq!(report(pressed).await, taken(1));
+    assert_eq!(report(pressed).await, all_taken(1));
     assert_eq!(contact(&app.api, &id).await["sourceId"], "summer");
     app.stop().await;
 }

@@ -7,7 +7,7 @@ use hotline_persistence::tables::messages::DeliveryStatus;
 use hotline_persistence::{MessageId, TicketId};
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, Setup, Tally, messages, taken};
+use super::{MARIA, ProviderChannel, Setup, Tally, all_taken, messages};
 use crate::events::{after, newest};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
@@ -15,7 +15,7 @@ use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, TestApp, eventually};
 
 /// Sends a message, which waits for a provider, and returns it.
-pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str) -> Value {
+pub async fn queued(app: &TestApp, channel: &ProviderChannel, contact: &Value, body: &str) -> Value {
     let send = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": body});
     crate::steps::sent(&app.api, send).await
 }
@@ -33,7 +33,7 @@ pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
 }
 
 /// Sends a message, which the provider has accepted, and returns its own id.
-pub async fn sent(app: &OwnApp, channel: &Hooked, contact: &Value, body: &str, provider_id: &str) -> i64 {
+pub async fn sent(app: &OwnApp, channel: &ProviderChannel, contact: &Value, body: &str, provider_id: &str) -> i64 {
     let message = queued(app, channel, contact, body).await;
     noted(app, &message, provider_id).await;
     message["id"].as_i64().expect("id")
@@ -48,17 +48,17 @@ async fn status(app: &TestApp, id: i64) -> String {
 }
 
 /// The id of a contact who has written.
-async fn begun(app: &TestApp, channel: &Hooked) -> Value {
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.first", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+async fn begun(app: &TestApp, channel: &ProviderChannel) -> Value {
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.first", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     messages(&app.api, channel.id).await[0]["contactId"].clone()
 }
 
 #[actix_web::test]
 async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let maria = begun(&app, &channel).await;
     let steps = ["sent", "delivered", "read"];
     for (number, order) in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]].iter().enumerate() {
@@ -66,7 +66,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
         let id = sent(&app, &channel, &maria, "hello", &name).await;
         for step in order {
             let call = phone.status(&name, MARIA, steps[*step], 1_700_000_000 + *step as i64);
-            assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+            assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
         }
         let shown = message(&app, id).await;
         assert_eq!(shown["status"], "read", "{order:?}");
@@ -96,8 +96,8 @@ fn dated(message: &Value) -> (Value, Value, Value) {
 #[actix_web::test]
 async fn an_event_dates_the_message_as_it_was_shown_then() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let maria = begun(&app, &channel).await;
     let begin = newest(&app.api).await;
     let mut shown = Vec::new();
@@ -106,14 +106,14 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
         let id = sent(&app, &channel, &maria, "hello", name).await;
         shown.push(dated(&message(&app, id).await));
         for step in ["delivered", "read"] {
-            assert_eq!(channel.deliver(&app.api, &phone.status(name, MARIA, step, at_s)).await, taken(1));
+            assert_eq!(channel.deliver(&app.api, &phone.status(name, MARIA, step, at_s)).await, all_taken(1));
             shown.push(dated(&message(&app, id).await));
         }
     }
     let id = sent(&app, &channel, &maria, "hello", "wamid.failed").await;
     shown.push(dated(&message(&app, id).await));
     let failed = phone.failed("wamid.failed", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
     shown.push(dated(&message(&app, id).await));
     // A message that a visitor was shown is delivered.
     let (session, _) = app.session("visitor").await;
@@ -138,12 +138,12 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
 #[actix_web::test]
 async fn a_failure_says_why_and_is_final() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let maria = begun(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
     let failed = phone.failed("wamid.ours", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
     channel.deliver(&app.api, &phone.status("wamid.ours", MARIA, "read", 1_700_000_002)).await;
     let shown = message(&app, id).await;
     assert_eq!(shown["status"], "failed");
@@ -159,14 +159,14 @@ async fn a_failure_says_why_and_is_final() {
 #[actix_web::test]
 async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let maria = begun(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
     let ticket = message(&app, id).await["ticketId"].as_i64().expect("ticket");
     crate::steps::close(&app.api, ticket).await;
     let app = restarted(app).await;
-    let call = channel.speaks().status("wamid.ours", MARIA, "read", 1_700_000_002);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().status("wamid.ours", MARIA, "read", 1_700_000_002);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(status(&app, id).await, "read");
     app.stop().await;
 }
@@ -174,13 +174,13 @@ async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
 #[actix_web::test]
 async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let maria = begun(&app, &channel).await;
     let early = queued(&app, &channel, &maria, "hello").await;
     for step in ["delivered", "sent"] {
         let call = phone.status("wamid.early", MARIA, step, 1_700_000_001);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     }
     let id = early["id"].as_i64().expect("id");
     assert_eq!(status(&app, id).await, "queued");
@@ -192,7 +192,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let early = queued(&app, &channel, &maria, "and again").await;
     let id = early["id"].as_i64().expect("id");
     let failed = phone.failed("wamid.again", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &failed).await, all_taken(1));
     let app = restarted(app).await;
     assert_eq!(kept(&app).await, 1);
     noted(&app, &early, "wamid.again").await;
@@ -221,11 +221,11 @@ async fn kept(app: &TestApp) -> i64 {
 #[actix_web::test]
 async fn a_status_of_another_channels_message_moves_nothing() {
     let app = OwnApp::start().await;
-    let (ours, theirs) = (Hooked::phone(&app).await, Hooked::phone(&app).await);
+    let (ours, theirs) = (ProviderChannel::phone(&app).await, ProviderChannel::phone(&app).await);
     let maria = begun(&app, &ours).await;
     let id = sent(&app, &ours, &maria, "hello", "wamid.ours").await;
-    let call = theirs.speaks().status("wamid.ours", MARIA, "read", 1_700_000_001);
-    assert_eq!(theirs.deliver(&app.api, &call).await, taken(1), "kept, should it become known");
+    let call = theirs.phone_account().status("wamid.ours", MARIA, "read", 1_700_000_001);
+    assert_eq!(theirs.deliver(&app.api, &call).await, all_taken(1), "kept, should it become known");
     assert_eq!(status(&app, id).await, "sent");
     app.stop().await;
 }
@@ -235,8 +235,8 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
+    let phone = channel.phone_account();
     let maria = begun(&app, &channel).await;
     let message = queued(&app, &channel, &maria, "hello").await;
     let id = message["id"].as_i64().expect("id");
@@ -245,7 +245,7 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
     for step in ["read", "delivered", "sent"] {
         assert_eq!(
             channel.deliver(&app.api, &phone.status(&name, MARIA, step, Utc::now().timestamp())).await,
-            taken(1)
+            all_taken(1)
         );
     }
     eventually("the message is read", || async { status(&app, id).await == "read" }).await;
@@ -255,13 +255,13 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
 #[actix_web::test]
 async fn events_have_hotlines_clock_whatever_a_providers_says() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let maria = begun(&app, &channel).await;
     for (nth, (status, seconds)) in [("delivered", -300), ("read", 300)].into_iter().enumerate() {
         let name = format!("wamid.clock.{nth}");
         let id = sent(&app, &channel, &maria, "hello", &name).await;
-        let call = channel.speaks().status(&name, MARIA, status, Utc::now().timestamp() + seconds);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        let call = channel.phone_account().status(&name, MARIA, status, Utc::now().timestamp() + seconds);
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
         // `after` asserts that times never go back.
         let events = crate::events::after(&app.api, 0).await;
         let event = events.iter().rev().find(|event| event["data"]["id"] == id).expect("the status");

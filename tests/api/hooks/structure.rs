@@ -3,7 +3,7 @@
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger};
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, Setup, contact, messages, taken};
+use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::{Message, button_reply, contacts, list_reply, location, template_button, text};
@@ -73,11 +73,11 @@ fn structured() -> Vec<(Message, Value)> {
 #[actix_web::test]
 async fn every_kind_keeps_its_structure_in_its_message_and_event() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let (inbound, contents): (Vec<Message>, Vec<Value>) = structured().into_iter().unzip();
     let count = inbound.len();
-    let tally = channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
-    assert_eq!(tally, taken(count as u64));
+    let tally = channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", inbound)).await;
+    assert_eq!(tally, all_taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<Value> = all.iter().map(|message| message["content"].clone()).collect();
     assert_eq!(stored, contents);
@@ -101,7 +101,7 @@ async fn every_kind_keeps_its_structure_in_its_message_and_event() {
 #[actix_web::test]
 async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     let form = |id: &str, json: String| {
         other(
             id,
@@ -121,8 +121,8 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
         with_context(text("wamid.7", "hi"), json!({"referred_product": 7, "forwarded": "yes"})),
     ];
     let count = inbound.len();
-    let tally = channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
-    assert_eq!(tally, taken(count as u64));
+    let tally = channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", inbound)).await;
+    assert_eq!(tally, all_taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), count);
     for form in &all[..3] {
@@ -139,13 +139,13 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
 #[actix_web::test]
 async fn each_message_keeps_the_advertisement_that_it_came_by() {
     let app = TestApp::shared().await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     let came = |id: &str, number: u8| {
         text(id, "hi").referred(&format!("ad {number}"), "https://fb.me/ad", "Half price", &format!("click {number}"))
     };
     let inbound = vec![came("wamid.1", 1), came("wamid.2", 2), text("wamid.3", "and?")];
-    assert_eq!(channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, taken(3));
+    assert_eq!(channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, all_taken(3));
     let all = messages(&app.api, channel.id).await;
     let referral = json!({"ctwaClid": "click 1", "sourceUrl": "https://fb.me/ad", "sourceId": "ad 1", "sourceType": "ad",
         "reference": null, "headline": "Half price", "body": "Ask us anything", "mediaType": "image",
@@ -155,10 +155,10 @@ async fn each_message_keeps_the_advertisement_that_it_came_by() {
     assert_eq!(all[2]["content"], Value::Null);
     assert_eq!(contact(&app.api, &all[0]["contactId"]).await["ctwaClid"], "click 2", "the last one");
     // On a social channel, with the product that the question is about.
-    let channel = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, Setup::default()).await;
     let referral = json!({"ref": "promo", "ad_id": "ad 3", "source": "ADS", "product": {"id": "SKU-9"}});
     let question = json!({"message": {"mid": "m_1", "text": "in red?", "referral": referral}});
-    channel.deliver(&app.api, &channel.page("page").tells(PSID, 1_700_000_000_000, vec![question])).await;
+    channel.deliver(&app.api, &channel.page("page").call_body(PSID, 1_700_000_000_000, vec![question])).await;
     let content = messages(&app.api, channel.id).await[0]["content"].clone();
     assert_eq!((&content["kind"], &content["product"]["retailerId"]), (&json!("product"), &json!("SKU-9")));
     let referral = &content["referral"];
@@ -174,7 +174,7 @@ async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Instagram, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Instagram, setup).await;
     let offered = || provider.file_url(&provider.offer("image/png", PNG));
     let (replied, mentioned, shared) = (offered(), offered(), offered());
     let reply =
@@ -184,8 +184,8 @@ async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
     let newer = json!({"message": {"mid": "m_3", "attachments": [
         {"type": "ig_story", "payload": {"story_media_url": shared, "story_media_id": "media 3"}}]}});
     let without_url = json!({"message": {"mid": "m_4", "text": "and this?", "reply_to": {"story": {"id": "st 4"}}}});
-    let call = channel.page("instagram").tells(PSID, 1_700_000_000_000, vec![reply, mention, newer, without_url]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(4));
+    let call = channel.page("instagram").call_body(PSID, 1_700_000_000_000, vec![reply, mention, newer, without_url]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(4));
     let with_file = async || {
         let all = messages(&app.api, channel.id).await;
         all.iter().filter(|message| message["media"].is_object()).count()

@@ -3,13 +3,13 @@
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{Hooked, MARIA, messages, taken};
+use super::{MARIA, ProviderChannel, all_taken, messages};
 use crate::steps::{close, id};
 use crate::support::provider::hooks::text;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp};
 
-async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
+async fn send(app: &TestApp, channel: &ProviderChannel, contact: &Value) -> Reply {
     let body = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "hello"});
     app.api.post("/messages", body).await
 }
@@ -18,13 +18,13 @@ async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
 async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of_it() {
     let options = TestOptions::default();
     let app = OwnApp::start_with(options.clone()).await;
-    let channel = Hooked::phone(&app).await;
-    let phone = channel.speaks();
+    let channel = ProviderChannel::phone(&app).await;
+    let phone = channel.phone_account();
     // The provider had to repeat the call for a day and an hour.
     let late = (Utc::now() - TimeDelta::hours(25)).timestamp();
     assert_eq!(
         channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await,
-        taken(1)
+        all_taken(1)
     );
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let refused = send(&app, &channel, &maria).await;

@@ -5,118 +5,118 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{PDF, PNG, Scene, url};
+use super::{MediaFixture, PDF, PNG, url};
 use crate::support::eventually;
 use crate::support::form::Form;
 
 /// The head of a request that announces this body.
-fn head(scene: &Scene, length: usize) -> String {
+fn head(fixture: &MediaFixture, length: usize) -> String {
     format!(
         "POST /api/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: {}\r\n\
          Content-Length: {length}\r\n\r\n",
-        scene.app.company.key,
+        fixture.app.company.key,
         Form::content_type(),
     )
 }
 
 #[actix_web::test]
 async fn a_cut_upload_leaves_nothing() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     let file = [PNG, &[7; 300_000]].concat();
-    let body = scene.form().file("a.png", "image/png", &file).bytes();
+    let body = fixture.form().file("a.png", "image/png", &file).bytes();
     for sent in [body.len() / 2, body.len() - 1] {
-        let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
-        stream.write_all(head(&scene, body.len()).as_bytes()).await.expect("sent");
+        let mut stream = TcpStream::connect(fixture.app.address).await.expect("a connection");
+        stream.write_all(head(&fixture, body.len()).as_bytes()).await.expect("sent");
         stream.write_all(&body[..sent]).await.expect("sent");
-        eventually("the file arrives", || async { scene.arriving().len() == 1 }).await;
+        eventually("the file arrives", || async { fixture.arriving().len() == 1 }).await;
         drop(stream);
-        eventually("what has arrived is gone", || async { scene.arriving().is_empty() }).await;
+        eventually("what has arrived is gone", || async { fixture.arriving().is_empty() }).await;
     }
-    assert_eq!(scene.sweep_later().await, 0, "there was nothing to sweep");
-    assert_eq!((scene.with_file().await.len(), scene.stored().len()), (0, 0));
-    scene.app.stop().await;
+    assert_eq!(fixture.sweep_later().await, 0, "there was nothing to sweep");
+    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (0, 0));
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_client_that_half_closes_is_told_that_its_form_breaks_off() {
-    let scene = Scene::set().await;
-    let body = scene.form().file("a.png", "image/png", PNG).bytes();
-    let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
-    stream.write_all(head(&scene, body.len()).as_bytes()).await.expect("sent");
+    let fixture = MediaFixture::start().await;
+    let body = fixture.form().file("a.png", "image/png", PNG).bytes();
+    let mut stream = TcpStream::connect(fixture.app.address).await.expect("a connection");
+    stream.write_all(head(&fixture, body.len()).as_bytes()).await.expect("sent");
     stream.write_all(&body[..body.len() - 10]).await.expect("sent");
     stream.shutdown().await.expect("half closed");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("an answer");
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
-    eventually("what has arrived is gone", || async { scene.arriving().is_empty() }).await;
-    assert_eq!((scene.with_file().await.len(), scene.stored().len()), (0, 0));
-    scene.app.stop().await;
+    eventually("what has arrived is gone", || async { fixture.arriving().is_empty() }).await;
+    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (0, 0));
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn what_stands_between_a_file_and_its_message_leaves_a_file_that_is_swept() {
-    let scene = Scene::set().await;
-    let kept = scene.sent("kept.png", "image/png", PNG).await;
+    let fixture = MediaFixture::start().await;
+    let kept = fixture.sent("kept.png", "image/png", PNG).await;
     fail::cfg("media_published", "1*panic(a defect)").expect("failpoint");
-    let refused = scene.api().send_form(scene.form().file("lost.png", "image/png", PNG)).await;
+    let refused = fixture.api().send_form(fixture.form().file("lost.png", "image/png", PNG)).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
-    assert_eq!((scene.with_file().await.len(), scene.stored().len()), (1, 2), "a file without a message");
+    assert_eq!((fixture.with_file().await.len(), fixture.stored().len()), (1, 2), "a file without a message");
 
-    let app = &scene.app.service.app;
+    let app = &fixture.app.service.app;
     // A file is not swept while its request may still be on its way.
     let soon = Utc::now() + TimeDelta::minutes(50);
     assert_eq!(app.media.sweep(&app.engine, soon).await, Ok(0));
-    assert_eq!(scene.stored().len(), 2);
-    assert_eq!(scene.sweep_later().await, 1);
-    assert_eq!(scene.sweep_later().await, 0, "an hour is looked at once");
-    assert_eq!(scene.stored().len(), 1);
-    assert_eq!(scene.read(&url(&kept), &[]).await.bytes, PNG, "the other has its message");
-    scene.app.stop().await;
+    assert_eq!(fixture.stored().len(), 2);
+    assert_eq!(fixture.sweep_later().await, 1);
+    assert_eq!(fixture.sweep_later().await, 0, "an hour is looked at once");
+    assert_eq!(fixture.stored().len(), 1);
+    assert_eq!(fixture.read(&url(&kept), &[]).await.bytes, PNG, "the other has its message");
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_refused_message_takes_its_files_along() {
-    let scene = Scene::set().await;
-    let solved = json!({"wrapupTypeId": scene.app.company.solved});
-    scene.api().post(&format!("/tickets/{}/close", scene.ticket), solved).await.data(200);
-    let form = scene.form().file("a.png", "image/png", PNG).file("b.pdf", "application/pdf", PDF);
-    scene.api().send_form(form).await.error(409, "ERR_API_TICKET_CLOSED");
-    eventually("the files are gone", || async { scene.stored().is_empty() }).await;
+    let fixture = MediaFixture::start().await;
+    let solved = json!({"wrapupTypeId": fixture.app.company.solved});
+    fixture.api().post(&format!("/tickets/{}/close", fixture.ticket), solved).await.data(200);
+    let form = fixture.form().file("a.png", "image/png", PNG).file("b.pdf", "application/pdf", PDF);
+    fixture.api().send_form(form).await.error(409, "ERR_API_TICKET_CLOSED");
+    eventually("the files are gone", || async { fixture.stored().is_empty() }).await;
     let no_ticket = Form::default().text("type", "media").text("ticketId", 999_999_999).file("a.png", "image/png", PNG);
-    scene.api().send_form(no_ticket).await.error(404, "ERR_API_NOT_FOUND");
-    eventually("the file is gone", || async { scene.stored().is_empty() && scene.arriving().is_empty() }).await;
-    scene.app.stop().await;
+    fixture.api().send_form(no_ticket).await.error(404, "ERR_API_NOT_FOUND");
+    eventually("the file is gone", || async { fixture.stored().is_empty() && fixture.arriving().is_empty() }).await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_deleted_contact_takes_its_files_along() {
-    let scene = Scene::set().await;
-    let api = scene.api();
-    let message = scene.sent("a.png", "image/png", PNG).await;
-    let others = scene.app.session("another").await;
+    let fixture = MediaFixture::start().await;
+    let api = fixture.api();
+    let message = fixture.sent("a.png", "image/png", PNG).await;
+    let others = fixture.app.session("another").await;
     let others_form = Form::default()
         .text("type", "media")
-        .text("channelId", scene.app.company.webchat)
+        .text("channelId", fixture.app.company.webchat)
         .text("contactId", others.1)
         .file("b.png", "image/png", PNG);
     api.send_form(others_form).await.data(202);
-    assert_eq!(scene.stored().len(), 2);
+    assert_eq!(fixture.stored().len(), 2);
 
-    let solved = json!({"wrapupTypeId": scene.app.company.solved});
-    api.post(&format!("/tickets/{}/close", scene.ticket), solved).await.data(200);
-    api.post(&format!("/webchat/sessions/{}/end", scene.session), json!({})).await.data(200);
-    let deleted = api.delete(&format!("/contacts/{}", scene.contact)).await;
+    let solved = json!({"wrapupTypeId": fixture.app.company.solved});
+    api.post(&format!("/tickets/{}/close", fixture.ticket), solved).await.data(200);
+    api.post(&format!("/webchat/sessions/{}/end", fixture.session), json!({})).await.data(200);
+    let deleted = api.delete(&format!("/contacts/{}", fixture.contact)).await;
     assert_eq!(deleted.status, 204, "{}", deleted.body);
-    eventually("the file of the contact is gone", || async { scene.stored().len() == 1 }).await;
-    assert_eq!(scene.read(&url(&message), &[]).await.status, 404);
+    eventually("the file of the contact is gone", || async { fixture.stored().len() == 1 }).await;
+    assert_eq!(fixture.read(&url(&message), &[]).await.status, 404);
     eventually("it is forgotten", || async {
         let known: i64 =
-            sqlx::query_scalar("select count(*) from media").fetch_one(&scene.app.db).await.expect("count");
+            sqlx::query_scalar("select count(*) from media").fetch_one(&fixture.app.db).await.expect("count");
         known == 1
     })
     .await;
-    let left = scene.with_file().await;
+    let left = fixture.with_file().await;
     assert_eq!(left.len(), 1);
-    assert_eq!(scene.read(&url(&left[0]), &[]).await.bytes, PNG, "another contact's file stays");
-    scene.app.stop().await;
+    assert_eq!(fixture.read(&url(&left[0]), &[]).await.bytes, PNG, "another contact's file stays");
+    fixture.app.stop().await;
 }

@@ -21,19 +21,19 @@ pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x
 pub const PDF: &[u8] = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\nendobj\n";
 
 /// A service in which a visitor waits for an answer.
-pub struct Scene {
+pub struct MediaFixture {
     pub app: OwnApp,
     pub ticket: i64,
     pub contact: i64,
     pub session: String,
 }
 
-impl Scene {
-    pub async fn set() -> Self {
-        Self::set_with(TestOptions::default()).await
+impl MediaFixture {
+    pub async fn start() -> Self {
+        Self::start_with(TestOptions::default()).await
     }
 
-    pub async fn set_with(options: TestOptions) -> Self {
+    pub async fn start_with(options: TestOptions) -> Self {
         let app = OwnApp::start_with(options).await;
         let (session, contact) = app.session("visitor").await;
         let message = json!({"body": "send it to me"});

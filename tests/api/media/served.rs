@@ -4,17 +4,17 @@ use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::media::StoredMedia;
 use reqwest::Method;
 
-use super::{PDF, PNG, Scene, url};
+use super::{MediaFixture, PDF, PNG, url};
 use crate::support::service::TestOptions;
 
 #[actix_web::test]
 async fn any_range_of_a_file_can_be_read() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     let content: Vec<u8> = PNG.iter().copied().chain((0..200_000_u32).map(|byte| byte as u8)).collect();
     let size = content.len();
-    let url = url(&scene.sent("a.png", "image/png", &content).await);
+    let url = url(&fixture.sent("a.png", "image/png", &content).await);
 
-    let whole = scene.read(&url, &[]).await;
+    let whole = fixture.read(&url, &[]).await;
     assert_eq!((whole.status, whole.header("accept-ranges"), whole.bytes.len()), (200, "bytes", size));
     assert_eq!(whole.bytes, content);
     for (asked, from, to) in [
@@ -25,60 +25,60 @@ async fn any_range_of_a_file_can_be_read() {
         (format!("bytes=-{}", 2 * size), 0, size),
         (format!("bytes=100-{}", 2 * size), 100, size),
     ] {
-        let part = scene.read(&url, &[("range", &asked)]).await;
+        let part = fixture.read(&url, &[("range", &asked)]).await;
         assert_eq!(part.status, 206, "{asked}");
         assert_eq!(part.header("content-range"), format!("bytes {from}-{}/{size}", to - 1), "{asked}");
         assert_eq!(part.header("content-length"), (to - from).to_string(), "{asked}");
         assert_eq!(part.bytes, content[from..to], "{asked}");
     }
     for asked in [format!("bytes={size}-"), "bytes=999999999999-".to_owned(), "bytes=-0".to_owned()] {
-        let refused = scene.read(&url, &[("range", &asked)]).await;
+        let refused = fixture.read(&url, &[("range", &asked)]).await;
         assert_eq!((refused.status, refused.code().as_str()), (416, "ERR_API_RANGE_NOT_SATISFIABLE"), "{asked}");
         assert_eq!(refused.header("content-range"), format!("bytes */{size}"), "{asked}");
     }
     // Anything but one valid range of bytes is ignored.
     for asked in ["bytes=9-5", "bytes=0-1,4-5", "bytes=x", "lines=1-2", "bytes=999999999999999999999-"] {
-        let whole = scene.read(&url, &[("range", asked)]).await;
+        let whole = fixture.read(&url, &[("range", asked)]).await;
         assert_eq!((whole.status, whole.bytes.len()), (200, size), "{asked}");
     }
     // With `If-Range`, a part is sent only to a client that has the rest of the same file.
     let tag = whole.header("etag");
-    assert_eq!(scene.read(&url, &[("range", "bytes=0-0"), ("if-range", tag)]).await.status, 206);
-    assert_eq!(scene.read(&url, &[("range", "bytes=0-0"), ("if-range", "\"other\"")]).await.status, 200);
-    scene.app.stop().await;
+    assert_eq!(fixture.read(&url, &[("range", "bytes=0-0"), ("if-range", tag)]).await.status, 206);
+    assert_eq!(fixture.read(&url, &[("range", "bytes=0-0"), ("if-range", "\"other\"")]).await.status, 200);
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn who_has_a_file_need_not_read_it_again() {
-    let scene = Scene::set().await;
-    let url = url(&scene.sent("a.png", "image/png", PNG).await);
-    let whole = scene.read(&url, &[]).await;
+    let fixture = MediaFixture::start().await;
+    let url = url(&fixture.sent("a.png", "image/png", PNG).await);
+    let whole = fixture.read(&url, &[]).await;
     let cached = whole.header("cache-control");
     assert!(cached.starts_with("private, max-age=") && cached.ends_with(", immutable"), "{cached}");
     let tag = whole.header("etag");
-    let known = scene.read(&url, &[("if-none-match", tag)]).await;
+    let known = fixture.read(&url, &[("if-none-match", tag)]).await;
     assert_eq!((known.status, known.bytes.len(), known.header("etag")), (304, 0, tag));
-    assert_eq!(scene.read(&url, &[("if-none-match", "\"other\"")]).await.status, 200);
+    assert_eq!(fixture.read(&url, &[("if-none-match", "\"other\"")]).await.status, 200);
 
-    let head = scene.ask(Method::HEAD, &url, &[]).await;
+    let head = fixture.ask(Method::HEAD, &url, &[]).await;
     assert_eq!((head.status, head.bytes.len()), (200, 0));
     assert_eq!(head.header("content-length"), PNG.len().to_string());
-    let refused = scene.ask(Method::POST, &url, &[]).await;
+    let refused = fixture.ask(Method::POST, &url, &[]).await;
     assert_eq!((refused.status, refused.header("allow")), (405, "GET, HEAD"));
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_address_is_good_for_one_file_and_a_while() {
-    let scene = Scene::set().await;
-    let message = scene.sent("a.png", "image/png", PNG).await;
+    let fixture = MediaFixture::start().await;
+    let message = fixture.sent("a.png", "image/png", PNG).await;
     let shown = url(&message);
-    let site = format!("http://{}", scene.app.address);
+    let site = format!("http://{}", fixture.app.address);
     let good = shown.strip_prefix(&site).expect("where it was asked for").to_owned();
     assert!(good.starts_with("/media/"), "{good}");
-    assert_eq!(scene.read(&good, &[]).await.status, 200);
+    assert_eq!(fixture.read(&good, &[]).await.status, 200);
     let (address, signature) = good.split_once("signature=").expect("a signature");
-    let company = format!("/media/{}/", scene.app.company.id);
+    let company = format!("/media/{}/", fixture.app.company.id);
     let turned: String = signature.chars().rev().collect();
     for forged in [
         format!("{address}signature={turned}"),
@@ -90,60 +90,60 @@ async fn an_address_is_good_for_one_file_and_a_while() {
         good.replace("name=a.png", "name=b.png"),
         good.replace("expires=1", "expires=2"),
         good.replace("expires=", "expires=x"),
-        good.replace(&company, &format!("/media/{}/", scene.app.company.id.0 + 1)),
+        good.replace(&company, &format!("/media/{}/", fixture.app.company.id.0 + 1)),
         good.replace(&company, "/media/x/"),
         good.replacen("/media/", "/media//", 1),
     ] {
         assert_ne!(forged, good);
-        let refused = scene.read(&forged, &[]).await;
+        let refused = fixture.read(&forged, &[]).await;
         assert_eq!((refused.status, refused.code().as_str()), (404, "ERR_API_NOT_FOUND"), "{forged}");
     }
 
     // The address of the same file from two days ago.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
-        .fetch_one(&scene.app.db)
+        .fetch_one(&fixture.app.db)
         .await
         .expect("a row");
     let stored = StoredMedia::of(&row).expect("a file");
-    let links = scene.app.service.app.media.links();
-    let old = links.url(scene.app.company.id, &stored, Utc::now() - TimeDelta::hours(48));
-    let expired = scene.read(&old, &[]).await;
+    let links = fixture.app.service.app.media.links();
+    let old = links.url(fixture.app.company.id, &stored, Utc::now() - TimeDelta::hours(48));
+    let expired = fixture.read(&old, &[]).await;
     assert_eq!((expired.status, expired.code().as_str()), (403, "ERR_API_LINK_EXPIRED"));
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn another_company_reads_nothing_of_it() {
-    let scene = Scene::set().await;
-    let message = scene.sent("a.png", "image/png", PNG).await;
-    let (other, api) = scene.app.another_company().await;
+    let fixture = MediaFixture::start().await;
+    let message = fixture.sent("a.png", "image/png", PNG).await;
+    let (other, api) = fixture.app.another_company().await;
     api.get(&format!("/messages/{}", message["id"])).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.all("/messages?type=media").await.len(), 0);
     // Even with a valid signature of the other company there is no such file there.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
-        .fetch_one(&scene.app.db)
+        .fetch_one(&fixture.app.db)
         .await
         .expect("a row");
     let stored = StoredMedia::of(&row).expect("a file");
-    let links = scene.app.service.app.media.links();
-    let of_other = scene.read(&links.url(other.id, &stored, Utc::now()), &[]).await;
+    let links = fixture.app.service.app.media.links();
+    let of_other = fixture.read(&links.url(other.id, &stored, Utc::now()), &[]).await;
     assert_eq!((of_other.status, of_other.code().as_str()), (404, "ERR_API_NOT_FOUND"));
     // A company that is not active serves no files.
     sqlx::query("update companies set active = false where id = $1")
-        .bind(scene.app.company.id)
-        .execute(&scene.app.db)
+        .bind(fixture.app.company.id)
+        .execute(&fixture.app.db)
         .await
         .expect("an update");
     let good = url(&message);
-    crate::support::eventually("it is not served", || async { scene.read(&good, &[]).await.status == 404 }).await;
-    scene.app.stop().await;
+    crate::support::eventually("it is not served", || async { fixture.read(&good, &[]).await.status == 404 }).await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn nothing_that_runs_is_shown() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>".as_slice();
     for (file_name, mime_type, content, disposition) in [
         ("a.png", "image/png", PNG, "inline"),
@@ -156,8 +156,8 @@ async fn nothing_that_runs_is_shown() {
         ("a.js", "text/javascript", b"alert(1)", "attachment"),
         ("a.txt", "text/plain", b"words", "attachment"),
     ] {
-        let message = scene.sent(file_name, mime_type, content).await;
-        let served = scene.read(&url(&message), &[]).await;
+        let message = fixture.sent(file_name, mime_type, content).await;
+        let served = fixture.read(&url(&message), &[]).await;
         assert_eq!((served.status, served.header("content-type")), (200, mime_type));
         assert_eq!(served.header("x-content-type-options"), "nosniff", "{file_name}");
         assert_eq!(served.header("content-disposition"), format!("{disposition}; filename=\"{file_name}\""));
@@ -166,16 +166,16 @@ async fn nothing_that_runs_is_shown() {
         assert_eq!(policy.contains("sandbox"), mime_type != "application/pdf", "{file_name}: {policy}");
         assert_eq!(served.bytes, content);
     }
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn addresses_begin_where_the_service_is_reached() {
     let mut options = TestOptions::default();
     options.media.public_url = Some("https://support.example".to_owned());
-    let scene = Scene::set_with(options).await;
-    let url = url(&scene.sent("a.png", "image/png", PNG).await);
+    let fixture = MediaFixture::start_with(options).await;
+    let url = url(&fixture.sent("a.png", "image/png", PNG).await);
     let path = url.strip_prefix("https://support.example").expect("the public address");
-    assert_eq!(scene.read(path, &[]).await.bytes, PNG);
-    scene.app.stop().await;
+    assert_eq!(fixture.read(path, &[]).await.bytes, PNG);
+    fixture.app.stop().await;
 }

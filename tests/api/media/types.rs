@@ -1,25 +1,25 @@
 //! What a file is, and the three ways in which it can be wrong.
 
-use super::{PDF, PNG, Scene, url};
+use super::{MediaFixture, PDF, PNG, url};
 
 #[actix_web::test]
 async fn a_picture_declared_as_another_is_sent_as_what_it_is() {
-    let scene = Scene::set().await;
-    let message = scene.sent("holiday.jpg", "image/jpeg", PNG).await;
+    let fixture = MediaFixture::start().await;
+    let message = fixture.sent("holiday.jpg", "image/jpeg", PNG).await;
     assert_eq!(message["type"], "media");
     assert_eq!(message["direction"], "outbound");
     assert_eq!(message["media"]["mimeType"], "image/png");
     assert_eq!(message["media"]["fileName"], "holiday.jpg");
     assert_eq!(message["media"]["size"], PNG.len());
-    let served = scene.read(&url(&message), &[]).await;
+    let served = fixture.read(&url(&message), &[]).await;
     assert_eq!((served.status, served.header("content-type")), (200, "image/png"));
     assert_eq!(served.bytes, PNG);
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_empty_file_an_unknown_type_and_a_contradiction_are_told_apart_and_leave_nothing() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     const NOISE: &[u8] = &[0, 0x9c, 0xff, 1, 0x80];
     for (file_name, mime_type, content, code) in [
         ("a.png", "image/png", b"".as_slice(), "ERR_API_MEDIA_EMPTY"),
@@ -33,20 +33,20 @@ async fn an_empty_file_an_unknown_type_and_a_contradiction_are_told_apart_and_le
         ("a.png", "image/png", NOISE, "ERR_API_MEDIA_TYPE_MISMATCH"),
         ("a.jpg", "", NOISE, "ERR_API_MEDIA_TYPE_MISMATCH"),
     ] {
-        let refused = scene.api().send_form(scene.form().file(file_name, mime_type, content)).await;
+        let refused = fixture.api().send_form(fixture.form().file(file_name, mime_type, content)).await;
         refused.error(400, code);
         // One bad file among good ones: nothing is sent.
-        let form = scene.form().file("good.png", "image/png", PNG).file(file_name, mime_type, content);
-        scene.api().send_form(form).await.error(400, code);
+        let form = fixture.form().file("good.png", "image/png", PNG).file(file_name, mime_type, content);
+        fixture.api().send_form(form).await.error(400, code);
     }
-    assert_eq!(scene.with_file().await, Vec::<serde_json::Value>::new());
-    assert_eq!((scene.stored(), scene.arriving()), (Vec::new(), Vec::new()));
-    scene.app.stop().await;
+    assert_eq!(fixture.with_file().await, Vec::<serde_json::Value>::new());
+    assert_eq!((fixture.stored(), fixture.arriving()), (Vec::new(), Vec::new()));
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn what_its_content_does_not_show_is_what_the_sender_says() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     for (file_name, mime_type, content, kept) in [
         ("a.csv", "text/csv", b"a,b\n1,2\n".as_slice(), "text/csv"),
         ("a.csv", "", b"a,b\n1,2\n", "text/csv"),
@@ -55,35 +55,35 @@ async fn what_its_content_does_not_show_is_what_the_sender_says() {
         ("data", "application/octet-stream", &[0, 0x9c, 0xff, 1], "application/octet-stream"),
         ("backup.dat", "", &[0, 0x9c, 0xff, 1], "application/octet-stream"),
     ] {
-        let message = scene.sent(file_name, mime_type, content).await;
+        let message = fixture.sent(file_name, mime_type, content).await;
         assert_eq!(message["media"]["mimeType"], kept, "{file_name}");
     }
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_file_without_name_and_type_is_what_its_content_is() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     for (content, mime_type, file_name) in [(PNG, "image/png", "file.png"), (PDF, "application/pdf", "file.pdf")] {
-        let media = scene.sent("", "", content).await["media"].clone();
+        let media = fixture.sent("", "", content).await["media"].clone();
         assert_eq!((&media["mimeType"], &media["fileName"]), (&mime_type.into(), &file_name.into()));
     }
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }
 
 #[actix_web::test]
 async fn names_lose_their_folders_and_keep_their_letters() {
-    let scene = Scene::set().await;
+    let fixture = MediaFixture::start().await;
     for (sent, kept) in [("../../etc/passwd.png", "passwd.png"), ("Férias 1.png", "Férias 1.png"), ("", "file.png")] {
-        let message = scene.sent(sent, "image/png", PNG).await;
+        let message = fixture.sent(sent, "image/png", PNG).await;
         assert_eq!(message["media"]["fileName"], kept);
-        let served = scene.read(&url(&message), &[]).await;
+        let served = fixture.read(&url(&message), &[]).await;
         assert_eq!(served.bytes, PNG, "{kept}");
     }
     let extended = "name=\"medias\"; filename=\"x.png\"; filename*=UTF-8''%E2%82%AC%20rates.png";
-    let sent = scene.api().send_form(scene.form().part(extended, Some("image/png"), PNG)).await;
+    let sent = fixture.api().send_form(fixture.form().part(extended, Some("image/png"), PNG)).await;
     sent.data(202);
-    let messages = scene.with_file().await;
+    let messages = fixture.with_file().await;
     assert_eq!(messages.last().expect("a message")["media"]["fileName"], "€ rates.png");
-    scene.app.stop().await;
+    fixture.app.stop().await;
 }

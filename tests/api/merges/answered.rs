@@ -5,7 +5,7 @@ use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::json;
 
 use super::{merge, says, shown};
-use crate::hooks::{Hooked, Setup, messages, taken, tickets};
+use crate::hooks::{ProviderChannel, Setup, all_taken, messages, tickets};
 use crate::steps::{listed, restarted, sent};
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::events;
@@ -15,7 +15,7 @@ const ANA: &str = "5511900000001";
 const OTHER: &str = "5511900000002";
 
 /// Answers a ticket, and returns where the answer went.
-async fn answered(app: &TestApp, provider: &Provider, channel: &Hooked, body: &str) -> String {
+async fn answered(app: &TestApp, provider: &Provider, channel: &ProviderChannel, body: &str) -> String {
     let [ticket] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     let count = provider.accepted(&channel.account).len();
     sent(&app.api, json!({"ticketId": ticket["id"], "type": "text", "body": body})).await;
@@ -27,7 +27,7 @@ async fn by_the_number() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     says(&app.api, &channel, ANA, "from one phone").await;
     says(&app.api, &channel, OTHER, "from another").await;
     let found = async |number: &str| listed(&app.api, &format!("/contacts?number={number}")).await[0];
@@ -55,10 +55,10 @@ async fn by_the_id() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let say = async |app: &TestApp, id: &str, body: &str| {
-        let call = channel.page("page").tells(id, Utc::now().timestamp_millis(), vec![events::text(body, body)]);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1), "{body}");
+        let call = channel.page("page").call_body(id, Utc::now().timestamp_millis(), vec![events::text(body, body)]);
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1), "{body}");
     };
     say(&app, "1001", "from one account").await;
     say(&app, "1002", "from another").await;

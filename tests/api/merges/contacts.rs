@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{contact, is_gone, merge, says, shown, texts};
-use crate::hooks::{Hooked, Setup};
+use crate::hooks::{ProviderChannel, Setup};
 use crate::steps::{NOBODY, history, id, listed, sent, ticket};
 use crate::support::provider::Provider;
 use crate::support::{Reply, TestApp, check_events, check_plain_events};
@@ -90,7 +90,7 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let api = &app.api;
     // The older ticket is of the contact that is merged into the other.
     for (number, body) in [(OTHER, "one"), (ANA, "two"), (OTHER, "three")] {

@@ -10,7 +10,7 @@ mod tickets;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::hooks::Hooked;
+use crate::hooks::ProviderChannel;
 use crate::steps::id;
 use crate::support::provider::hooks::text;
 use crate::support::{Api, Reply, TestApp};
@@ -40,12 +40,12 @@ async fn texts(api: &Api, ticket: i64) -> Vec<String> {
 }
 
 /// Calls a phone channel with a contact's message, until it is taken.
-async fn says(api: &Api, channel: &Hooked, number: &str, body: &str) {
-    let call = channel.speaks().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
+async fn says(api: &Api, channel: &ProviderChannel, number: &str, body: &str) {
+    let call = channel.phone_account().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
     // The call is repeated, as a provider does; one that was answered by `503` may have been taken all the same.
-    let mut reply = channel.tell(api, &call).await;
+    let mut reply = channel.call_signed(api, &call).await;
     while reply.status == 503 {
-        reply = channel.tell(api, &call).await;
+        reply = channel.call_signed(api, &call).await;
     }
     let received = reply.data(200);
     assert_eq!(received["taken"].as_u64().zip(received["repeated"].as_u64()).map(|(one, other)| one + other), Some(1));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{contact, merge, shown};
-use crate::campaigns::{becomes, does, fast, list, made};
+use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
 use crate::outbox::Office;
 use crate::steps::{id, listed};
 use crate::support::{TestApp, check_plain_events, eventually};
@@ -96,13 +96,13 @@ async fn who_was_a_recipient_twice_is_written_to_once() {
     let mut body = fast(everybody, channel, "Hello {{name}}");
     // The second recipient's turn is a second later.
     body["ratePerMinute"] = json!(60);
-    let campaign = made(api, body).await;
-    does(api, campaign, "start").await;
-    does(api, campaign, "pause").await;
+    let campaign = create_campaign(api, body).await;
+    post_verb(api, campaign, "start").await;
+    post_verb(api, campaign, "pause").await;
     // A message to one of them may be on its way.
     eventually("what was sent is known", || async { merge(api, into, from).await.status == 200 }).await;
-    does(api, campaign, "resume").await;
-    becomes(api, campaign, "completed").await;
+    post_verb(api, campaign, "resume").await;
+    wait_for_status(api, campaign, "completed").await;
     let recipients = api.all(&format!("/campaigns/{campaign}/recipients")).await;
     let contacts: Vec<_> = recipients.iter().map(|recipient| recipient["contact"]["id"].clone()).collect();
     assert_eq!(contacts, [json!(into), json!(last)], "{recipients:?}");
@@ -135,7 +135,7 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
         let into = contact(api, json!({"name": "Ana"})).await;
         let from = contact(api, json!({"name": "Other"})).await;
         let both = list(api, &[into, from]).await;
-        let campaign = made(api, fast(both, channel.0, "Hello")).await;
+        let campaign = create_campaign(api, fast(both, channel.0, "Hello")).await;
         for (contact, (status, has_message)) in [(into, into_is), (from, from_is)] {
             // The id of no message: only the recipients matter.
             let message = has_message.then_some(contact);

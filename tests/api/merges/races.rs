@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
 use super::{merge, merge_tickets, says};
-use crate::hooks::{Hooked, Setup, messages, tickets};
+use crate::hooks::{ProviderChannel, Setup, messages, tickets};
 use crate::outbox::Office;
 use crate::steps::{close, id, listed, sent};
 use crate::support::provider::Answer;
@@ -20,7 +20,14 @@ const ROUNDS: usize = 16;
 const AROUND_US: u64 = 8_000;
 
 /// A step beside a merge. Returns whether a text was taken.
-async fn does(api: &Api, channel: &Hooked, step: usize, body: &str, numbers: [&str; 2], of: [(i64, i64); 2]) -> bool {
+async fn run_step(
+    api: &Api,
+    channel: &ProviderChannel,
+    step: usize,
+    body: &str,
+    numbers: [&str; 2],
+    of: [(i64, i64); 2],
+) -> bool {
     let (contact, ticket) = of[step % 2];
     let text = |to: Value| {
         let mut text = json!({"channelId": channel.id, "type": "text", "body": body, "reopenTicket": false});
@@ -66,7 +73,7 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
     let office = Office::open().await;
     let app = &office.app;
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(app, &app.company, Whatsapp, setup).await;
     let api = &app.api;
     let mut expected = 0;
     for round in 0..ROUNDS {
@@ -89,7 +96,7 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
         };
         let steps = (0..10 + 2 * (round % 2)).map(|step| {
             let (channel, body) = (&channel, format!("{round}.{step}"));
-            async move { does(api, channel, step, &body, pair, of).await }
+            async move { run_step(api, channel, step, &body, pair, of).await }
         });
         let (_, taken) = futures_util::future::join(merging, join_all(steps)).await;
         let taken: Vec<String> =
@@ -202,15 +209,15 @@ async fn of_two_merges_of_the_same_contacts_one_happens() {
 }
 
 /// A person with two contacts, each with an open ticket on two channels.
-struct Scene {
+struct TwoContacts {
     numbers: [String; 2],
     contacts: [i64; 2],
     /// By contact and channel.
     tickets: [[i64; 2]; 2],
 }
 
-impl Scene {
-    async fn of(api: &Api, channels: &[Hooked; 2], round: usize) -> Self {
+impl TwoContacts {
+    async fn of(api: &Api, channels: &[ProviderChannel; 2], round: usize) -> Self {
         let numbers = [format!("551193000{round:04}"), format!("551194000{round:04}")];
         let (mut contacts, mut tickets) = ([0; 2], [[0; 2]; 2]);
         for (one, number) in numbers.iter().enumerate() {
@@ -225,7 +232,7 @@ impl Scene {
     }
 
     /// Does a step; returns the text if one was taken.
-    async fn step(&self, api: &Api, channels: &[Hooked; 2], step: usize) -> Option<String> {
+    async fn step(&self, api: &Api, channels: &[ProviderChannel; 2], step: usize) -> Option<String> {
         let body = format!("step {step}");
         let expected: &[u16] = match step {
             0 | 1 => {
@@ -264,17 +271,17 @@ impl Scene {
 async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
     const STEPS: usize = 8;
     let app = TestApp::shared().await;
-    let channels = [Hooked::phone(&app).await, Hooked::phone(&app).await];
+    let channels = [ProviderChannel::phone(&app).await, ProviderChannel::phone(&app).await];
     let api = &app.api;
     let sets = (1_usize..1 << STEPS).filter(|set| set.count_ones() <= 5);
     for (round, set) in sets.enumerate() {
-        let scene = Scene::of(api, &channels, round).await;
+        let two_contacts = TwoContacts::of(api, &channels, round).await;
         let steps: Vec<usize> = (0..STEPS).filter(|step| set & (1 << step) != 0).collect();
-        let taken = join_all(steps.iter().map(|step| scene.step(api, &channels, *step))).await;
+        let taken = join_all(steps.iter().map(|step| two_contacts.step(api, &channels, *step))).await;
         let taken: Vec<String> = taken.into_iter().flatten().collect();
         let mut messages = Vec::new();
         let mut left = 0;
-        for contact in scene.contacts {
+        for contact in two_contacts.contacts {
             if api.get(&format!("/contacts/{contact}")).await.status == 404 {
                 continue;
             }
@@ -327,7 +334,7 @@ async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(app, &app.company, Whatsapp, setup).await;
     let (company, neighbour) = app.another_company().await;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
     let contact = async |body: Value| id(api.post("/contacts", body).await.data(201));
@@ -371,7 +378,7 @@ async fn the_messages_of_a_ticket_leave_in_order_across_a_merge() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let channel = ProviderChannel::create(app, &app.company, Whatsapp, setup).await;
     let contact = async |number: &str| id(api.post("/contacts", json!({"number": number})).await.data(201));
     let (into, from) = (contact("5511900000001").await, contact("5511900000002").await);
     office.provider.next(&channel.account, [Answer::Held(Box::new(Answer::Accept))]);

@@ -8,7 +8,7 @@ use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messen
 use serde_json::{Value, json};
 
 use super::{Office, fast};
-use crate::hooks::{Hooked, Setup, messages};
+use crate::hooks::{ProviderChannel, Setup, messages};
 use crate::support::form::Form;
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Page, events};
@@ -18,7 +18,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0
 
 /// A conversation on a social channel.
 struct Conversation {
-    channel: Hooked,
+    channel: ProviderChannel,
     page: Page,
     contact: Value,
 }
@@ -26,9 +26,9 @@ struct Conversation {
 impl Conversation {
     async fn begin(office: &Office, kind: ChannelType) -> Self {
         let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-        let channel = Hooked::create(&office.app, &office.app.company, kind, setup).await;
+        let channel = ProviderChannel::create(&office.app, &office.app.company, kind, setup).await;
         let page = channel.page(if kind == Messenger { "page" } else { "instagram" });
-        let hello = page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![events::text("m_hello", "hi")]);
+        let hello = page.call_body(PSID, chrono::Utc::now().timestamp_millis(), vec![events::text("m_hello", "hi")]);
         channel.deliver(&office.app.api, &hello).await;
         let contact = messages(&office.app.api, channel.id).await[0]["contactId"].clone();
         Self { channel, page, contact }
@@ -87,7 +87,7 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
         office.wait_for_status(&job, "sent").await;
         assert!(!conversation.echo(&office, json!({"mid": "m_1", "text": "hello you"})).await);
         let delivered = events::delivered(&["m_1"], chrono::Utc::now().timestamp_millis());
-        let call = conversation.page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![delivered]);
+        let call = conversation.page.call_body(PSID, chrono::Utc::now().timestamp_millis(), vec![delivered]);
         conversation.channel.deliver(&office.app.api, &call).await;
         office.wait_for_status(&job, "delivered").await;
         // The same text once more, typed in the app.

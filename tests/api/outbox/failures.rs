@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Office, fast, number};
 use crate::support::eventually;
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::Answer;
 
 /// A provider that keeps silent is given up on soon; on a slow machine also one that would have answered.
@@ -160,9 +160,9 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
     office.provider.next("1205", [asks_to_wait(130_429, 2)]);
     let begin = Instant::now();
     let slowed = office.text(channel, &number(1), "slowed").await;
-    let figures = office.app.service.metrics.as_ref().expect("figures are served").address;
+    let metrics = office.app.service.metrics_listener.as_ref().expect("metrics are served").address;
     eventually("the channel knows", || async {
-        Figures::of(figures).await.value("hotline_outbox_attempts_total{end=\"channel_paced\"}") == 1.0
+        ScrapedMetrics::of(metrics).await.value("hotline_outbox_attempts_total{end=\"channel_paced\"}") == 1.0
     })
     .await;
     let others: Vec<String> = {

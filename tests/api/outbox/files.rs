@@ -4,7 +4,7 @@ use hotline_persistence::ChannelId;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use super::statuses::told;
+use super::statuses::call_hook;
 use super::{Office, number};
 use crate::media::PNG;
 use crate::support::form::Form;
@@ -109,7 +109,7 @@ async fn a_text_that_fails_after_it_was_accepted_is_shown_and_its_file_has_arriv
     let report = async |call: &Call, mut status: Value| {
         let callback = &mut status["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"];
         *callback = call.body["biz_opaque_callback_data"].clone();
-        told(&office, &sound.public_key, &status).await;
+        call_hook(&office, &sound.public_key, &status).await;
     };
     let id = |call: &Call| call.accepted.clone().expect("an id");
     report(&calls[0], phone.status(&id(&calls[0]), &number(1), "delivered", now)).await;

@@ -3,9 +3,9 @@
 mod after_send;
 mod echoes;
 mod failures;
-pub mod figures;
 mod files;
 mod hang;
+pub mod metrics;
 mod moved;
 mod order;
 mod pace;
@@ -57,7 +57,7 @@ impl Office {
         Self::open_as(TestOptions::default(), sending, provider).await
     }
 
-    /// With figures.
+    /// With metrics.
     pub async fn open_watched(sending: SendingOptions, provider: ProviderOptions) -> Self {
         Self::open_as(TestOptions { metrics: true, ..TestOptions::default() }, sending, provider).await
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Office;
 use crate::events::{after, newest, types};
-use crate::hooks::{Hooked, MARIA, Setup, messages, tickets};
+use crate::hooks::{MARIA, ProviderChannel, Setup, messages, tickets};
 use crate::steps::{close, id, restarted};
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::{events, text};
@@ -15,10 +15,10 @@ const PSID: &str = "6548123456784821";
 const THUMB: &str = "\u{1F44D}";
 
 /// A phone channel, and the message that a contact has written on it.
-async fn written(office: &Office) -> (Hooked, i64) {
+async fn written(office: &Office) -> (ProviderChannel, i64) {
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-    let channel = Hooked::create(&office.app, &office.app.company, Whatsapp, setup).await;
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hello"));
+    let channel = ProviderChannel::create(&office.app, &office.app.company, Whatsapp, setup).await;
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hello"));
     channel.deliver(&office.app.api, &call).await;
     let message = id(&messages(&office.app.api, channel.id).await[0]);
     (channel, message)
@@ -99,10 +99,10 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
         body["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = callback.clone();
         body
     };
-    let (speaks, at_s) = (channel.speaks(), chrono::Utc::now().timestamp());
-    channel.deliver(&office.app.api, &status(speaks.status("wamid.reaction", MARIA, "sent", at_s))).await;
+    let (account, at_s) = (channel.phone_account(), chrono::Utc::now().timestamp());
+    channel.deliver(&office.app.api, &status(account.status("wamid.reaction", MARIA, "sent", at_s))).await;
     assert_eq!(office.reactions(message).await[0]["error"], Value::Null);
-    let refused = speaks.failed("wamid.reaction", MARIA, 131_047, "Re-engagement message", at_s);
+    let refused = account.failed("wamid.reaction", MARIA, 131_047, "Re-engagement message", at_s);
     channel.deliver(&office.app.api, &status(refused)).await;
     assert_eq!(office.reactions(message).await[0]["error"]["code"], "131047");
     // A reaction can be taken back although it was refused.
@@ -117,8 +117,8 @@ async fn social_channels_get_an_action() {
     let office = Office::open().await;
     for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
         let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
-        let channel = Hooked::create(&office.app, &office.app.company, kind, setup).await;
-        let hello = channel.page(object).tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")]);
+        let channel = ProviderChannel::create(&office.app, &office.app.company, kind, setup).await;
+        let hello = channel.page(object).call_body(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")]);
         channel.deliver(&office.app.api, &hello).await;
         let message = id(&messages(&office.app.api, channel.id).await[0]);
         office.react(message, THUMB).await;

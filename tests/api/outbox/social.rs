@@ -7,7 +7,7 @@ use hotline_persistence::tables::contacts;
 use hotline_persistence::{ChannelId, ContactId};
 use serde_json::{Value, json};
 
-use super::statuses::told;
+use super::statuses::call_hook;
 use super::{Office, number};
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Page, events, signature};
@@ -23,7 +23,7 @@ impl Office {
         let object = if channel.kind == ChannelType::Instagram { "instagram" } else { "page" };
         let page = Page { object, id: account.to_owned() };
         let now = chrono::Utc::now().timestamp_millis();
-        let body = page.tells("psid-7", now, vec![events::text(&format!("mid-{account}"), "hi")]).to_string();
+        let body = page.call_body("psid-7", now, vec![events::text(&format!("mid-{account}"), "hi")]).to_string();
         let request = self
             .app
             .api
@@ -82,12 +82,12 @@ async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
     let read_ms = chrono::Utc::now().timestamp_millis() + 1;
     office.wait_for_status(&job, "sent").await;
     let page = Page { object: "page", id: "1608".to_owned() };
-    told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
+    call_hook(&office, &channel.public_key, &page.call_body("psid-7", read_ms, vec![events::read(read_ms)])).await;
     office.wait_for_status(&job, "read").await;
     // A message that was written after the reading is not read.
     let next = office.reply(channel.id, contact, json!({"type": "text", "body": "again"})).await;
     office.wait_for_status(&next, "sent").await;
-    told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
+    call_hook(&office, &channel.public_key, &page.call_body("psid-7", read_ms, vec![events::read(read_ms)])).await;
     assert_eq!(office.message(&next).await["status"], "sent");
     office.close().await;
 }

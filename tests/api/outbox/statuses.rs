@@ -8,7 +8,7 @@ use crate::support::provider::hooks::{Phone, signature};
 use crate::support::seed::APP_SECRET;
 
 /// Makes this call as the provider, and asserts that it is accepted.
-pub async fn told(office: &Office, public_key: &str, body: &Value) {
+pub async fn call_hook(office: &Office, public_key: &str, body: &Value) {
     let bytes = body.to_string();
     let request = office
         .app
@@ -39,7 +39,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
         for status in order {
             let offset_s =
                 ["sent", "delivered", "read"].iter().position(|one| *one == status).expect("a status") as i64;
-            told(&office, &channel.public_key, &phone.status(&id, &to, status, before + offset_s)).await;
+            call_hook(&office, &channel.public_key, &phone.status(&id, &to, status, before + offset_s)).await;
         }
         let message = office.wait_for_status(&job, "read").await;
         let at = |field: &str| {
@@ -50,7 +50,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
             assert_eq!(at(field), at("createdAt"), "{order:?}: {message}");
         }
         // Nothing moves the status back, not even a failure.
-        told(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", before + 20))
+        call_hook(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", before + 20))
             .await;
         assert_eq!(office.message(&job).await["status"], "read");
     }
@@ -66,11 +66,12 @@ async fn a_failure_the_provider_tells_later_is_final() {
     office.wait_for_status(&job, "sent").await;
     let id = office.provider.accepted("1502")[0].accepted.clone().expect("taken");
     let now = chrono::Utc::now().timestamp();
-    told(&office, &channel.public_key, &phone.failed(&id, &number(1), 131_026, "Message undeliverable", now)).await;
+    call_hook(&office, &channel.public_key, &phone.failed(&id, &number(1), 131_026, "Message undeliverable", now))
+        .await;
     let message = office.wait_for_status(&job, "failed").await;
     assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
     for status in ["sent", "delivered", "read"] {
-        told(&office, &channel.public_key, &phone.status(&id, &number(1), status, now + 5)).await;
+        call_hook(&office, &channel.public_key, &phone.status(&id, &number(1), status, now + 5)).await;
         assert_eq!(office.message(&job).await["status"], "failed");
     }
     let failed = office.app.api.get("/messages?status=failed").await;

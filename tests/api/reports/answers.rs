@@ -8,8 +8,8 @@ use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::reports;
 use serde_json::{Value, json};
 
-use crate::campaigns::{becomes, does, fast, list, made};
-use crate::hooks::{Hooked, MARIA, Setup, taken, tickets};
+use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
+use crate::hooks::{MARIA, ProviderChannel, Setup, all_taken, tickets};
 use crate::steps::id;
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::text;
@@ -49,9 +49,9 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, ChannelType::Whatsapp, setup).await;
-    let hello = channel.speaks().message(MARIA, "Maria", text("wamid.answers.1", "hello"));
-    assert_eq!(channel.deliver(&app.api, &hello).await, taken(1));
+    let channel = ProviderChannel::create(&app, &app.company, ChannelType::Whatsapp, setup).await;
+    let hello = channel.phone_account().message(MARIA, "Maria", text("wamid.answers.1", "hello"));
+    assert_eq!(channel.deliver(&app.api, &hello).await, all_taken(1));
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
     let waits = (Value::Null, json!(1), Value::Null);
     assert_eq!(answered(&app, ticket).await, waits);
@@ -94,9 +94,9 @@ async fn a_greeting_and_a_campaign_are_no_answer() {
     api.post(&path, json!({"body": "hi"})).await.data(201);
     let ticket = id(&tickets(api, webchat).await[0]);
     let everybody = list(api, &[id(&session["contact"])]).await;
-    let campaign = made(api, fast(everybody, webchat.0, "Spring sale")).await;
-    does(api, campaign, "start").await;
-    becomes(api, campaign, "completed").await;
+    let campaign = create_campaign(api, fast(everybody, webchat.0, "Spring sale")).await;
+    post_verb(api, campaign, "start").await;
+    wait_for_status(api, campaign, "completed").await;
     let bodies: Vec<Value> =
         api.all(&format!("/messages?ticketId={ticket}")).await.iter().map(|message| message["body"].clone()).collect();
     assert_eq!(bodies, ["hi", "Welcome", "Spring sale"]);
@@ -136,13 +136,13 @@ async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
 #[actix_web::test]
 async fn what_is_written_in_another_app_answers_unless_it_was_written_before() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
-    let (phone, now) = (channel.speaks(), Utc::now().timestamp());
+    let channel = ProviderChannel::phone(&app).await;
+    let (phone, now) = (channel.phone_account(), Utc::now().timestamp());
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello").at(now))).await;
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
     let written = async |message_id: &str, at_s: i64| {
         let call = phone.echoes(MARIA, vec![text(message_id, "hello Maria").at(at_s)]);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     };
     written("wamid.2", now - 60).await;
     assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));

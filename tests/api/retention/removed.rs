@@ -5,7 +5,7 @@ use hotline_persistence::tables::retentions;
 use serde_json::{Value, json};
 
 use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
-use crate::media::{PNG, Scene, url};
+use crate::media::{MediaFixture, PNG, url};
 use crate::plain::created;
 use crate::steps::{close, id, listed, restarted, sent};
 use crate::support::service::TestOptions;
@@ -29,11 +29,11 @@ async fn age_tickets(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
 
 #[actix_web::test]
 async fn a_conversation_is_removed_with_its_own_records_and_nothing_else() {
-    let scene = Scene::set().await;
-    let picture = scene.sent("a.png", "image/png", PNG).await;
-    close_with_wrapup(&scene.app, scene.ticket).await;
-    scene.api().post(&format!("/webchat/sessions/{}/end", scene.session), json!({})).await.data(200);
-    let Scene { app, ticket, contact, session } = scene;
+    let fixture = MediaFixture::start().await;
+    let picture = fixture.sent("a.png", "image/png", PNG).await;
+    close_with_wrapup(&fixture.app, fixture.ticket).await;
+    fixture.api().post(&format!("/webchat/sessions/{}/end", fixture.session), json!({})).await.data(200);
+    let MediaFixture { app, ticket, contact, session } = fixture;
     let company = &app.company;
     let board = created(&app.api, "/crm/boards", json!({"name": "Sales", "crmBoardLists": [{"label": "First"}]})).await;
     let card = created(&app.api, "/crm/cards", json!({"boardId": board, "name": "A card", "ticketId": ticket})).await;
@@ -120,18 +120,18 @@ async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
     sqlx::query(set_ticket).bind(FIRST_ID + 9).execute(db).await.expect(set_ticket);
 
     keep_for(&app, app.company.id, DAYS).await;
-    let read_figures = async || {
-        let address = app.service.metrics.as_ref().expect("figures are served").address;
-        crate::support::figures::Figures::of(address).await
+    let read_metrics = async || {
+        let address = app.service.metrics_listener.as_ref().expect("metrics are served").address;
+        crate::support::metrics::ScrapedMetrics::of(address).await
     };
     assert_eq!((rows(&app, FIRST_ID).await.0, rows(&app, FIRST_ID + 9).await.0), (1, 1));
     for ticket in 1..4 {
         assert_eq!(rows(&app, FIRST_ID + ticket).await, (0, 0, 0));
     }
-    let figures = read_figures().await;
-    assert_eq!(figures.value("hotline_retention_removed_total"), 3.0);
+    let metrics = read_metrics().await;
+    assert_eq!(metrics.value("hotline_retention_removed_total"), 3.0);
     // The visitor's conversation was closed 50 days ago, and was due after 30.
-    let oldest_due = figures.value("hotline_retention_oldest_due_seconds");
+    let oldest_due = metrics.value("hotline_retention_oldest_due_seconds");
     assert!((oldest_due - 20.0 * 86_400.0).abs() < 60.0, "{oldest_due} s");
     // The message is sent, and the visitor's session ends.
     let set_sent = "update messages set status = 'sent' where id = $1";
@@ -140,9 +140,9 @@ async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
     sqlx::query(set_ended).execute(db).await.expect(set_ended);
     keep_for(&app, app.company.id, DAYS).await;
     assert_eq!((rows(&app, FIRST_ID).await.0, rows(&app, FIRST_ID + 9).await.0), (0, 0));
-    let figures = read_figures().await;
-    assert_eq!(figures.value("hotline_retention_removed_total"), 5.0);
-    assert_eq!(figures.value("hotline_retention_oldest_due_seconds"), 0.0);
+    let metrics = read_metrics().await;
+    assert_eq!(metrics.value("hotline_retention_removed_total"), 5.0);
+    assert_eq!(metrics.value("hotline_retention_oldest_due_seconds"), 0.0);
     app.stop().await;
 }
 

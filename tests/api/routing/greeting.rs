@@ -3,7 +3,7 @@
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
 
-use super::{Team, channel, dialogue, number, provided, said, start, told, visitor, written_to};
+use super::{Team, channel, dialogue, number, provided, start, visitor, write_as_contact, write_as_visitor, write_to};
 use crate::hooks::MARIA;
 use crate::steps::{close, id, sql, ticket};
 use crate::support::{Api, Provider};
@@ -29,7 +29,7 @@ async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
         line("outbound", "automation", &text)
     };
 
-    let first = said(api, &session, "Hi").await;
+    let first = write_as_visitor(api, &session, "Hi").await;
     let expected = vec![line("inbound", "contact", "Hi"), greeting("Carla")];
     assert_eq!(dialogue(api, first).await, expected);
     // What the visitor sees, in its order.
@@ -39,10 +39,10 @@ async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
     assert_eq!(ticket(api, first).await["lastMessage"]["body"], json!(expected[1].2));
 
     // There is no second greeting while the ticket is open, and another one for the next ticket.
-    assert_eq!(said(api, &session, "Are you there?").await, first);
+    assert_eq!(write_as_visitor(api, &session, "Are you there?").await, first);
     assert_eq!(dialogue(api, first).await, [&expected[..], &[line("inbound", "contact", "Are you there?")]].concat());
     close(api, first).await;
-    let second = said(api, &session, "Me again").await;
+    let second = write_as_visitor(api, &session, "Me again").await;
     assert_ne!(second, first);
     assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Me again"), greeting("Dora")]);
     app.stop().await;
@@ -57,14 +57,15 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     let phone = provided(&app, &provider, team.queue).await;
     let greeting = line("outbound", "automation", "Hello Maria Silva.");
 
-    let first = told(&app, &phone, MARIA, "wamid.1", "Olá").await;
+    let first = write_as_contact(&app, &phone, MARIA, "wamid.1", "Olá").await;
     assert_eq!(dialogue(api, first).await, [line("inbound", "contact", "Olá"), greeting.clone()]);
     let sent = provider.accepts(&phone.account, 1).await;
     assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
     // The provider repeats the call, and the contact writes more: there is no second greeting.
-    let again = phone.speaks().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
+    let again =
+        phone.phone_account().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
     assert_eq!(phone.deliver(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
-    assert_eq!(told(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);
+    assert_eq!(write_as_contact(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);
     assert_eq!(dialogue(api, first).await.len(), 3);
     // A message that the company sends after the greeting arrives after it.
     api.post("/messages", json!({"ticketId": first, "type": "text", "body": "Here I am"})).await.data(202);
@@ -72,7 +73,7 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     assert_eq!(sent.iter().map(|call| call.text()).collect::<Vec<_>>(), ["Hello Maria Silva.", "Here I am"]);
 
     close(api, first).await;
-    let second = told(&app, &phone, MARIA, "wamid.3", "Oi").await;
+    let second = write_as_contact(&app, &phone, MARIA, "wamid.3", "Oi").await;
     assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Oi"), greeting]);
     assert_eq!(provider.accepts(&phone.account, 3).await.len(), 3);
     app.stop().await;
@@ -85,8 +86,8 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
     let team = Team::of(api, "round_robin", ["Carla"]).await;
     greets(api, team.queue, "Hello.").await;
     let phone = provided(&app, &provider, team.queue).await;
-    let written = written_to(api, phone.id.0, MARIA).await;
-    assert_eq!(told(&app, &phone, MARIA, "wamid.1", "Olá").await, written);
+    let written = write_to(api, phone.id.0, MARIA).await;
+    assert_eq!(write_as_contact(&app, &phone, MARIA, "wamid.1", "Olá").await, written);
     assert_eq!(dialogue(api, written).await, [line("outbound", "api", "Hello"), line("inbound", "contact", "Olá")]);
     let contact = app.contact(&number(1)).await;
     let open = json!({"channelId": phone.id, "contactId": contact});
@@ -107,8 +108,8 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
             sql(&app, "update queues set greeting = ' ' where id = $1", team.queue).await;
         }
         let from = number(10 + index);
-        let said = told(&app, &phone, &from, &format!("wamid.1{index}"), &format!("Hi {index}")).await;
-        assert_eq!(dialogue(api, said).await, [line("inbound", "contact", &format!("Hi {index}"))]);
+        let ticket = write_as_contact(&app, &phone, &from, &format!("wamid.1{index}"), &format!("Hi {index}")).await;
+        assert_eq!(dialogue(api, ticket).await, [line("inbound", "contact", &format!("Hi {index}"))]);
     }
     app.stop().await;
 }

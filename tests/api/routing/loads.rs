@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use super::{Team, channel, holder, number, start, written_to};
+use super::{Team, channel, holder, number, start, write_to};
 use crate::organization::opened;
 use crate::plain::deleted;
 use crate::steps::{close, ids, restarted};
@@ -23,7 +23,7 @@ async fn one_of(api: &Api, agent: i64) -> i64 {
 async fn next(app: &TestApp, phone: i64, numbers: &mut impl Iterator<Item = String>, count: usize) -> Vec<i64> {
     let mut got = Vec::new();
     for number in numbers.by_ref().take(count) {
-        got.push(holder(&app.api, written_to(&app.api, phone, &number).await).await.expect("an agent"));
+        got.push(holder(&app.api, write_to(&app.api, phone, &number).await).await.expect("an agent"));
     }
     got
 }
@@ -112,7 +112,7 @@ async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() 
     }
     join_all((0..300).map(async |index| {
         let channel = if index % 2 == 0 { one } else { two };
-        written_to(api, channel, &number(index)).await;
+        write_to(api, channel, &number(index)).await;
     }))
     .await;
     let mut loads = team.loads(api).await;
@@ -121,7 +121,7 @@ async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() 
 
     // Closings and openings at once: who closes gets more.
     join_all(held.iter().map(|ticket| close(api, *ticket))).await;
-    join_all((300..400).map(async |index| written_to(api, one, &number(index)).await)).await;
+    join_all((300..400).map(async |index| write_to(api, one, &number(index)).await)).await;
     let mut loads = team.loads(api).await;
     loads.sort_unstable();
     assert_eq!(loads, [133, 133, 134]);

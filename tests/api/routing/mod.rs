@@ -17,7 +17,7 @@ use hotline_persistence::tables::channels::ChannelType;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::hooks::{Hooked, Setup};
+use crate::hooks::{ProviderChannel, Setup};
 use crate::plain::created;
 use crate::steps::{id, ticket};
 use crate::support::provider::hooks;
@@ -93,9 +93,9 @@ async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType
 }
 
 /// A phone channel with a provider, whose tickets go to a queue.
-async fn provided(app: &TestApp, provider: &Provider, queue: i64) -> Hooked {
+async fn provided(app: &TestApp, provider: &Provider, queue: i64) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), queue: Some(QueueId::new(queue)), ..Setup::default() };
-    Hooked::create(app, &app.company, ChannelType::Whatsapp, setup).await
+    ProviderChannel::create(app, &app.company, ChannelType::Whatsapp, setup).await
 }
 
 /// A different number for each index.
@@ -104,10 +104,10 @@ fn number(index: usize) -> String {
 }
 
 /// The company writes to a number; returns the ticket.
-async fn written_to(api: &Api, channel: i64, number: &str) -> i64 {
+async fn write_to(api: &Api, channel: i64, number: &str) -> i64 {
     let body = json!({"channelId": channel, "number": number, "type": "text", "body": "Hello"});
     let (key, body) = (hotline_persistence::key::new_key("write_"), body.to_string());
-    let reply = api.taken(|| api.keyed(Method::POST, "/messages", &key, body.as_str())).await;
+    let reply = api.retry_while_busy(|| api.keyed(Method::POST, "/messages", &key, body.as_str())).await;
     let job = reply.data(202)["jobId"].as_str().expect("a job");
     let job = api.get(&format!("/messages/jobs/{job}")).await;
     job.data(200)["ticketId"].as_i64().expect("a ticket")
@@ -120,15 +120,15 @@ async fn visitor(api: &Api, channel: i64, visitor: Value) -> String {
 }
 
 /// The visitor writes; returns the ticket.
-async fn said(api: &Api, session: &str, body: &str) -> i64 {
+async fn write_as_visitor(api: &Api, session: &str, body: &str) -> i64 {
     let reply = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": body})).await;
     reply.data(201)["ticketId"].as_i64().expect("a ticket")
 }
 
 /// A contact writes over the provider; returns the ticket.
-async fn told(app: &TestApp, channel: &Hooked, from: &str, id: &str, body: &str) -> i64 {
-    let call = channel.speaks().message(from, "Maria Silva", hooks::text(id, body).at(Utc::now().timestamp()));
-    assert_eq!(channel.deliver(&app.api, &call).await, crate::hooks::taken(1));
+async fn write_as_contact(app: &TestApp, channel: &ProviderChannel, from: &str, id: &str, body: &str) -> i64 {
+    let call = channel.phone_account().message(from, "Maria Silva", hooks::text(id, body).at(Utc::now().timestamp()));
+    assert_eq!(channel.deliver(&app.api, &call).await, crate::hooks::all_taken(1));
     let messages = crate::hooks::messages(&app.api, channel.id).await;
     let theirs = messages.iter().rfind(|message| message["body"] == body && message["direction"] == "inbound");
     theirs.and_then(|message| message["ticketId"].as_i64()).expect("the message is there")

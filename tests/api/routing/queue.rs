@@ -3,7 +3,9 @@
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use super::{Team, channel, holder, number, opening, provided, said, start, told, visitor, written_to};
+use super::{
+    Team, channel, holder, number, opening, provided, start, visitor, write_as_contact, write_as_visitor, write_to,
+};
 use crate::hooks::MARIA;
 use crate::steps::{id, ticket};
 use crate::support::provider::Answer;
@@ -19,9 +21,9 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
     let contact = app.contact(&number(1)).await;
     let open = json!({"channelId": phone.id, "contactId": contact});
     let tickets = [
-        said(api, &visitor(api, webchat, json!({"name": "Vera"})).await, "Hi").await,
-        told(&app, &phone, MARIA, "wamid.1", "Olá").await,
-        written_to(api, phone.id.0, &number(2)).await,
+        write_as_visitor(api, &visitor(api, webchat, json!({"name": "Vera"})).await, "Hi").await,
+        write_as_contact(&app, &phone, MARIA, "wamid.1", "Olá").await,
+        write_to(api, phone.id.0, &number(2)).await,
         id(api.post("/tickets", open).await.data(201)),
     ];
     for opened in tickets {

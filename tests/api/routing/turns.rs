@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
 
-use super::{Team, agent, channel, holder, number, opening, said, start, visitor, written_to};
+use super::{Team, agent, channel, holder, number, opening, start, visitor, write_as_visitor, write_to};
 use crate::plain::deleted;
 use crate::steps::id;
 
@@ -29,10 +29,10 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
             // A task opens tickets of one kind; the tasks run at the same time, so tickets of all kinds meet.
             let contact = contacts.get(index / 4 + (index % 2) * (TICKETS / 4));
             match index % 4 {
-                0 => drop(written_to(api, one, &number(index)).await),
+                0 => drop(write_to(api, one, &number(index)).await),
                 1 => {
                     let session = visitor(api, webchat, json!({"externalId": format!("v-{index}")})).await;
-                    said(api, &session, "Hi").await;
+                    write_as_visitor(api, &session, "Hi").await;
                 }
                 2 => {
                     drop(api.post("/tickets", json!({"channelId": two, "contactId": contact})).await.data(201).clone())
@@ -63,7 +63,7 @@ async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
     let mut next = async |count: usize| {
         let mut got = Vec::new();
         for number in numbers.by_ref().take(count) {
-            got.push(holder(api, written_to(api, phone, &number).await).await.expect("an agent"));
+            got.push(holder(api, write_to(api, phone, &number).await).await.expect("an agent"));
         }
         got
     };
@@ -84,12 +84,12 @@ async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
     for agent in [carla, fay] {
         team.left(api, agent).await;
     }
-    let waiting = written_to(api, phone, &number(1000)).await;
+    let waiting = write_to(api, phone, &number(1000)).await;
     assert_eq!(holder(api, waiting).await, None);
     // A ticket of a queue with manual distribution waits as well.
     team.joined(api, fay).await;
     api.put(&format!("/queues/{}", team.queue), json!({"distribution": "manual"})).await.data(200);
-    let waiting = written_to(api, phone, &number(1001)).await;
+    let waiting = write_to(api, phone, &number(1001)).await;
     assert_eq!(holder(api, waiting).await, None);
     app.stop().await;
 }
@@ -120,7 +120,7 @@ async fn who_is_named_gets_it_and_the_turn_stays() {
     // An opening that is refused is no turn.
     let contact = app.contact(&number(0)).await;
     api.post("/tickets", json!({"channelId": phone, "contactId": contact})).await.error(409, "ERR_API_CONFLICT");
-    assert_eq!(holder(api, written_to(api, phone, &number(9)).await).await, Some(dora));
+    assert_eq!(holder(api, write_to(api, phone, &number(9)).await).await, Some(dora));
     app.stop().await;
 }
 
@@ -130,7 +130,7 @@ async fn a_panic_while_a_ticket_opens_leaves_the_turn_where_it_was() {
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
     let phone = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
-    assert_eq!(holder(api, written_to(api, phone, &number(1)).await).await, Some(team.agents[0]));
+    assert_eq!(holder(api, write_to(api, phone, &number(1)).await).await, Some(team.agents[0]));
     fail::cfg("ticket_opened", "1*panic(a defect)").expect("failpoint");
     let open = json!({"channelId": phone, "contactId": app.contact(&number(2)).await});
     api.post("/tickets", open.clone()).await.error(500, "ERR_API_INTERNAL");
@@ -154,7 +154,7 @@ async fn two_companies_do_not_mix() {
     let sides = &sides;
     join_all((0..30).map(async |index| {
         for (api, _, phone) in sides {
-            written_to(api, *phone, &number(index)).await;
+            write_to(api, *phone, &number(index)).await;
         }
     }))
     .await;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plain::{Noun, check_plain};
 
 #[actix_web::test]
-async fn a_card_status_is_what_every_plain_noun_is() {
+async fn a_card_status_is_created_listed_changed_and_deleted() {
     let longest = "é".repeat(255);
     check_plain(Noun {
         path: "/crm/statuses",
@@ -65,11 +65,11 @@ async fn check_named(path: &str) {
 }
 
 #[actix_web::test]
-async fn a_business_is_what_every_plain_noun_is() {
+async fn a_business_is_created_listed_changed_and_deleted() {
     check_named("/crm/businesses").await;
 }
 
 #[actix_web::test]
-async fn a_card_origin_is_what_every_plain_noun_is() {
+async fn a_card_origin_is_created_listed_changed_and_deleted() {
     check_named("/crm/origins").await;
 }

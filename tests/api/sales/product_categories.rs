@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plain::{Noun, check_plain};
 
 #[actix_web::test]
-async fn a_product_category_is_what_every_plain_noun_is() {
+async fn a_product_category_is_created_listed_changed_and_deleted() {
     check_plain(Noun {
         path: "/product-categories",
         is_shown: true,

@@ -14,7 +14,7 @@ const PATH: &str = "/products";
 const CATEGORIES: &str = "/product-categories";
 
 #[actix_web::test]
-async fn a_product_is_what_every_plain_noun_is() {
+async fn a_product_is_created_listed_changed_and_deleted() {
     let blank = json!({"sku": null, "description": null, "price": 0, "active": true, "category": null});
     check_plain(Noun {
         path: PATH,

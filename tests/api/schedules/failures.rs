@@ -3,7 +3,7 @@
 use futures_util::future::join;
 use serde_json::{Value, json};
 
-use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
+use super::{TEN_MINUTES_MS, in_ms, move_clock_to, schedule, shown, time, to, wait_for_status};
 use crate::steps::{NOBODY, channel, id, listed, sql};
 use crate::support::{OwnApp, TestApp, eventually};
 use hotline_persistence::tables::channels::ChannelType;
@@ -110,16 +110,16 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     assert_eq!(app.api.delete(&format!("/queues/{queue}")).await.status, 204);
     sql(&app, "delete from channels where id = $1", fax).await;
     app.refreshed().await;
-    comes(time(&json!(at)));
+    move_clock_to(time(&json!(at)));
     for (made, (body, code, message)) in made.iter().zip(&cases) {
-        let failed = becomes(&app, *made, "failed").await;
+        let failed = wait_for_status(&app, *made, "failed").await;
         assert_eq!(failed["error"], json!({"code": code, "message": message}), "{body}");
         assert_eq!(failed["messageId"], Value::Null);
         assert_eq!(failed["contact"].is_null(), body["contactId"] == leaver, "{failed}");
         let refused = app.api.delete(&format!("/schedules/{made}")).await;
         assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "failed");
     }
-    let sent = becomes(&app, good, "sent").await;
+    let sent = wait_for_status(&app, good, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await, [sent["messageId"].as_i64().expect("a message")]);
     // The canceled message was deleted with its contact.
     app.api.get(&format!("/schedules/{over}")).await.error(404, "ERR_API_NOT_FOUND");
@@ -145,8 +145,8 @@ async fn what_is_due_before_the_deletion_of_its_contact_reaches_it_fails_by_that
     let path = format!("/contacts/{contact}");
     let waits = async {
         eventually("the contact was deleted", || async { app.api.get(&path).await.status == 404 }).await;
-        comes(time(&json!(at)));
-        becomes(&app, scheduled, "failed").await;
+        move_clock_to(time(&json!(at)));
+        wait_for_status(&app, scheduled, "failed").await;
         held.rollback().await.expect("the lock is released");
     };
     let (deleted, ()) = join(app.api.delete(&path), waits).await;

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
+use super::{TEN_MINUTES_MS, in_ms, move_clock_to, schedule, shown, time, to, wait_for_status};
 use crate::check_list::{check_list, check_span};
 use crate::steps::{assert_timestamp, id, listed, ticket};
 use crate::support::{OwnApp, Person, Reply, TestApp, eventually};
@@ -89,8 +89,8 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
     // Variables are filled in when the message is sent.
     app.api.put(&format!("/contacts/{contact}"), json!({"name": "Maria Lima"})).await.data(200);
     assert_eq!(shown(&app, made).await["status"], "pending");
-    comes(time(&json!(at)));
-    let sent = becomes(&app, made, "sent").await;
+    move_clock_to(time(&json!(at)));
+    let sent = wait_for_status(&app, made, "sent").await;
     assert_eq!(
         (&sent["error"], &sent["sendAt"], sent["contact"]["name"].as_str()),
         (&Value::Null, &json!(at), Some("Maria Lima"))
@@ -116,8 +116,8 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
     let at = in_ms(TEN_MINUTES_MS);
     let next = json!({"contactId": contact, "channelId": app.company.webchat, "body": "Again", "sendAt": at});
     let next = schedule(&app, next).await;
-    comes(time(&json!(at)));
-    let next = becomes(&app, next, "sent").await;
+    move_clock_to(time(&json!(at)));
+    let next = wait_for_status(&app, next, "sent").await;
     let reply = app.api.get(&format!("/messages/{}", next["messageId"])).await;
     assert_eq!(reply.data(200)["ticketId"], message["ticketId"]);
     app.stop().await;
@@ -133,8 +133,8 @@ async fn a_change_moves_it_and_a_retry_makes_one() {
     let soon = in_ms(TEN_MINUTES_MS);
     app.api.put(&format!("/schedules/{far}"), json!({"sendAt": soon, "body": "moved"})).await.data(200);
     app.api.put(&format!("/schedules/{near}"), json!({"sendAt": in_ms(86_400_000)})).await.data(200);
-    comes(time(&json!(soon)));
-    let sent = becomes(&app, far, "sent").await;
+    move_clock_to(time(&json!(soon)));
+    let sent = wait_for_status(&app, far, "sent").await;
     assert_eq!(app.api.get(&format!("/messages/{}", sent["messageId"])).await.data(200)["body"], "moved");
     assert_eq!(shown(&app, near).await["status"], "pending");
     app.api.delete(&format!("/schedules/{near}")).await;
@@ -200,11 +200,11 @@ async fn what_is_sent_later_is_by_who_scheduled_it() {
     let blank = "{{nothing}} ";
     let blank_of_token = schedule(&app, to(&app, first, blank, &at)).await;
     let blank_of_ana = id(ana.post("/schedules", to(&app, second, blank, &at)).await.data(201));
-    comes(time(&json!(at)));
+    move_clock_to(time(&json!(at)));
     for (schedule, status) in
         [(of_token, "sent"), (of_ana, "sent"), (blank_of_token, "failed"), (blank_of_ana, "failed")]
     {
-        becomes(&app, schedule, status).await;
+        wait_for_status(&app, schedule, status).await;
     }
     let types = "message.created,ticket.opened,schedule.sent,schedule.failed";
     let listed = async || app.api.get(&format!("/events?types={types}")).await.data(200).clone();

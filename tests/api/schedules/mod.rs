@@ -21,7 +21,7 @@ fn in_ms(milliseconds: i64) -> String {
 const TEN_MINUTES_MS: i64 = 600_000;
 
 /// Stops the clock at this time, for a service in the test's own process.
-fn comes(time: DateTime<Utc>) {
+fn move_clock_to(time: DateTime<Utc>) {
     clock::stop();
     clock::advance((time - clock::now()).to_std().expect("a time to come"));
 }
@@ -49,7 +49,7 @@ async fn shown(app: &TestApp, schedule: i64) -> Value {
 }
 
 /// Waits until a scheduled message has this status, and returns the message.
-async fn becomes(app: &TestApp, schedule: i64, status: &str) -> Value {
+async fn wait_for_status(app: &TestApp, schedule: i64, status: &str) -> Value {
     eventually(&format!("{schedule} is {status}"), || async { shown(app, schedule).await["status"] == status }).await;
     shown(app, schedule).await
 }

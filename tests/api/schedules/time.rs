@@ -7,9 +7,9 @@ use futures_util::{StreamExt, stream};
 use hotline_actors::clock;
 use serde_json::json;
 
-use super::{TEN_MINUTES_MS, comes, contacts, in_ms, schedule, time, to, written};
+use super::{TEN_MINUTES_MS, contacts, in_ms, move_clock_to, schedule, time, to, written};
 use crate::steps::{listed, restarted};
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
@@ -23,8 +23,8 @@ const LATE_MS_MAX: i64 = 5000;
 const MESSAGES: i64 = 2000;
 const APART_MS: i64 = 5;
 
-async fn figures(app: &OwnApp) -> Figures {
-    Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await
+async fn metrics(app: &OwnApp) -> ScrapedMetrics {
+    ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await
 }
 
 /// Schedules all messages, in a service of its own. Returns that service, and when the first message is due.
@@ -44,7 +44,7 @@ async fn two_thousand() -> (OwnApp, DateTime<Utc>) {
         .collect::<Vec<i64>>()
         .await;
     eventually("they are held", || async {
-        figures(&app).await.value("hotline_schedules{state=\"held\"}") == MESSAGES as f64
+        metrics(&app).await.value("hotline_schedules{state=\"held\"}") == MESSAGES as f64
     })
     .await;
     (app, begin)
@@ -68,7 +68,7 @@ async fn late_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
     late.sort_unstable();
     println!("of {} the latest was {:?} ms late, the median {} ms", late.len(), late.last(), late[late.len() / 2]);
     assert_eq!((left.len(), late.len()), (MESSAGES as usize, MESSAGES as usize));
-    let seen = figures(&app).await;
+    let seen = metrics(&app).await;
     assert_eq!(seen.value("hotline_schedules_ended_total{end=\"sent\"}"), MESSAGES as f64);
     assert_eq!(seen.value("hotline_schedules_ended_total{end=\"failed\"}"), 0.0);
     app.stop().await;
@@ -82,10 +82,10 @@ async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_tim
     let (app, begin) = two_thousand().await;
     for step in 1..=STEPS {
         let last = MESSAGES * step / STEPS - 1;
-        comes(due(begin, last));
+        move_clock_to(due(begin, last));
         let has_left = format!("{last} has left, and all before it");
         eventually(&has_left, || async {
-            let sent = figures(&app).await.value("hotline_schedules_ended_total{end=\"sent\"}");
+            let sent = metrics(&app).await.value("hotline_schedules_ended_total{end=\"sent\"}");
             assert!(sent <= (last + 1) as f64, "{sent} have left when {last} is due");
             sent == (last + 1) as f64
         })
@@ -134,9 +134,9 @@ async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldes
     let app = restarted(app).await;
     let near = in_ms(TEN_MINUTES_MS);
     let made = schedule(&app, to(&app, other, "7", &near)).await;
-    comes(time(&json!(near)));
+    move_clock_to(time(&json!(near)));
     let near = made;
-    super::becomes(&app, near, "sent").await;
+    super::wait_for_status(&app, near, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await.len() as i64, MESSAGES + 1);
     assert_eq!(super::shown(&app, later).await["status"], "pending");
     app.stop().await;
@@ -159,7 +159,7 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
     let after = in_ms(TEN_MINUTES_MS);
     let theirs = json!({"contactId": theirs, "channelId": other.webchat, "body": "hello", "sendAt": after});
     other_api.post("/schedules", theirs).await.data(201);
-    comes(time(&json!(after)));
+    move_clock_to(time(&json!(after)));
     eventually("the other company's has left", || async {
         other_api.get("/schedules?status=sent").await.body["data"].as_array().is_some_and(|sent| sent.len() == 1)
     })
@@ -169,15 +169,15 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
         sqlx::query_scalar(status).bind(app.company.id).bind(made).fetch_one(&app.db).await.expect("the schedule");
     assert_eq!(status, "pending");
     drop(closed);
-    super::becomes(&app, made, "sent").await;
+    super::wait_for_status(&app, made, "sent").await;
 
     // When the company is dropped from memory while it is served, a message that is due is still sent, once.
     let at = in_ms(TEN_MINUTES_MS);
     let soon = json!({"contactId": contact, "channelId": app.company.webchat, "body": "again", "sendAt": at});
     let soon = schedule(&app, soon).await;
     app.service.forget(app.company.id).await.expect("it is dropped");
-    comes(time(&json!(at)));
-    super::becomes(&app, soon, "sent").await;
+    move_clock_to(time(&json!(at)));
+    super::wait_for_status(&app, soon, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await.len(), 2);
     app.stop().await;
 }

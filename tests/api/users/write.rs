@@ -184,7 +184,7 @@ async fn many_users_with_passwords_are_created_at_once() {
             "password": "correct horse battery",
         });
         // A request whose password cannot be hashed soon is refused, and is sent again.
-        async move { api.taken(|| api.request(Method::POST, PATH).json(&body)).await }
+        async move { api.retry_while_busy(|| api.request(Method::POST, PATH).json(&body)).await }
     };
     let replies = join_all((0..50).map(create)).await;
     let count = |status: u16| replies.iter().filter(|reply| reply.status == status).count();

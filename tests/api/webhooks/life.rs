@@ -9,7 +9,7 @@ use crate::support::{Api, TestApp};
 
 const URL: &str = "https://hooks.example.com/a?b=c";
 
-async fn made(api: &Api, body: Value) -> Value {
+async fn create_webhook(api: &Api, body: Value) -> Value {
     api.post("/webhooks", body).await.data(201).clone()
 }
 
@@ -17,7 +17,7 @@ async fn made(api: &Api, body: Value) -> Value {
 async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret_once() {
     let app = TestApp::shared().await;
     let body = json!({"url": format!(" {URL} "), "description": " Warehouse ", "types": ["ticket.opened", "note.added", "ticket.opened"], "active": false});
-    let mut webhook = made(&app.api, body).await;
+    let mut webhook = create_webhook(&app.api, body).await;
     let secret = webhook["secret"].take();
     assert!(secret.as_str().is_some_and(|secret| secret.starts_with("whsec_") && secret.len() == 50), "{secret}");
     assert_timestamp(&webhook["createdAt"]);
@@ -51,7 +51,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
         assert_eq!(shown(&app.api, id).await[&field], expected);
     }
     // A second webhook, with the defaults of fields that the request does not set.
-    let other = made(&app.api, json!({"url": URL})).await;
+    let other = create_webhook(&app.api, json!({"url": URL})).await;
     assert_eq!((&other["types"], &other["active"], &other["description"]), (&json!([]), &json!(true), &Value::Null));
     assert_ne!(other["secret"], secret);
     let other = crate::steps::id(&other);
@@ -86,7 +86,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
 #[actix_web::test]
 async fn what_cannot_be_a_webhook_is_refused_with_every_field_that_is_wrong() {
     let app = TestApp::shared().await;
-    let webhook = id(&made(&app.api, json!({"url": URL})).await);
+    let webhook = id(&create_webhook(&app.api, json!({"url": URL})).await);
     let many: Vec<&str> = vec!["ticket.opened"; 100];
     let bad: Vec<(Value, &[&str])> = vec![
         (json!({}), &["url"]),
@@ -183,7 +183,7 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
 #[actix_web::test]
 async fn a_webhook_of_another_company_is_the_same_as_none() {
     let app = TestApp::shared().await;
-    let webhook = id(&made(&app.api, json!({"url": URL})).await);
+    let webhook = id(&create_webhook(&app.api, json!({"url": URL})).await);
     check_foreign(&app, "/webhooks", webhook, &json!({"active": false})).await;
     let (_, other) = app.another_company().await;
     for path in ["rotate-secret", "test", "replay"] {

@@ -211,26 +211,26 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
 async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
     let options = TestOptions { metrics: true, ..quick(&[30, 3_600_000]) };
     let app = OwnApp::start_with(options).await;
-    let address = app.service.metrics.as_ref().expect("figures are served").address;
-    let figures = || crate::support::figures::Figures::of(address);
+    let address = app.service.metrics_listener.as_ref().expect("metrics are served").address;
+    let metrics = || crate::support::metrics::ScrapedMetrics::of(address);
     let attempts = |end: &str| format!("hotline_webhook_attempts_total{{end=\"{end}\"}}");
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    eventually("one is delivered", || async { figures().await.value(&attempts("delivered")) == 1.0 }).await;
+    eventually("one is delivered", || async { metrics().await.value(&attempts("delivered")) == 1.0 }).await;
     receiver.behave(Conduct::status(500));
     note(&app.api, ticket.0, "b").await;
-    eventually("one is tried again", || async { figures().await.value(&attempts("retried")) == 2.0 }).await;
-    eventually("it is behind", || async { figures().await.value("hotline_webhook_lag_seconds") > 0.2 }).await;
-    assert_eq!(figures().await.value(&attempts("failed")), 0.0);
+    eventually("one is tried again", || async { metrics().await.value(&attempts("retried")) == 2.0 }).await;
+    eventually("it is behind", || async { metrics().await.value("hotline_webhook_lag_seconds") > 0.2 }).await;
+    assert_eq!(metrics().await.value(&attempts("failed")), 0.0);
     app.api.delete(&format!("/webhooks/{webhook}")).await;
-    eventually("nothing is behind", || async { figures().await.value("hotline_webhook_lag_seconds") == 0.0 }).await;
+    eventually("nothing is behind", || async { metrics().await.value("hotline_webhook_lag_seconds") == 0.0 }).await;
     let (_, removed) = webhook_with_receiver(&app, &["note.added"]).await;
     removed.behave(Conduct::status(410));
     note(&app.api, ticket.0, "c").await;
-    let off = || async { figures().await.value("hotline_webhooks_switched_off_total") == 1.0 };
+    let off = || async { metrics().await.value("hotline_webhooks_switched_off_total") == 1.0 };
     eventually("one is switched off", off).await;
-    eventually("nothing is under way", || async { figures().await.value("hotline_webhook_attempts_under_way") == 0.0 })
+    eventually("nothing is under way", || async { metrics().await.value("hotline_webhook_attempts_under_way") == 0.0 })
         .await;
     app.stop().await;
 }

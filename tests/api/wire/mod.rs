@@ -191,7 +191,7 @@ fn plain(limits: Limits) -> Plain {
         drain: Duration::from_secs(30),
         limits,
         proxies: vec!["127.0.0.9/32".parse().expect("a range")],
-        figures: std::sync::Arc::default(),
+        metrics: std::sync::Arc::default(),
     };
     let Listeners { address, server, .. } = listen(options, |_| App::new().configure(routes)).expect("listen");
     let handle = server.handle();

@@ -138,7 +138,7 @@ async fn who_takes_no_answer_is_given_up() {
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },
         proxies: Vec::new(),
-        figures: std::sync::Arc::default(),
+        metrics: std::sync::Arc::default(),
     };
     let Listeners { address, server, .. } = listen(options, move |_| {
         let flag = flag.clone();

@@ -36,16 +36,16 @@ const executablePath = process.env.CHROMIUM || (!isProofs && existsSync(SHELL) ?
 let browser;
 let groups = 0;
 
-/** Gives a group of cases the browser, as `at.browser`; it ends with the last group. */
-export function withBrowser(at) {
+/** Gives a group of cases the browser, as `env.browser`; it ends with the last group. */
+export function withBrowser(env) {
   groups += 1;
   before(async () => {
     browser ??= chromium.launch({ executablePath, args: FLAGS, timeout: START_TIME_MAX_MS });
-    at.browser = await browser;
+    env.browser = await browser;
   });
   after(async () => {
     groups -= 1;
-    if (!groups) await at.browser?.close();
+    if (!groups) await env.browser?.close();
   });
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 import { checkLayout, checkPage } from "./accessible.mjs";
 import { isAllPictured, isProofs } from "./extent.mjs";
-import { panel, signIn } from "./panel.mjs";
+import { signIn } from "./panel.mjs";
 
 export const LANGUAGES = ["en", "pt", "es"];
 
@@ -12,15 +12,15 @@ export const LANGUAGES = ["en", "pt", "es"];
 const DEVICES = 2;
 
 /** The pages are shown in this language from now on. */
-export async function speak(desk, language) {
-  await desk.page.evaluate((name) => localStorage.setItem("hotline-panel-language", name), language);
-  await desk.go("/");
-  assert.equal(await desk.page.evaluate(() => document.documentElement.lang), language);
+export async function speak(panel, language) {
+  await panel.page.evaluate((name) => localStorage.setItem("hotline-panel-language", name), language);
+  await panel.go("/");
+  assert.equal(await panel.page.evaluate(() => document.documentElement.lang), language);
 }
 
 /** A company with one of each, and every page that shows them. */
-export async function pages(at) {
-  const { company } = at;
+export async function pages(env) {
+  const { company } = env;
   const make = (path, body) => company.data("POST", path, body);
   const queue = await make("/queues", { name: "Support", color: "#0f766e", greeting: "Hello {{firstName}}" });
   const tag = await make("/tags", { name: "VIP", color: "#b91c1c" });
@@ -39,7 +39,7 @@ export async function pages(at) {
   const agent = await company.person("Agent", { name: "Ana Souza" });
   await company.data("PUT", `/queues/${queue.id}/users/${agent.id}`);
   const [profile] = await company.data("GET", "/profiles");
-  const token = await newest(at, "/tokens");
+  const token = await newest(env, "/tokens");
   return [
     ...["/", "/account", "/company", "/audit-log", "/contacts/import", "/custom-fields/order"],
     ...["/tags", "/tags/new", `/tags/${tag.id}`, "/queues", "/queues/new", `/queues/${queue.id}`, `/queues/${queue.id}/users`],
@@ -54,10 +54,10 @@ export async function pages(at) {
 }
 
 /** The first of a list that the panel alone has. */
-async function newest(at, path) {
-  at.administrator.session ??= await signIn(at.service, at.administrator);
-  const { name, value } = at.administrator.session.cookie;
-  const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { headers: { Cookie: `${name}=${value}` } });
+async function newest(env, path) {
+  env.administrator.session ??= await signIn(env.service, env.administrator);
+  const { name, value } = env.administrator.session.cookie;
+  const answer = await fetch(`${env.service.url}/panel/api/v1${path}`, { headers: { Cookie: `${name}=${value}` } });
   return (await answer.json()).data[0];
 }
 
@@ -65,29 +65,29 @@ async function newest(at, path) {
  * Every page on this device: words that are not cut, axe-core, and pictures to look at. Proofs look at it in three languages, and axe-core at
  * each page on each device; otherwise the devices take turns with it.
  */
-export async function arePagesWhole(at, device, { size, colorScheme, language, turn }) {
-  at.pages ??= pages(at);
-  const all = await at.pages;
-  const desk = await at.open("/", { ...size, colorScheme });
+export async function arePagesWhole(env, device, { size, colorScheme, language, turn }) {
+  env.pages ??= pages(env);
+  const all = await env.pages;
+  const panel = await env.open("/", { ...size, colorScheme });
   const languages = isProofs ? LANGUAGES : [language];
   // Colours and roles are the same in every language; each page is looked at in one of them.
   const isTurn = (place, number) => (isProofs ? place % languages.length === number : place % DEVICES === turn);
   const wrong = [];
   const tried = async (check) => check.catch((error) => wrong.push(`${error.message}\n${JSON.stringify(error.actual)}`));
   for (const [number, spoken] of languages.entries()) {
-    await speak(desk, spoken);
+    await speak(panel, spoken);
     for (const [place, path] of all.entries()) {
       // Words take the same place in the dark.
       if (isProofs && colorScheme === "dark" && !isTurn(place, number) && !isAllPictured) continue;
-      await desk.turnTo(path);
+      await panel.turnTo(path);
       const what = `${path}, ${device}, ${colorScheme}, ${spoken}`;
-      await tried(checkLayout(desk.page, what));
-      if (isTurn(place, number)) await tried(checkPage(desk.page, what));
+      await tried(checkLayout(panel.page, what));
+      if (isTurn(place, number)) await tried(checkPage(panel.page, what));
       if (isTurn(place, number) || isAllPictured) {
-        await desk.screenshot(`panel-${device}-${colorScheme}${path.replaceAll("/", "-").replace(/-$/, "-home")}-${spoken}`);
+        await panel.screenshot(`panel-${device}-${colorScheme}${path.replaceAll("/", "-").replace(/-$/, "-home")}-${spoken}`);
       }
     }
   }
   assert.deepEqual(wrong, []);
-  await desk.leave();
+  await panel.leave();
 }

@@ -12,16 +12,16 @@ import { DESKTOP, picture, STEP_TIME_MAX_MS, withBrowser } from "./browser.mjs";
 import { Service } from "./service.mjs";
 
 /** Filled before the first case: a browser, a company, and its administrator. */
-export function panel() {
-  const at = { service: Service.shared() };
-  withBrowser(at);
+export function panelEnv() {
+  const env = { service: Service.shared() };
+  withBrowser(env);
   before(async () => {
-    [at.gate, at.company] = await Promise.all([fromElsewhere(at.service), at.service.company(["https://shop.example"])]);
-    at.administrator = await at.company.person("Administrator");
+    [env.gate, env.company] = await Promise.all([fromElsewhere(env.service), env.service.company(["https://shop.example"])]);
+    env.administrator = await env.company.person("Administrator");
     /** A page of the panel, for somebody who has signed in. */
-    at.open = (path, options = {}) => Desk.open(at, path, { person: at.administrator, ...options });
+    env.open = (path, options = {}) => Panel.open(env, path, { person: env.administrator, ...options });
   });
-  return at;
+  return env;
 }
 
 /** Of this machine. Tries to sign in are counted by address, and cases side by side would use up each other's. */
@@ -59,18 +59,18 @@ export async function signIn(service, { email, password, ...where }) {
 export const SCOPE = /^\/panel(\/c\/\d+|\/server)?/;
 
 /** A page of the panel. */
-export class Desk {
+export class Panel {
   /** `person: null` comes without a session, and through the gate where there is one. */
-  static async open(at, path, { person, ...options } = {}) {
-    const context = await at.browser.newContext({ ...DESKTOP, locale: "en-US", reducedMotion: "reduce", ...options });
+  static async open(env, path, { person, ...options } = {}) {
+    const context = await env.browser.newContext({ ...DESKTOP, locale: "en-US", reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(STEP_TIME_MAX_MS);
     if (person) {
-      person.session ??= await signIn(at.service, person);
+      person.session ??= await signIn(env.service, person);
       await context.addCookies([person.session.cookie]);
     }
-    const desk = new Desk(await context.newPage(), person ? at.service : (at.gate ?? at.service));
-    await desk.go(path);
-    return desk;
+    const panel = new Panel(await context.newPage(), person ? env.service : (env.gate ?? env.service));
+    await panel.go(path);
+    return panel;
   }
 
   constructor(page, service) {

@@ -62,7 +62,7 @@ fn example(schemas: Schemas<'_>, name: &str, schema: &Value, ids: &BTreeMap<Stri
 }
 
 /// A service with a record of each kind that a request may name.
-struct Scene {
+struct Fuzzer {
     app: OwnApp,
     document: Value,
     /// Ids that exist, by the name of the field.
@@ -71,8 +71,8 @@ struct Scene {
     session: String,
 }
 
-impl Scene {
-    async fn set() -> Self {
+impl Fuzzer {
+    async fn start() -> Self {
         let app = OwnApp::start().await;
         let company = &app.company;
         let (contact, ticket) = (app.contact("5511900000001").await, app.ticket("5511900000002").await);
@@ -258,15 +258,15 @@ fn cases() -> u32 {
 #[test]
 fn whatever_body_is_sent_the_answer_is_a_documented_one() {
     let system = actix_web::rt::System::new();
-    let mut scene = system.block_on(Scene::set());
-    let targets = system.block_on(scene.targets());
+    let mut fuzzer = system.block_on(Fuzzer::start());
+    let targets = system.block_on(fuzzer.targets());
     assert!(targets.len() >= 9, "only {} operations take a body", targets.len());
     let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
     let mut failures = Vec::new();
     for target in &targets {
         let case = (sent(), 0..target.paths.len(), proptest::option::weighted(0.2, any::<u64>()));
         let outcome = TestRunner::new(config.clone())
-            .run(&case, |(sent, path, key)| system.block_on(scene.check(target, &sent, path, key)));
+            .run(&case, |(sent, path, key)| system.block_on(fuzzer.check(target, &sent, path, key)));
         if let Err(failure) = outcome {
             failures.push(format!("{} {}: {failure}", target.method, target.paths[0]));
         }
@@ -279,5 +279,5 @@ fn whatever_body_is_sent_the_answer_is_a_documented_one() {
         println!("never: {} {} {}", target.method, target.paths[0], target.body);
     }
     assert!(taken * 2 >= targets.len(), "only {taken} of {} operations ever took a body", targets.len());
-    system.block_on(scene.app.stop());
+    system.block_on(fuzzer.app.stop());
 }

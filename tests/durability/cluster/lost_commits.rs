@@ -3,16 +3,16 @@
 use super::*;
 
 /// A process that has committed some changes of a company.
-async fn busy() -> (Scene, Node, Process, Talk, Api) {
-    let (scene, node) = (Scene::new().await, Node::new("one"));
-    let process = scene.serve(&node);
-    scene.owns(&node, 1024..=1024).await;
+async fn busy() -> (TestCluster, Node, Process, Talk, Api) {
+    let (cluster, node) = (TestCluster::new().await, Node::new("one"));
+    let process = cluster.serve(&node);
+    cluster.owns(&node, 1024..=1024).await;
     let addresses = Addresses::default();
     addresses.lock().push(process.address);
-    let mut talk = Talk::begin(&scene, &addresses, 0).await;
+    let mut talk = Talk::begin(&cluster, &addresses, 0).await;
     talk.send(&addresses).await;
     let api = Api::new(process.address, &talk.company.key);
-    (scene, node, process, talk, api)
+    (cluster, node, process, talk, api)
 }
 
 const LOSE: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
@@ -20,18 +20,18 @@ const LOST: &str = "the database has lost committed changes";
 
 #[actix_web::test]
 async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
-    let (scene, _node, mut process, _talk, _api) = busy().await;
-    let lost = sqlx::query(LOSE).execute(&scene.database.db).await.expect("commits are lost");
+    let (cluster, _node, mut process, _talk, _api) = busy().await;
+    let lost = sqlx::query(LOSE).execute(&cluster.database.db).await.expect("commits are lost");
     assert_eq!(lost.rows_affected(), 1);
     assert_eq!(process.wait().code(), Some(75));
     assert!(process.log().contains(LOST), "{}", process.log());
-    scene.database.drop().await;
+    cluster.database.drop().await;
 }
 
 #[actix_web::test]
 async fn no_change_is_acknowledged_after_others_were_lost() {
-    let (scene, _node, mut process, talk, api) = busy().await;
-    let db = &scene.database.db;
+    let (cluster, _node, mut process, talk, api) = busy().await;
+    let db = &cluster.database.db;
     let mut losing = db.begin().await.expect("a transaction");
     let lost = sqlx::query(LOSE).execute(&mut *losing).await.expect("commits are to be lost");
     assert_eq!(lost.rows_affected(), 1);
@@ -40,7 +40,7 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
     eventually("the change is being written", || async {
         let waiting = "select count(*) from pg_stat_activity
             where datname = current_database() and wait_event_type = 'Lock' and query like '%journal_watermark%'";
-        scene.count(waiting).await == 1
+        cluster.count(waiting).await == 1
     })
     .await;
     // The next heartbeat would find the loss as well, so it is held back.
@@ -52,6 +52,6 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
     assert!(log.contains(&format!("the persister cannot continue: {LOST}")), "{log}");
     assert!(sent.await.expect("asked").is_none(), "nobody is told that it was made");
     silenced.rollback().await.expect("the end");
-    assert_eq!(scene.count("select count(*) from messages where body = 'late'").await, 0);
-    scene.database.drop().await;
+    assert_eq!(cluster.count("select count(*) from messages where body = 'late'").await, 0);
+    cluster.database.drop().await;
 }

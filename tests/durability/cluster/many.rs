@@ -9,8 +9,8 @@ const MANY: i64 = 3_000;
 const TAKEOVER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Companies with a token, two channels, a queue and three users each.
-async fn seed(scene: &Scene) {
-    let db = &scene.database.db;
+async fn seed(cluster: &TestCluster) {
+    let db = &cluster.database.db;
     let companies = "insert into companies (name) select 'Company ' || number from generate_series(1, $1) number";
     sqlx::query(companies).bind(MANY).execute(db).await.expect("companies");
     for statement in [
@@ -28,22 +28,22 @@ async fn seed(scene: &Scene) {
 
 /// How long no process answers for the companies of a process that was killed.
 async fn takeover() -> Duration {
-    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
-    seed(&scene).await;
+    let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
+    seed(&cluster).await;
     let begun = Instant::now();
-    let first = scene.serve(&one);
+    let first = cluster.serve(&one);
     println!("a start with {MANY} companies: {:?}", begun.elapsed());
-    let second = scene.serve(&two);
-    scene.owns(&one, 460..=564).await;
-    scene.owns(&two, 460..=564).await;
+    let second = cluster.serve(&two);
+    cluster.owns(&one, 460..=564).await;
+    cluster.owns(&two, 460..=564).await;
     let addresses = Addresses::default();
     addresses.lock().push(first.address);
     let company = loop {
-        let company = Company::create(&scene.database.db, "Theirs").await;
+        let company = Company::create(&cluster.database.db, "Theirs").await;
         let node =
             "select node from companies c join slots s using (slot) join lives l on l.life = s.life where c.id = $1";
         let node: String =
-            sqlx::query_scalar(node).bind(company.id).fetch_one(&scene.database.db).await.expect("its process");
+            sqlx::query_scalar(node).bind(company.id).fetch_one(&cluster.database.db).await.expect("its process");
         if node == two.name {
             break company;
         }
@@ -62,9 +62,9 @@ async fn takeover() -> Duration {
     let read = log.lines().rfind(|line| line.contains("loaded slots")).expect("the slots were read");
     println!("taken over after {took:?}: {read}");
     assert!(log.contains("fenced an unresponsive process of the cluster"), "{log}");
-    scene.owns(&one, 1024..=1024).await;
+    cluster.owns(&one, 1024..=1024).await;
     drop(first);
-    scene.database.drop().await;
+    cluster.database.drop().await;
     took
 }
 

@@ -21,7 +21,7 @@ use crate::support::{Api, Company, Reply, TestDatabase, eventually, free_address
 const COMPANIES: usize = 8;
 
 /// What all processes share.
-struct Scene {
+struct TestCluster {
     database: TestDatabase,
     keys: TempDir,
     media: TempDir,
@@ -33,7 +33,7 @@ struct Node {
     name: &'static str,
 }
 
-impl Scene {
+impl TestCluster {
     async fn new() -> Self {
         let keys = data_folder();
         keys_of(keys.path());
@@ -129,8 +129,8 @@ async fn ask(addresses: &Addresses, company: &Company, request: impl Fn(&Api) ->
 }
 
 impl Talk {
-    async fn begin(scene: &Scene, addresses: &Addresses, number: usize) -> Self {
-        let company = Company::create(&scene.database.db, &format!("Company {number}")).await;
+    async fn begin(cluster: &TestCluster, addresses: &Addresses, number: usize) -> Self {
+        let company = Company::create(&cluster.database.db, &format!("Company {number}")).await;
         let contact = json!({"name": "Ana", "number": format!("551190000000{number}")}).to_string();
         let made =
             ask(addresses, &company, |api| api.keyed(Method::POST, "/contacts", "contact", contact.clone())).await;
@@ -197,10 +197,10 @@ async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future
 }
 
 /// Waits until this many more messages are stored.
-async fn answered(scene: &Scene, more: i64) {
+async fn answered(cluster: &TestCluster, more: i64) {
     let count = "select count(*) from messages";
-    let before = scene.count(count).await;
-    eventually("messages go on", || async { scene.count(count).await >= before + more }).await;
+    let before = cluster.count(count).await;
+    eventually("messages go on", || async { cluster.count(count).await >= before + more }).await;
 }
 
 /// What callers noticed of a move and of a stop.
@@ -213,46 +213,46 @@ struct Noticed {
 
 /// Lets processes join and stop under load, and checks that what was answered is there.
 async fn through_a_move_and_a_stop() -> Noticed {
-    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
+    let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     let addresses = Addresses::default();
     let set = |processes: &[&Process]| {
         *addresses.lock() = processes.iter().map(|process| process.address).collect();
     };
 
     // The first process alone serves all slots at once.
-    let first = scene.serve(&one);
+    let first = cluster.serve(&one);
     set(&[&first]);
-    scene.owns(&one, 1024..=1024).await;
+    cluster.owns(&one, 1024..=1024).await;
     let mut talks = Vec::new();
     for number in 0..COMPANIES {
-        talks.push(Talk::begin(&scene, &addresses, number).await);
+        talks.push(Talk::begin(&cluster, &addresses, number).await);
     }
 
     // The second process joins, and gets half of the slots under load.
-    let second = scene.serve(&two);
+    let second = cluster.serve(&two);
     set(&[&first, &second]);
     let ((), pause) = talking(&mut talks, &addresses, async {
-        scene.owns(&two, 460..=564).await;
-        answered(&scene, 50).await;
+        cluster.owns(&two, 460..=564).await;
+        answered(&cluster, 50).await;
     })
     .await;
     println!("moved to the second: longest pause {pause:?}");
     let moved = pause;
     let spread = "select count(distinct s.life) from companies c join slots s on s.slot = c.slot";
-    assert_eq!(scene.count(spread).await, 2, "both have companies");
+    assert_eq!(cluster.count(spread).await, 2, "both have companies");
 
     // The first process stops: it gives all slots away, and no other process has to end it.
     let mut first = first;
     let ((), pause) = talking(&mut talks, &addresses, async {
-        answered(&scene, 20).await;
+        answered(&cluster, 20).await;
         first.terminate();
-        scene.owns(&two, 1024..=1024).await;
-        answered(&scene, 50).await;
+        cluster.owns(&two, 1024..=1024).await;
+        answered(&cluster, 50).await;
     })
     .await;
     println!("stopped: longest pause {pause:?}");
     assert!(first.wait().success(), "the stop was not clean: {}", first.log());
-    let ended = scene.count("select count(*) from seals").await;
+    let ended = cluster.count("select count(*) from seals").await;
     set(&[&second]);
     for talk in &talks {
         talk.check(&addresses).await;
@@ -260,7 +260,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
     }
 
     // What the command line shows.
-    let url = scene.database.options.to_url_lossy().to_string();
+    let url = cluster.database.options.to_url_lossy().to_string();
     let status = command(two.folder.path(), &["cluster", "status", "--json", "--database-url", &url]).output();
     let status = status.expect("hotline runs").stdout;
     let status: Value = serde_json::from_slice(&status).expect("JSON");
@@ -276,7 +276,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
     let alone = Process::try_serve(one.folder.path(), &["--database-url", &url]);
     assert!(alone.is_err_and(|log| log.contains("another Hotline")), "one alone begins beside others");
     drop(second);
-    scene.database.drop().await;
+    cluster.database.drop().await;
     Noticed { pauses: [moved, pause], ended }
 }
 

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Node, Scene};
+use super::{Node, TestCluster};
 use crate::process::{Process, command, data_folder, serving};
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::{eventually, free_address};
 
 /// The lines of a process with this message, as fields.
@@ -15,7 +15,7 @@ fn lines(process: &Process, message: &str) -> Vec<Value> {
     lines.filter(|line| line["fields"]["message"] == message).map(|line| line["fields"].clone()).collect()
 }
 
-impl Scene {
+impl TestCluster {
     /// Serves with options that override the common ones.
     fn serve_with(&self, node: &Node, overriding: &[(&str, &str)]) -> Process {
         let mut options = self.options(node);
@@ -50,12 +50,12 @@ const UNREACHABLE: &str = "process of the cluster cannot be reached; requests fo
 
 #[actix_web::test]
 async fn a_process_with_a_wrong_address_is_noticed_by_the_others_and_by_the_check() {
-    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
+    let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     let metrics = free_address().to_string();
-    let first = scene.serve_with(&one, &[("--metrics-listen", &metrics)]);
-    scene.owns(&one, 1024..=1024).await;
+    let first = cluster.serve_with(&one, &[("--metrics-listen", &metrics)]);
+    cluster.owns(&one, 1024..=1024).await;
     let elsewhere = free_address().to_string();
-    let second = scene.serve_with(&two, &[("--cluster-address", &elsewhere)]);
+    let second = cluster.serve_with(&two, &[("--cluster-address", &elsewhere)]);
     eventually("the first reports the second", || async { !lines(&first, UNREACHABLE).is_empty() }).await;
     let begun = lines(&first, UNREACHABLE);
     assert_eq!((begun.len(), &begun[0]["subject"]), (1, &Value::from("two")), "{begun:?}");
@@ -63,11 +63,11 @@ async fn a_process_with_a_wrong_address_is_noticed_by_the_others_and_by_the_chec
     assert!(begun[0]["action"].as_str().is_some_and(|action| action.contains("--cluster-address")), "{begun:?}");
     let metrics = metrics.parse().expect("an address");
     eventually("the metrics show it", || async {
-        Figures::of(metrics).await.get("hotline_cluster_peer_reachable{node=\"two\"}") == Some(0.0)
+        ScrapedMetrics::of(metrics).await.get("hotline_cluster_peer_reachable{node=\"two\"}") == Some(0.0)
     })
     .await;
     eventually("the check fails", || async {
-        let (is_well, checked) = scene.check(&one);
+        let (is_well, checked) = cluster.check(&one);
         let rows = checked["reaches"].as_array().expect("a table").clone();
         let reached = |from: &str, to: &str| {
             rows.iter().find(|row| row["from"] == from && row["to"] == to).map(|row| row["reached"] == true)
@@ -79,16 +79,16 @@ async fn a_process_with_a_wrong_address_is_noticed_by_the_others_and_by_the_chec
     })
     .await;
     drop((first, second));
-    scene.database.drop().await;
+    cluster.database.drop().await;
 }
 
 #[actix_web::test]
 async fn healthy_processes_reach_each_other_and_of_different_folders_and_equal_names_each_is_noticed() {
-    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
-    let first = scene.serve(&one);
-    let second = scene.serve(&two);
+    let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
+    let first = cluster.serve(&one);
+    let second = cluster.serve(&two);
     eventually("the check is well", || async {
-        let (is_well, checked) = scene.check(&one);
+        let (is_well, checked) = cluster.check(&one);
         let rows = checked["reaches"].as_array().expect("a table").clone();
         is_well && rows.len() == 2 && rows.iter().all(|row| row["reached"] == true && row["ageMs"].is_u64())
     })
@@ -96,14 +96,14 @@ async fn healthy_processes_reach_each_other_and_of_different_folders_and_equal_n
     assert!(lines(&first, UNREACHABLE).is_empty() && lines(&second, UNREACHABLE).is_empty());
 
     let (other, three) = (data_folder(), Node::new("one"));
-    let third = scene.serve_with(&three, &[("--media-shared", other.path().to_str().expect("a path"))]);
+    let third = cluster.serve_with(&three, &[("--media-shared", other.path().to_str().expect("a path"))]);
     let folders = "processes of the cluster use different folders for message files";
     eventually("the folders are reported", || async { !lines(&third, folders).is_empty() }).await;
     let names = "processes of the cluster have the same name";
     eventually("the names are reported", || async { lines(&second, names).len() == 1 }).await;
-    let (is_well, checked) = scene.check(&one);
+    let (is_well, checked) = cluster.check(&one);
     assert!(!is_well && has(&checked, "files", false) && has(&checked, "names", false), "{checked}");
     assert!(has(&checked, "peers", true), "{checked}");
     drop((first, second, third));
-    scene.database.drop().await;
+    cluster.database.drop().await;
 }

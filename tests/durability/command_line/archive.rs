@@ -477,11 +477,11 @@ async fn every_table_of_a_company_is_archived_or_named_as_one_that_is_not() {
     .fetch_all(&database.db)
     .await
     .expect("the tables");
-    let found: BTreeSet<&str> = tables.iter().map(String::as_str).chain([COMPANY.table]).collect();
+    let found: BTreeSet<&str> = tables.iter().map(String::as_str).chain([COMPANY.name]).collect();
     let known: BTreeSet<&str> = TABLES
         .iter()
         .chain([&COMPANY])
-        .map(|table| table.table)
+        .map(|table| table.name)
         .chain(OMITTED.iter().map(|(table, _)| *table))
         .collect();
     assert_eq!(found, known);

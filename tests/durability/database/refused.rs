@@ -14,7 +14,7 @@ use crate::support::{Api, Company, eventually};
 const ENDED: usize = 5;
 
 /// A service on a database of its own role, and a conversation that is held in memory.
-struct Scene {
+struct RefusedService {
     owned: Owned,
     process: Process,
     company: Company,
@@ -24,7 +24,7 @@ struct Scene {
     _folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl RefusedService {
     async fn begin() -> Self {
         let (owned, folder) = (Owned::create("UTF8").await, data_folder());
         let mut serve = serving(folder.path());
@@ -35,9 +35,9 @@ impl Scene {
         db.close().await;
         let api = Api::new(process.address, &company.key);
         eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-        let mut scene = Self { owned, process, company, api, accepted: BTreeSet::new(), _folder: folder };
-        scene.send().await;
-        scene
+        let mut service = Self { owned, process, company, api, accepted: BTreeSet::new(), _folder: folder };
+        service.send().await;
+        service
     }
 
     /// Sends a message, which must be accepted.
@@ -87,25 +87,25 @@ impl Scene {
 
 #[actix_web::test]
 async fn conversations_continue_while_every_login_is_refused() {
-    let mut scene = Scene::begin().await;
-    let role = scene.owned.role.clone();
-    scene.owned.as_admin(&format!("alter role {role} nologin")).await;
-    scene.end_sessions().await;
-    let begun = scene.has_logged("database does not respond", 1).await;
+    let mut service = RefusedService::begin().await;
+    let role = service.owned.role.clone();
+    service.owned.as_admin(&format!("alter role {role} nologin")).await;
+    service.end_sessions().await;
+    let begun = service.has_logged("database does not respond", 1).await;
     assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("not permitted to log in")), "{begun}");
     for _ in 0..5 {
-        scene.send().await;
+        service.send().await;
     }
-    scene.owned.as_admin(&format!("alter role {role} login")).await;
-    scene.has_logged("database responds again", 1).await;
-    scene.send().await;
-    scene.end().await;
+    service.owned.as_admin(&format!("alter role {role} login")).await;
+    service.has_logged("database responds again", 1).await;
+    service.send().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
-    let mut scene = Scene::begin().await;
-    let (name, role) = (scene.owned.name.clone(), scene.owned.role.clone());
+    let mut service = RefusedService::begin().await;
+    let (name, role) = (service.owned.name.clone(), service.owned.role.clone());
     let read_only = format!("alter database {name} set default_transaction_read_only = on");
     let writable = format!("alter database {name} reset default_transaction_read_only");
     for (number, (refuse, accept, reason)) in [
@@ -115,29 +115,29 @@ async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
     .into_iter()
     .enumerate()
     {
-        scene.set(&refuse).await;
-        scene.end_sessions().await;
+        service.set(&refuse).await;
+        service.end_sessions().await;
         for _ in 0..5 {
-            scene.send().await;
+            service.send().await;
         }
-        let begun = scene.has_logged("database accepts no changes; they are retried", number + 1).await;
+        let begun = service.has_logged("database accepts no changes; they are retried", number + 1).await;
         assert!(begun["reason"].as_str().is_some_and(|text| text.contains(reason)), "{begun}");
-        scene.set(&accept).await;
-        scene.end_sessions().await;
-        scene.has_logged("database accepts changes again", number + 1).await;
+        service.set(&accept).await;
+        service.end_sessions().await;
+        service.has_logged("database accepts changes again", number + 1).await;
     }
-    scene.send().await;
-    scene.end().await;
+    service.send().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn sessions_that_are_ended_again_and_again_cost_nothing() {
-    let mut scene = Scene::begin().await;
+    let mut service = RefusedService::begin().await;
     for _ in 0..ENDED {
-        scene.end_sessions().await;
-        scene.send().await;
-        let is_served = async || scene.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
+        service.end_sessions().await;
+        service.send().await;
+        let is_served = async || service.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
         eventually("lists are served over new sessions", is_served).await;
     }
-    scene.end().await;
+    service.end().await;
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
-use hotline::telemetry::states::Condition;
+use hotline::telemetry::conditions::Condition;
 use serde_json::json;
 
 use super::link::Link;
@@ -69,7 +69,7 @@ async fn forget_connections_under_load(moment: Moment) {
         let (forgotten_at, appended) = (Instant::now(), log.appended());
         let mut was_reported = false;
         let mut is_back = || {
-            was_reported |= service.app.figures.states.holds(Condition::Database);
+            was_reported |= service.app.metrics.conditions.holds(Condition::Database);
             log.flushed() > appended
         };
         eventually("the writer is back", || std::future::ready(is_back())).await;

@@ -58,7 +58,7 @@ impl History {
         if in_group {
             message["group_id"] = json!(group_id(self.person.group()));
         }
-        phone.tells(json!({"contacts": [contact], "messages": [message]}))
+        phone.call_body(json!({"contacts": [contact], "messages": [message]}))
     }
 
     fn of_company(&self, phone: &Phone, step: usize, to: &Keys, message: Message) -> Value {
@@ -69,7 +69,7 @@ impl History {
                 echo[field] = json!(key);
             }
         }
-        phone.tells_of("smb_message_echoes", json!({"message_echoes": [echo]}))
+        phone.call_body_of("smb_message_echoes", json!({"message_echoes": [echo]}))
     }
 
     /// The part of a call about changed keys: the number, perhaps with the id, or the id alone.
@@ -96,6 +96,6 @@ impl History {
                 message[field] = json!(key);
             }
         }
-        phone.tells(json!({"messages": [message]}))
+        phone.call_body(json!({"messages": [message]}))
     }
 }

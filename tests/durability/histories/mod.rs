@@ -26,7 +26,7 @@ use self::caller::Caller;
 use self::history::{History, LONGEST_S};
 use self::person::OF_GROUP;
 use crate::process::keys_of;
-use crate::scene::Scene;
+use crate::stoppable_service::StoppableService;
 use crate::support::{PATIENCE, check_events, check_plain_events, eventually, patience};
 
 /// Histories of one company, with consecutive seeds: a group of people is never in two companies.
@@ -74,36 +74,37 @@ async fn the_same_holds_through_kills_at_random_moments() {
 
 /// Runs the histories of this many companies, one after the other.
 async fn run(first_seed: u64, companies: u64, kills: usize) {
-    let (mut scene, keys) = Scene::open(&["--rate-per-minute=0"], async |_, _, folder| keys_of(folder)).await;
+    let (mut service, keys) =
+        StoppableService::open(&["--rate-per-minute=0"], async |_, _, folder| keys_of(folder)).await;
     let begun = Instant::now();
     for company in 0..companies {
-        live(&mut scene, &keys, first_seed + company * OF_COMPANY, kills).await;
+        live(&mut service, &keys, first_seed + company * OF_COMPANY, kills).await;
     }
     let histories = companies * OF_COMPANY;
     let took = begun.elapsed();
     println!("{histories} histories in {took:?}: {:.1} a second", histories as f64 / took.as_secs_f64());
-    scene.close().await;
+    service.close().await;
 }
 
 /// Runs the histories of one company, and compares its records with their models.
-async fn live(scene: &mut Scene, keys: &Keyring, first_seed: u64, kills: usize) {
-    let db = scene.database();
-    let caller = Caller::open(scene.api(), &db, keys).await;
+async fn live(service: &mut StoppableService, keys: &Keyring, first_seed: u64, kills: usize) {
+    let db = service.database();
+    let caller = Caller::open(service.api(), &db, keys).await;
     let since_s = Utc::now().timestamp() - LONGEST_S;
     let histories: Vec<History> =
         (first_seed..first_seed + OF_COMPANY).map(|seed| History::of(seed, since_s)).collect();
     let agreement = Agreement::on(&histories);
     let living = stream::iter(&histories).map(|history| caller.live(history)).buffer_unordered(AT_ONCE).collect::<()>();
     let calls = histories.iter().map(History::calls).sum();
-    join(living, kill_at_random(scene, &caller, (calls, kills), first_seed)).await;
+    join(living, kill_at_random(service, &caller, (calls, kills), first_seed)).await;
     if kills > 0 {
-        restart(scene, &caller);
+        restart(service, &caller);
     }
     caller.merge_all().await;
     let records = agree(&agreement, &caller, first_seed).await;
     if kills > 0 {
         // What was answered is there again, from the tables and the log, and nothing else.
-        restart(scene, &caller);
+        restart(service, &caller);
         let again = agree(&agreement, &caller, first_seed).await;
         let changed = records.shown().zip(again.shown()).find(|(before, after)| before != after);
         assert_eq!(changed, None, "histories from {first_seed} on are others after a restart");
@@ -113,14 +114,14 @@ async fn live(scene: &mut Scene, keys: &Keyring, first_seed: u64, kills: usize) 
     db.close().await;
 }
 
-fn restart(scene: &mut Scene, caller: &Caller) {
-    scene.kill();
-    scene.start();
-    caller.move_to(&scene.api());
+fn restart(service: &mut StoppableService, caller: &Caller) {
+    service.kill();
+    service.start();
+    caller.move_to(&service.api());
 }
 
 /// Kills the service `kills` times while the provider calls, each time in another part of the calls.
-async fn kill_at_random(scene: &mut Scene, caller: &Caller, (calls, kills): (usize, usize), seed: u64) {
+async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls, kills): (usize, usize), seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for kill in 0..kills {
         let part = calls / kills;
@@ -128,7 +129,7 @@ async fn kill_at_random(scene: &mut Scene, caller: &Caller, (calls, kills): (usi
         let moment = BETWEEN_ANSWERS.mul_f64(random.random());
         eventually("so much is answered", || async { caller.answered() >= answered }).await;
         tokio::time::sleep(moment).await;
-        restart(scene, caller);
+        restart(service, caller);
     }
 }
 

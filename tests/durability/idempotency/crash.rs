@@ -99,7 +99,7 @@ impl Add for Effects {
 }
 
 /// The service, started again and again on one folder and one database.
-pub(super) struct Scene {
+pub(super) struct RestartedService {
     folder: tempfile::TempDir,
     database: TestDatabase,
     /// The options of the service.
@@ -146,7 +146,7 @@ impl Call {
     }
 }
 
-impl Scene {
+impl RestartedService {
     async fn start() -> Self {
         Self::start_with(&[]).await
     }
@@ -286,122 +286,122 @@ fn with(points: &[Point], more: Point) -> Vec<Point> {
 
 #[actix_web::test]
 async fn a_tag_is_made_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for &point in PLAIN {
-        scene.number += 1;
-        let name = format!("tag {}", scene.number);
+        service.number += 1;
+        let name = format!("tag {}", service.number);
         let once = Effects { tags: 1, ..Effects::default() };
-        scene.check(point, Call::post("/tags", json!({"name": name}), once)).await;
+        service.check(point, Call::post("/tags", json!({"name": name}), once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_tag_is_changed_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for &point in PLAIN {
-        scene.number += 1;
-        let made = scene.api.post("/tags", json!({"name": format!("before {}", scene.number)})).await;
+        service.number += 1;
+        let made = service.api.post("/tags", json!({"name": format!("before {}", service.number)})).await;
         let path = format!("/tags/{}", made.data(201)["id"]);
-        let body = json!({"name": format!("after {}", scene.number)});
+        let body = json!({"name": format!("after {}", service.number)});
         let once = Effects { tag_updates: 1, ..Effects::default() };
-        scene.check(point, Call { method: Method::PUT, ..Call::post(path, body, once) }).await;
+        service.check(point, Call { method: Method::PUT, ..Call::post(path, body, once) }).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_channel_and_its_secret_are_made_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
-    let cookie = Some(scene.administrator().await);
+    let mut service = RestartedService::start().await;
+    let cookie = Some(service.administrator().await);
     for &point in PLAIN {
-        scene.number += 1;
-        let channel = json!({"type": "webchat", "name": format!("site {}", scene.number)});
+        service.number += 1;
+        let channel = json!({"type": "webchat", "name": format!("site {}", service.number)});
         let once = Effects { channels: 1, ..Effects::default() };
-        scene.check(point, Call { cookie: cookie.clone(), ..Call::post("/channels", channel, once) }).await;
-        scene.number += 1;
-        let path = format!("/channels/{}/identity-secret", scene.company.webchat);
+        service.check(point, Call { cookie: cookie.clone(), ..Call::post("/channels", channel, once) }).await;
+        service.number += 1;
+        let path = format!("/channels/{}/identity-secret", service.company.webchat);
         let once = Effects { channel_updates: 1, ..Effects::default() };
-        scene.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), once) }).await;
+        service.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), once) }).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_link_to_choose_a_password_is_made_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
-    let cookie = scene.administrator().await;
+    let mut service = RestartedService::start().await;
+    let cookie = service.administrator().await;
     for &point in PLAIN {
         for kind in ["invitation", "password-reset"] {
-            scene.number += 1;
+            service.number += 1;
             let once = Effects { links: 1, ..Effects::default() };
-            let path = format!("/users/{}/{kind}", scene.company.ben);
-            scene.check(point, Call { once, ..Call::at_panel(path, &cookie) }).await;
+            let path = format!("/users/{}/{kind}", service.company.ben);
+            service.check(point, Call { once, ..Call::at_panel(path, &cookie) }).await;
         }
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_message_that_opens_a_ticket_is_sent_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for point in with(LIVE, OPENED) {
-        scene.number += 1;
+        service.number += 1;
         let body = json!({
-            "channelId": scene.company.phone, "number": scene.phone(), "type": "text", "body": "hello",
+            "channelId": service.company.phone, "number": service.phone(), "type": "text", "body": "hello",
         });
         let once = Effects { contacts: 1, tickets: 1, opened: 1, messages: 1, ..Effects::default() };
-        scene.check(point, Call::post("/messages", body, once)).await;
+        service.check(point, Call::post("/messages", body, once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_message_in_a_ticket_is_sent_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for point in with(LIVE, DECIDED) {
-        scene.number += 1;
-        let body = json!({"ticketId": scene.ticket().await, "type": "text", "body": "hello"});
+        service.number += 1;
+        let body = json!({"ticketId": service.ticket().await, "type": "text", "body": "hello"});
         let once = Effects { messages: 1, ..Effects::default() };
-        scene.check(point, Call::post("/messages", body, once)).await;
+        service.check(point, Call::post("/messages", body, once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_ticket_is_opened_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for point in with(LIVE, OPENED) {
-        scene.number += 1;
-        let body = json!({"channelId": scene.company.phone, "contactId": scene.contact().await});
+        service.number += 1;
+        let body = json!({"channelId": service.company.phone, "contactId": service.contact().await});
         let once = Effects { tickets: 1, opened: 1, ..Effects::default() };
-        scene.check(point, Call::post("/tickets", body, once)).await;
+        service.check(point, Call::post("/tickets", body, once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_ticket_is_closed_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     for point in with(LIVE, DECIDED) {
-        scene.number += 1;
-        let path = format!("/tickets/{}/close", scene.ticket().await);
+        service.number += 1;
+        let path = format!("/tickets/{}/close", service.ticket().await);
         let once = Effects { closed: 1, ..Effects::default() };
-        scene.check(point, Call::post(path, json!({"wrapupNote": "done"}), once)).await;
+        service.check(point, Call::post(path, json!({"wrapupNote": "done"}), once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }
 
 #[actix_web::test]
 async fn a_session_begins_once_wherever_the_service_dies() {
-    let mut scene = Scene::start().await;
+    let mut service = RestartedService::start().await;
     // The visitor's contact is created in a step before the change: once that is committed, the change is still to be made.
     for point in with(&with(LIVE, ("once_part_written", false)), ("once_part_committed", false)) {
-        scene.number += 1;
+        service.number += 1;
         // Nothing identifies this visitor: only the idempotency key says that it is the same one.
-        let body = json!({"channelId": scene.company.webchat, "visitor": {"name": "Vera"}});
+        let body = json!({"channelId": service.company.webchat, "visitor": {"name": "Vera"}});
         let once = Effects { contacts: 1, sessions: 1, ..Effects::default() };
-        scene.check(point, Call::post("/webchat/sessions", body, once)).await;
+        service.check(point, Call::post("/webchat/sessions", body, once)).await;
     }
-    scene.end().await;
+    service.end().await;
 }

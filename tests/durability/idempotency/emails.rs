@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::crash::{Call, Scene, at_panel};
+use super::crash::{Call, RestartedService, at_panel};
 use crate::support::Reply;
 use crate::support::relay::Relay;
 
@@ -15,8 +15,8 @@ async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_lin
     let relay = Relay::start().await;
     let smtp = format!("smtp://{}", relay.address);
     let mail = ["--smtp-url", &smtp, "--mail-from", "Acme <desk@acme.example>", "--public-url", "https://desk.example"];
-    let mut scene = Scene::start_with(&mail).await;
-    let cookie = scene.administrator().await;
+    let mut service = RestartedService::start_with(&mail).await;
+    let cookie = service.administrator().await;
     let mut sent = 0;
     // Before the e-mail, before its outcome is recorded, and after that.
     for (point, emails, sent_to) in [
@@ -26,12 +26,12 @@ async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_lin
     ] {
         for kind in ["invitation", "password-reset"] {
             let case = format!("{kind} at {point}");
-            let call = Call::at_panel(format!("/users/{}/{kind}", scene.company.ben), &cookie);
-            scene.die(point, &call, &case.replace(' ', "-")).await;
+            let call = Call::at_panel(format!("/users/{}/{kind}", service.company.ben), &cookie);
+            service.die(point, &call, &case.replace(' ', "-")).await;
             sent += emails;
             assert_eq!(relay.emails().len(), sent, "{case}");
             for _ in 0..2 {
-                let retry = call.send(&scene.api, &case.replace(' ', "-")).await;
+                let retry = call.send(&service.api, &case.replace(' ', "-")).await;
                 assert!(retry.is_replay(), "{case}: {}", retry.body);
                 let link = retry.data(200);
                 let expected = json!({"url": null, "token": null, "sentTo": sent_to, "expiresAt": link["expiresAt"]});
@@ -41,10 +41,10 @@ async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_lin
             if emails > 0 {
                 let email = relay.emails().pop().expect("an e-mail");
                 let token = email.lines().find_map(|line| line.strip_prefix(PAGE)).expect("a link");
-                let read = at_panel(&scene.api, Method::POST, "/links/read").json(&json!({"token": token}));
+                let read = at_panel(&service.api, Method::POST, "/links/read").json(&json!({"token": token}));
                 assert_eq!(Reply::of(read).await.data(200)["email"], "ben@example.com", "{case}");
             }
         }
     }
-    scene.end().await;
+    service.end().await;
 }

@@ -19,13 +19,13 @@ fn group_message(office: &Office, mid: &str) -> Value {
 async fn a_group_is_one_contact_with_one_ticket_and_is_answered_through_kills() {
     let mut office = Office::open("2101").await;
     let private = office.phone("2101").message(&number(1), "Maria", text("wamid.private", "private"));
-    office.tell(&private).await;
-    office.tell(&group_message(&office, "wamid.1")).await;
+    office.call_hook(&private).await;
+    office.call_hook(&group_message(&office, "wamid.1")).await;
     // An answered message is kept, and the provider repeats a call whose answer it does not know.
     office.kill();
     office.start();
     for mid in ["wamid.1", "wamid.2"] {
-        office.tell(&group_message(&office, mid)).await;
+        office.call_hook(&group_message(&office, mid)).await;
     }
     let all = office.api.all("/messages").await;
     let bodies: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();

@@ -192,7 +192,7 @@ async fn a_campaigns_message_is_not_doubled_even_if_the_kill_falls_between_its_a
     let mut report =
         office.phone("2003").status("wamid.taken", &number(1), "delivered", chrono::Utc::now().timestamp());
     report["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = json!(message);
-    office.tell(&report).await;
+    office.call_hook(&report).await;
     office.wait_for_status(&format!("job_{message}"), "delivered").await;
     let counts = campaign_of(&office, campaign).await["counts"].clone();
     assert_eq!((&counts["unknown"], &counts["delivered"]), (&json!(0), &json!(1)));

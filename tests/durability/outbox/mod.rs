@@ -98,7 +98,7 @@ impl Office {
     }
 
     /// The provider calls until its call is answered.
-    async fn tell(&self, body: &Value) {
+    async fn call_hook(&self, body: &Value) {
         let body = body.to_string();
         let path = format!("/hooks/{}", self.channel.public_key);
         let call = || async {
@@ -114,7 +114,7 @@ impl Office {
         if let (Value::Object(message), Value::Object(after)) = (&mut message, after) {
             message.extend(after);
         }
-        let reply = self.api.taken(|| self.api.request(Method::POST, "/messages").json(&message)).await;
+        let reply = self.api.retry_while_busy(|| self.api.request(Method::POST, "/messages").json(&message)).await;
         reply.data(202)["jobId"].as_str().expect("a job").to_owned()
     }
 

@@ -26,8 +26,8 @@ pub struct Phone {
 
 impl Phone {
     /// A whole body with this change of messages or statuses.
-    pub fn tells(&self, value: Value) -> Value {
-        self.tells_of("messages", value)
+    pub fn call_body(&self, value: Value) -> Value {
+        self.call_body_of("messages", value)
     }
 
     /// People have changed what they want to receive: numbers, and `stop` or `resume`.
@@ -42,11 +42,11 @@ impl Phone {
             })
         };
         let preferences: Vec<Value> = preferences.iter().map(preference).collect();
-        self.tells_of("user_preferences", json!({"contacts": [], "user_preferences": preferences}))
+        self.call_body_of("user_preferences", json!({"contacts": [], "user_preferences": preferences}))
     }
 
     /// A whole body with a change of any field.
-    pub fn tells_of(&self, field: &str, mut value: Value) -> Value {
+    pub fn call_body_of(&self, field: &str, mut value: Value) -> Value {
         value["messaging_product"] = "whatsapp".into();
         value["metadata"] = json!({"display_phone_number": self.number, "phone_number_id": self.id});
         json!({
@@ -71,7 +71,7 @@ impl Phone {
             })
             .collect();
         let contacts = json!([{"profile": {"name": name}, "wa_id": from}]);
-        self.tells(json!({"contacts": contacts, "messages": messages}))
+        self.call_body(json!({"contacts": contacts, "messages": messages}))
     }
 
     /// The business has sent these to somebody in the WhatsApp Business app.
@@ -83,26 +83,26 @@ impl Phone {
             echo
         };
         let echoes: Vec<Value> = messages.into_iter().map(echo).collect();
-        self.tells_of("smb_message_echoes", json!({"message_echoes": echoes}))
+        self.call_body_of("smb_message_echoes", json!({"message_echoes": echoes}))
     }
 
     /// A message of the business now has this status: `sent`, `delivered` or `read`.
     pub fn status(&self, message_id: &str, to: &str, status: &str, at_s: i64) -> Value {
-        self.tells(json!({"statuses": [self.one_status(message_id, to, status, at_s)]}))
+        self.call_body(json!({"statuses": [self.one_status(message_id, to, status, at_s)]}))
     }
 
     /// Several statuses in one body, in this order.
     pub fn statuses(&self, statuses: &[(&str, &str, &str, i64)]) -> Value {
         let statuses: Vec<Value> =
             statuses.iter().map(|(id, to, status, at_s)| self.one_status(id, to, status, *at_s)).collect();
-        self.tells(json!({"statuses": statuses}))
+        self.call_body(json!({"statuses": statuses}))
     }
 
     /// A message of the business has failed.
     pub fn failed(&self, message_id: &str, to: &str, code: i64, title: &str, at_s: i64) -> Value {
         let mut status = self.one_status(message_id, to, "failed", at_s);
         status["errors"] = json!([{"code": code, "title": title, "message": title, "error_data": {"details": title}}]);
-        self.tells(json!({"statuses": [status]}))
+        self.call_body(json!({"statuses": [status]}))
     }
 
     fn one_status(&self, message_id: &str, to: &str, status: &str, at_s: i64) -> Value {
@@ -250,7 +250,7 @@ pub struct Page {
 
 impl Page {
     /// A whole body with events, each with its sender.
-    pub fn tells(&self, from: &str, at_ms: i64, events: Vec<Value>) -> Value {
+    pub fn call_body(&self, from: &str, at_ms: i64, events: Vec<Value>) -> Value {
         let events: Vec<Value> = events
             .into_iter()
             .map(|mut event| {
@@ -268,7 +268,7 @@ impl Page {
     /// A whole body with messages that the account itself has sent to somebody.
     pub fn echoes(&self, to: &str, at_ms: i64, messages: Vec<Value>) -> Value {
         let mut body =
-            self.tells(&self.id, at_ms, messages.into_iter().map(|message| json!({"message": message})).collect());
+            self.call_body(&self.id, at_ms, messages.into_iter().map(|message| json!({"message": message})).collect());
         for event in body["entry"][0]["messaging"].as_array_mut().into_iter().flatten() {
             event["recipient"] = json!({"id": to});
             event["message"]["is_echo"] = true.into();
@@ -277,7 +277,7 @@ impl Page {
     }
 }
 
-/// Events of [`Page::tells`].
+/// Events of [`Page::call_body`].
 pub mod events {
     use serde_json::{Value, json};
 

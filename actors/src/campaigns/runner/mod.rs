@@ -66,9 +66,9 @@ pub(crate) struct CampaignScope {
     pub(crate) failed: AtomicU64,
 }
 
-/// Approximate figures of a campaign.
+/// Approximate gauges of a campaign, for metrics.
 #[derive(Debug, Default)]
-pub struct CampaignFigures {
+pub struct CampaignGauges {
     /// 1 while it is running.
     pub is_running: AtomicUsize,
     /// Recipients in memory.
@@ -111,7 +111,7 @@ pub struct CampaignRunner {
     work_state: DueWorkState,
     /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
     unused_since: Option<Instant>,
-    status: Arc<ActorStatus<CampaignFigures>>,
+    status: Arc<ActorStatus<CampaignGauges>>,
 }
 
 /// The cached state of a campaign.
@@ -135,13 +135,13 @@ impl Actor for CampaignRunner {
 }
 
 impl Registered for CampaignRunner {
-    type Shared = CampaignFigures;
+    type Shared = CampaignGauges;
 }
 
 impl CampaignScope {
     /// Starts a campaign's actor.
     pub(crate) fn start(self: &Arc<Self>, company: CompanyId, id: CampaignId) -> ActorHandle<CampaignRunner> {
-        let status = Arc::new(ActorStatus::<CampaignFigures>::default());
+        let status = Arc::new(ActorStatus::<CampaignGauges>::default());
         let runner = CampaignRunner {
             scope: self.clone(),
             company,
@@ -210,12 +210,12 @@ impl DueWork for CampaignRunner {
         }
     }
 
-    fn publish_figures(&mut self) {
-        let figures = &self.status.shared;
+    fn publish_gauges(&mut self) {
+        let gauges = &self.status.shared;
         let is_running = matches!(&self.state, CampaignState::Current(run) if run.status == CampaignStatus::Processing);
-        figures.is_running.store(usize::from(is_running && !self.work_state.is_retired()), Ordering::Relaxed);
-        figures.recipients.store(self.recipients.len(), Ordering::Relaxed);
-        figures.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
+        gauges.is_running.store(usize::from(is_running && !self.work_state.is_retired()), Ordering::Relaxed);
+        gauges.recipients.store(self.recipients.len(), Ordering::Relaxed);
+        gauges.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
     }
 
     /// Pending sends are tracked independently of the state that is dropped.
@@ -231,7 +231,7 @@ impl DueWork for CampaignRunner {
         self.scope.hot.remove(&(self.company, self.id), &self.status);
         self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Retired)));
         self.forget_messages();
-        self.publish_figures();
+        self.publish_gauges();
     }
 }
 

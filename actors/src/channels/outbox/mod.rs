@@ -20,7 +20,6 @@ mod backoff;
 mod channel_outbox;
 mod contacts_during_read;
 mod event;
-mod figures;
 mod lanes;
 mod outcomes;
 mod outgoing;
@@ -29,6 +28,7 @@ mod recent_outcomes;
 mod sender;
 mod sender_messages;
 mod sender_scope;
+mod stats;
 mod status_recorder;
 
 use std::collections::HashSet;
@@ -44,7 +44,6 @@ use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use tokio::sync::oneshot;
 
 use self::channel_outbox::Outbox;
-pub use self::figures::{AttemptCount, SendingFigures};
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
 use self::sender_messages::{
@@ -52,6 +51,7 @@ use self::sender_messages::{
 };
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
+pub use self::stats::{AttemptCount, SendingStats};
 use super::{ChannelKey, InTransit, Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
@@ -147,7 +147,7 @@ impl Outboxes {
             Arc::new(SenderScope::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
         // Queried before messages enter: a sender that is started by a message does not look for earlier ones.
         let store = &self.base.store;
-        let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
+        let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().slot_filter()).await?;
         if self.scope.set(scope.clone()).is_err() {
             return Err(Refusal::Defect("sending has already started".to_owned()));
         }
@@ -225,10 +225,10 @@ impl Outboxes {
         }
     }
 
-    /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
-    pub(crate) fn figures(&self) -> SendingFigures {
-        let Some(scope) = self.scope.get() else { return SendingFigures::default() };
-        SendingFigures::of(&scope.attempts, self.channels.iter().map(|sender| sender.outbox.snapshot()))
+    /// Statistics of messages on their way to providers, and of the providers' answers; zero before sending begins.
+    pub(crate) fn stats(&self) -> SendingStats {
+        let Some(scope) = self.scope.get() else { return SendingStats::default() };
+        SendingStats::of(&scope.attempts, self.channels.iter().map(|sender| sender.outbox.snapshot()))
     }
 
     /// The number of senders, and of messages in their outboxes that they have not taken yet.

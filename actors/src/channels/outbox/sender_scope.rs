@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use hotline_persistence::{CompanyId, ContactId, TicketId};
 use tokio::sync::watch;
 
-use super::figures::Attempts;
+use super::stats::Attempts;
 use super::status_recorder::StatusRecorder;
 use crate::Refusal;
 use crate::base::Base;

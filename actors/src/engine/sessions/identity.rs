@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::contacts::{self, AnonymousContact, SignedIn, Visitor};
-use hotline_persistence::tables::events::current;
+use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId};
@@ -60,7 +60,8 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
             if Some(&session) != except {
-                match self.ask(company, &session, End { idle_since: None, attached: None, by: current() }).await {
+                match self.ask(company, &session, End { idle_since: None, attached: None, by: current_author() }).await
+                {
                     Ok(_) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
@@ -204,7 +205,7 @@ impl Sessions {
             claimed: None,
             shown_from,
             token_hashes: Vec::new(),
-            by: Some(current()),
+            by: Some(current_author()),
         };
         self.begin(NewSession { row, attached: None }).await
     }

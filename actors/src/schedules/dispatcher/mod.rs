@@ -41,7 +41,7 @@ pub(super) const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 /// Maximum messages for which data is prefetched: their conversations stay in memory.
 pub(super) const PREFETCH_MAX: usize = 2000;
 
-/// Interval between updates of the figures.
+/// Interval between updates of the gauges.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
 
 /// How long the actor of a company without scheduled messages stays, in seconds.
@@ -57,9 +57,9 @@ pub(crate) struct ScheduleScope {
     pub(crate) failed: AtomicU64,
 }
 
-/// Approximate figures of a company.
+/// Approximate gauges of a company, for metrics.
 #[derive(Debug, Default)]
-pub struct ScheduleFigures {
+pub struct ScheduleGauges {
     /// Pending messages in memory.
     pub pending: AtomicUsize,
     /// Messages that are due.
@@ -84,7 +84,7 @@ pub struct ScheduleDispatcher {
     pub(super) prefetch: PrefetchState,
     work_state: DueWorkState,
     counted_at: Option<Instant>,
-    pub(super) status: Arc<ActorStatus<ScheduleFigures>>,
+    pub(super) status: Arc<ActorStatus<ScheduleGauges>>,
 }
 
 /// The state of prefetching the data that messages will need.
@@ -108,13 +108,13 @@ impl Actor for ScheduleDispatcher {
 }
 
 impl Registered for ScheduleDispatcher {
-    type Shared = ScheduleFigures;
+    type Shared = ScheduleGauges;
 }
 
 impl ScheduleScope {
     /// Starts a company's actor.
     pub(crate) fn start(self: &Arc<Self>, company: CompanyId) -> ActorHandle<ScheduleDispatcher> {
-        let status = Arc::new(ActorStatus::<ScheduleFigures>::default());
+        let status = Arc::new(ActorStatus::<ScheduleGauges>::default());
         let dispatcher = ScheduleDispatcher {
             scope: self.clone(),
             company,
@@ -134,7 +134,7 @@ impl ScheduleScope {
     }
 }
 
-/// Clears the figures, however the actor ends.
+/// Clears the gauges, however the actor ends.
 impl Drop for ScheduleDispatcher {
     fn drop(&mut self) {
         self.publish_counts(ScheduleCounts::default());
@@ -167,7 +167,7 @@ impl DueWork for ScheduleDispatcher {
         }
         self.load(now, instant, cx);
         self.run_prefetch(now, instant, cx);
-        self.update_figures(now, instant);
+        self.update_gauges(now, instant);
         if self.agenda.is_done() && self.pending_sends.is_empty() && self.tasks.is_empty() {
             match self.status.idle_s() {
                 IDLE_AFTER_S.. => self.retire(cx),
@@ -217,7 +217,7 @@ impl ScheduleDispatcher {
         self.scope.base.try_enter(self.company)
     }
 
-    fn update_figures(&mut self, now: DateTime<Utc>, instant: Instant) {
+    fn update_gauges(&mut self, now: DateTime<Utc>, instant: Instant) {
         if self.counted_at.is_none_or(|at| instant.saturating_duration_since(at) >= COUNT_EVERY) {
             self.counted_at = Some(instant);
             self.publish_counts(self.agenda.count(now));
@@ -225,10 +225,10 @@ impl ScheduleDispatcher {
     }
 
     fn publish_counts(&self, counts: ScheduleCounts) {
-        let figures = &self.status.shared;
-        figures.pending.store(counts.pending, Ordering::Relaxed);
-        figures.due.store(counts.due, Ordering::Relaxed);
-        figures.late.store(counts.late, Ordering::Relaxed);
+        let gauges = &self.status.shared;
+        gauges.pending.store(counts.pending, Ordering::Relaxed);
+        gauges.due.store(counts.due, Ordering::Relaxed);
+        gauges.late.store(counts.late, Ordering::Relaxed);
     }
 
     /// Records the new state of a message, in an entry of its own.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hotline_persistence::table::Expected;
 use hotline_persistence::tables::contact_removal;
-use hotline_persistence::tables::contacts::{self, ContactRef, Tie};
-use hotline_persistence::tables::events::{acting, current};
+use hotline_persistence::tables::contacts::{self, ContactRef, ContactUse};
+use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use parking_lot::Mutex;
 
@@ -193,7 +193,7 @@ impl Contacts {
         let contacts = self.clone();
         // The deletion runs to its end even if the caller was cancelled.
         let presence = self.base.store.ownership().follow(company);
-        let removal = self.base.background.spawn(acting(current(), async move {
+        let removal = self.base.background.spawn(act_as(current_author(), async move {
             let _presence = presence;
             contacts.remove_marked(company, id, &expected, forget).await
         }));
@@ -208,7 +208,7 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
-        check_unused(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
+        check_unused(contacts::find_use(self.base.reads().tables(company).await?, company, id).await?)?;
 
         let guard = self.cache.marks.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
@@ -229,7 +229,7 @@ impl Contacts {
                 finish(guard).await;
                 Ok(())
             }
-            Ok(tie) => check_unused(tie),
+            Ok(contact_use) => check_unused(contact_use),
             // Nothing was deleted.
             Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
@@ -241,10 +241,10 @@ impl Contacts {
     }
 }
 
-fn check_unused(tie: Option<Tie>) -> Result<(), Refusal> {
-    match tie {
+fn check_unused(contact_use: Option<ContactUse>) -> Result<(), Refusal> {
+    match contact_use {
         None => Ok(()),
-        Some(Tie { tickets, sessions }) => {
+        Some(ContactUse { tickets, sessions }) => {
             let (state, reason) = if tickets > 0 {
                 ("the contact has an open ticket", "open_ticket")
             } else {

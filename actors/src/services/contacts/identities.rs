@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hotline_persistence::tables::contacts::identities::{self, Address, IdentityChange, Keys, Profile};
 use hotline_persistence::tables::contacts::{ContactByNumber, ContactRef};
-use hotline_persistence::tables::events::{acting, current};
+use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::oneshot;
 
@@ -88,7 +88,7 @@ impl Contacts {
         let since = profile.since;
         self.base.spawn_for(
             company,
-            acting(current(), async move {
+            act_as(current_author(), async move {
                 let address =
                     address.as_ref().map(|(channel, value, kind)| Address { channel: *channel, value, kind: *kind });
                 let keys = Keys { number: number.as_deref(), address };
@@ -98,7 +98,7 @@ impl Contacts {
                 let is_late = matches!(outcome, Err(Refusal::Unavailable(_)));
                 // The caller may no longer wait.
                 let _ = sender.send(outcome);
-                if is_late && let Ok(_permit) = contacts.late_news.try_acquire() {
+                if is_late && let Ok(_permit) = contacts.late_identities.try_acquire() {
                     let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
                 }
             }),

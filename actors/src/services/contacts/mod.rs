@@ -31,7 +31,7 @@ const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Maximum contacts whose new numbers or addresses wait for the database, some KiB each. Those of others are saved with
 /// their next message.
-const LATE_NEWS_MAX: usize = 10_000;
+const LATE_IDENTITIES_MAX: usize = 10_000;
 
 /// Access to all contacts.
 pub struct Contacts {
@@ -41,8 +41,8 @@ pub struct Contacts {
     tickets: Arc<TicketScope>,
     /// The campaign messages in transit to them.
     in_transit: Arc<InTransit>,
-    /// Permits for [`LATE_NEWS_MAX`].
-    late_news: Arc<Semaphore>,
+    /// Permits for [`LATE_IDENTITIES_MAX`].
+    late_identities: Arc<Semaphore>,
 }
 
 impl Contacts {
@@ -52,7 +52,7 @@ impl Contacts {
         tickets: Arc<TicketScope>,
         in_transit: Arc<InTransit>,
     ) -> Self {
-        Self { base, cache, tickets, in_transit, late_news: Arc::new(Semaphore::new(LATE_NEWS_MAX)) }
+        Self { base, cache, tickets, in_transit, late_identities: Arc::new(Semaphore::new(LATE_IDENTITIES_MAX)) }
     }
 
     /// The contacts in memory.
@@ -62,7 +62,7 @@ impl Contacts {
 
     /// Drops the cached contacts of a company.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, cache, tickets: _, in_transit: _, late_news: _ } = self;
+        let Self { base: _, cache, tickets: _, in_transit: _, late_identities: _ } = self;
         cache.forget_company(company);
     }
 

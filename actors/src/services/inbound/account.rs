@@ -1,7 +1,7 @@
 //! What a provider reports of a channel's account: whether it can send, its templates, its quality and its limit.
 
 use hotline_persistence::tables::channels::{self, ChangedTemplate, ChannelRow, PhoneNews};
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::Inbound;
@@ -68,6 +68,6 @@ impl Inbound {
         template: &ChangedTemplate,
     ) -> Result<(), Refusal> {
         let change = channels::add_template_change(self.base.store.db(company), company, channels, template, now());
-        Ok(acting(By::SYSTEM, change).await?)
+        Ok(act_as(By::SYSTEM, change).await?)
     }
 }

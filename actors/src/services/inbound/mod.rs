@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::identities::{Address, IdentityChange, IdentityKind, Keys, Profile};
 use hotline_persistence::tables::contacts::{self, ContactRef, Referral, ReferralRow};
-use hotline_persistence::tables::events::{acting, current};
+use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::tables::messages::{
     MessageApp, MessageAuthor, MessageContent, MessageOrigin, MessageRef, MessageRow, Via,
 };
@@ -383,7 +383,7 @@ impl Inbound {
                 Err(error) => tracing::debug!(%error, "could not save a contact's name; the next message will retry"),
             }
         };
-        self.base.spawn_for(company, acting(current(), rename));
+        self.base.spawn_for(company, act_as(current_author(), rename));
     }
 
     /// The contact of a sender, if there is one.

@@ -257,7 +257,7 @@ impl Inbound {
         while early_revisions::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
         let ownership = self.base.store.ownership();
-        for (company, channel) in early_statuses::channels(db, &ownership.of_slots()).await? {
+        for (company, channel) in early_statuses::channels(db, &ownership.slot_filter()).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
             self.inbox(company, channel).await?;
         }

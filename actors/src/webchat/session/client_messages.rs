@@ -92,47 +92,21 @@ fn hash(id: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-    use hotline_persistence::tables::messages::{Direction, MessageStatus, MessageType};
+    use hotline_persistence::tables::messages::{Direction, MessageStatus};
     use hotline_persistence::tables::source::Source;
-    use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
     use super::*;
+    use crate::test_rows;
 
     /// A message `m-{id}` with a text of this length.
     fn message(id: i64, bytes: usize) -> MessageRow {
         MessageRow {
-            company_id: CompanyId::new(1),
-            id: MessageId::new(id),
-            job_id: None,
-            ticket_id: TicketId::new(1),
-            contact_id: ContactId::new(1),
-            channel_id: ChannelId::new(1),
             direction: Direction::Inbound,
-            kind: MessageType::Text,
             body: Some("x".repeat(bytes)),
-            media: None,
-            template: None,
-            interactive: None,
-            content: None,
-            revisions: None,
-            attempts: None,
-            quoted_message_id: None,
             status: MessageStatus::Received,
-            error: None,
-            user_id: None,
-            user_name: None,
-            integration_id: None,
             source: Source::Contact,
-            session_id: None,
             client_id: Some(format!("m-{id}")),
-            after_send: None,
-            provider_message_id: None,
-            created_at: DateTime::UNIX_EPOCH,
-            sent_at: None,
-            delivered_at: None,
-            read_at: None,
-            updated_at: None,
+            ..test_rows::message(id)
         }
     }
 

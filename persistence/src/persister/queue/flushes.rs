@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::figures::Histogram;
+use crate::histogram::Histogram;
 
 /// Histogram bounds for the changes per transaction, up to the batch limit.
 const FLUSH_CHANGES_BOUNDS: &[u64] = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, super::BATCH_CHANGES_MAX as u64];

@@ -18,10 +18,10 @@ pub use recipients::{
 pub(crate) use recipients::{mark_unknown, remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
-use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
+use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, act_as};
 use super::messages::MessageError;
 use super::text_enum;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::{set_statement_timeout, with_timeout, with_timeout_of};
 use crate::select::{Page, PageRequest};
@@ -295,7 +295,7 @@ pub async fn pause_refused(
     if campaign.status != CampaignStatus::Processing || campaign.counts.pending == 0 {
         return Ok(false);
     }
-    acting(By::SYSTEM, pause(db, company, id, Some(reason))).await.map(|_| true)
+    act_as(By::SYSTEM, pause(db, company, id, Some(reason))).await.map(|_| true)
 }
 
 /// Resumes a locked campaign that is paused.
@@ -352,7 +352,7 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
         return Ok(false);
     }
     let by = creator_of(&mut *db, company, id).await?;
-    acting(by, start(db, company, id)).await.map(|_| true)
+    act_as(by, start(db, company, id)).await.map(|_| true)
 }
 
 /// Who created a campaign, as its messages name it: the integration, else the user, or Hotline itself if that user was
@@ -445,7 +445,7 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
 
 /// The campaigns with remaining work: those that will start by themselves, are being sent, or were canceled with
 /// unsettled recipients.
-pub async fn unfinished(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
+pub async fn unfinished(db: impl PgExecutor<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, CampaignId)>> {
     let condition = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
     let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(slots.numbers());
     with_timeout(select.fetch_all(db)).await

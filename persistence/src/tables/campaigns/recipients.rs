@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::SKIP_BATCH_SIZE;
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -160,11 +160,11 @@ pub struct UnknownMessage {
 /// been unknown since before `before`. Only for background work.
 pub async fn settleable(
     db: impl Database<'_>,
-    slots: &OfSlots,
+    slots: &SlotFilter,
     before: DateTime<Utc>,
     limit: i64,
 ) -> Result<Vec<UnknownMessage>> {
-    let holds = OfSlots::holds("k.company_id", 1);
+    let in_slots = SlotFilter::condition("k.company_id", 1);
     let select = format!(
         "select m.company_id, m.ticket_id, m.id, e.provider_message_id
          from campaigns k
@@ -172,7 +172,7 @@ pub async fn settleable(
          join messages m on m.company_id = r.company_id and m.id = r.message_id and m.status = 'queued'
          left join lateral (select provider_message_id from early_statuses
              where company_id = m.company_id and channel_id = m.channel_id and names = m.id limit 1) e on true
-         where k.unknown > 0 and {holds} and (e.provider_message_id is not null or r.updated_at < $2)
+         where k.unknown > 0 and {in_slots} and (e.provider_message_id is not null or r.updated_at < $2)
          order by m.company_id, m.id limit $3"
     );
     let select = sqlx::query_as(AssertSqlSafe(select)).bind(slots.numbers()).bind(before).bind(limit);

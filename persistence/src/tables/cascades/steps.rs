@@ -9,12 +9,12 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, Row as _};
 
 use super::{Cascade, RecordKind, Reference, When};
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::tables::cards::{self, LoadedCard};
 use crate::tables::contacts::{self, ContactRow, CustomFieldValue};
-use crate::tables::events::{By, acting, current};
+use crate::tables::events::{By, act_as, current_author};
 use crate::tables::schedules::DeletedContact;
 use crate::{CardId, CompanyId, ContactId, Result, TicketId};
 
@@ -125,7 +125,8 @@ pub async fn record_deletion(
         let insert = sqlx::query(
             "insert into cascades (company_id, noun, id, shown, by) values ($1, $2, $3, $4, $5) on conflict do nothing",
         );
-        let insert = insert.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(view).bind(Json(current()));
+        let insert =
+            insert.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(view).bind(Json(current_author()));
         with_timeout(insert.execute(db)).await?;
     }
     Ok(is_referred_to)
@@ -134,13 +135,14 @@ pub async fn record_deletion(
 /// Up to `limit` companies with deleted records that others may still refer to: those after `after` first.
 pub async fn companies(
     db: impl PgExecutor<'_>,
-    slots: &OfSlots,
+    slots: &SlotFilter,
     after: CompanyId,
     limit: i64,
 ) -> Result<Vec<CompanyId>> {
-    let holds = OfSlots::holds("company_id", 3);
+    let in_slots = SlotFilter::condition("company_id", 3);
     let companies = format!(
-        "select company_id from cascades where {holds} group by company_id order by company_id <= $1, company_id limit $2"
+        "select company_id from cascades where {in_slots}
+         group by company_id order by company_id <= $1, company_id limit $2"
     );
     let companies = sqlx::query_scalar(AssertSqlSafe(companies)).bind(after).bind(limit).bind(slots.numbers());
     with_timeout(companies.fetch_all(db)).await
@@ -241,7 +243,7 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
         for reference in
             record.cascade.references_when(When::InSteps).filter(|reference| reference.owner == RecordKind::Cards)
         {
-            acting(record.by.clone(), remove_from(&mut *db, &record, reference, &[card.0])).await?;
+            act_as(record.by.clone(), remove_from(&mut *db, &record, reference, &[card.0])).await?;
         }
     }
     Ok(())

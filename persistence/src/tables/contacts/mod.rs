@@ -29,7 +29,7 @@ pub(crate) use opt_out::set_opt_out;
 pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
-pub use remove::{Tie, sessions, tie};
+pub use remove::{ContactUse, find_use, sessions};
 pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
     AnonymousContact, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified,

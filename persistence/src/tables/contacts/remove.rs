@@ -7,7 +7,7 @@ use crate::{CompanyId, ContactId, Database, Error, Result, SessionId};
 
 /// Reasons why a contact cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tie {
+pub struct ContactUse {
     /// Number of open tickets.
     pub tickets: i64,
     /// Number of active visitor sessions.
@@ -18,8 +18,8 @@ pub struct Tie {
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
-pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    let ties: Option<(i64, i64)> = with_timeout(
+pub async fn find_use(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactUse>> {
+    let counts: Option<(i64, i64)> = with_timeout(
         sqlx::query_as(
             "select (select count(*) from tickets t
                      where t.company_id = c.company_id and t.contact_id = c.id and t.status = 'open'),
@@ -32,9 +32,9 @@ pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> 
         .fetch_optional(db),
     )
     .await?;
-    match ties.ok_or(Error::NotFound("contact"))? {
+    match counts.ok_or(Error::NotFound("contact"))? {
         (0, 0) => Ok(None),
-        (tickets, sessions) => Ok(Some(Tie { tickets, sessions })),
+        (tickets, sessions) => Ok(Some(ContactUse { tickets, sessions })),
     }
 }
 

@@ -15,7 +15,7 @@ use sqlx::types::Json;
 
 pub use copies::{forget_deliveries, forget_responses, redact_events};
 
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, Result, SessionId, TicketId};
@@ -125,11 +125,11 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, contact: ContactId)
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn pending(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Erasure>> {
-    let holds = OfSlots::holds("company_id", 2);
+pub async fn pending(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<Erasure>> {
+    let in_slots = SlotFilter::condition("company_id", 2);
     let pending = format!(
         "select company_id, contact_id, traces, removed, failure, done_at from erasures
-         where done_at is null and {holds} order by failure is not null, requested_at limit $1"
+         where done_at is null and {in_slots} order by failure is not null, requested_at limit $1"
     );
     let pending = sqlx::query_as(sqlx::AssertSqlSafe(pending)).bind(PENDING_MAX).bind(slots.numbers());
     let rows: Vec<ErasureRow> = with_timeout(pending.fetch_all(db)).await?;

@@ -24,7 +24,7 @@ pub use record::{
     ScheduleSnapshot, SessionSnapshot, Subject, TicketSnapshot,
 };
 
-pub use super::by::{By, ByKind, acting, current};
+pub use super::by::{By, ByKind, act_as, current_author};
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
@@ -64,7 +64,7 @@ pub struct NewEvent {
 impl NewEvent {
     /// An event of a plain change, by the current task's author.
     pub fn plain(kind: EventKind, at: DateTime<Utc>, record: Record, previous: Option<Value>) -> Self {
-        let by = Some(resolve_author(current(), &record));
+        let by = Some(resolve_author(current_author(), &record));
         Self { kind, at, record, previous, by }
     }
 }

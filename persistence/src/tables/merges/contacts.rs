@@ -73,7 +73,7 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
 
 /// What decides whether and how two contacts are merged.
 #[derive(FromRow)]
-struct Held {
+struct HeldContact {
     id: ContactId,
     number: Option<String>,
     number_country: Option<String>,
@@ -83,7 +83,7 @@ struct Held {
     updated_at: DateTime<Utc>,
 }
 
-impl Held {
+impl HeldContact {
     /// The number that it takes over from the other.
     fn adopted_number<'a>(&self, from: &'a Self) -> Option<&'a str> {
         from.number.as_deref().filter(|_| self.number.is_none())
@@ -99,7 +99,11 @@ impl Held {
 
 /// Locks both contacts and returns them: the one that stays, then the one that is merged. Concurrent changes of both,
 /// and of what refers to them, come first or find them merged. Also locks `others`, which the merge changes too.
-async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[ContactId]) -> Result<(Held, Held)> {
+async fn hold(
+    db: &mut PgConnection,
+    merge: &ContactMerge<'_>,
+    others: &[ContactId],
+) -> Result<(HeldContact, HeldContact)> {
     // This lock is weaker than the next, because the others stay: rows that refer to them can be written meanwhile.
     let all = [&[merge.into, merge.from], others].concat();
     contacts::lock_rows(&mut *db, merge.company, &all).await?;
@@ -107,7 +111,7 @@ async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[Contact
         "select id, number, number_country, external_id, verified, is_group, updated_at from contacts
          where company_id = $1 and id = any ($2) order by id for update",
     );
-    let mut rows: Vec<Held> =
+    let mut rows: Vec<HeldContact> =
         with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
     let mut take = |id: ContactId| {
         let index = rows.iter().position(|row| row.id == id).ok_or(Error::NotFound("contact"))?;
@@ -120,10 +124,10 @@ async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[Contact
 async fn find_conflict(
     db: &mut PgConnection,
     company: CompanyId,
-    into: &Held,
-    from: &Held,
+    into: &HeldContact,
+    from: &HeldContact,
 ) -> Result<Option<MergeConflict>> {
-    let has_id = |row: &Held| row.verified && row.external_id.is_some();
+    let has_id = |row: &HeldContact| row.verified && row.external_id.is_some();
     if has_id(into) && has_id(from) {
         return Ok(Some(MergeConflict::TwoExternalIds));
     }
@@ -303,7 +307,7 @@ async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: Contac
 }
 
 /// Fills what the contact that stays lacks, and deletes the other.
-async fn fill(db: &mut PgConnection, company: CompanyId, into: &Held, from: &Held) -> Result<()> {
+async fn fill(db: &mut PgConnection, company: CompanyId, into: &HeldContact, from: &HeldContact) -> Result<()> {
     let fill = sqlx::query(
         "update contacts c set updated_at = greatest(now(), c.updated_at + interval '1 millisecond'),
              name = case when c.name in ($4, c.number, c.email)
@@ -342,8 +346,8 @@ async fn fill(db: &mut PgConnection, company: CompanyId, into: &Held, from: &Hel
 mod tests {
     use super::*;
 
-    fn held(number: Option<&str>, external_id: Option<&str>, verified: bool) -> Held {
-        Held {
+    fn held(number: Option<&str>, external_id: Option<&str>, verified: bool) -> HeldContact {
+        HeldContact {
             id: ContactId::new(1),
             number: number.map(str::to_owned),
             number_country: None,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::{ChangeCause, ChangedMessage, MessageRow, MessageStatus};
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document;
 use crate::error::with_timeout;
 use crate::tables::zones;
@@ -56,11 +56,11 @@ pub(crate) async fn set_media(
 /// The first `limit` messages after `after` whose files are still to be fetched. Only for background work.
 pub async fn media_wanted(
     db: impl Database<'_>,
-    slots: &OfSlots,
+    slots: &SlotFilter,
     after: MessageId,
     limit: i64,
 ) -> Result<Vec<MessageRow>> {
-    let in_slots = OfSlots::holds("company_id", 3);
+    let in_slots = SlotFilter::condition("company_id", 3);
     let select =
         format!("select * from messages where media ? 'wanted' and id > $1 and {in_slots} order by id limit $2");
     let select = sqlx::query(AssertSqlSafe(select)).bind(after).bind(limit).bind(slots.numbers());

@@ -140,7 +140,7 @@ fn one(found: Option<PgRow>) -> Result<Option<MessageRow>> {
 
 /// The progress of a conversation's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
-pub struct States {
+pub struct ConversationProgress {
     /// The newest delivered outbound message.
     pub delivered: Option<MessageId>,
     /// When it was delivered.
@@ -156,12 +156,12 @@ pub struct States {
 }
 
 /// The progress of a conversation's messages that were created since a time.
-pub async fn states(
+pub async fn conversation_progress(
     db: impl Database<'_>,
     company: CompanyId,
     (channel, contact): (ChannelId, ContactId),
     since: DateTime<Utc>,
-) -> Result<States> {
+) -> Result<ConversationProgress> {
     with_timeout(
         sqlx::query_as(
             "select max(id) filter (where direction = 'outbound' and status in ('delivered', 'read')) as delivered,

@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, Row};
 
 use super::{MessageError, MessageRow, MessageType, one};
-use crate::cluster::OfSlots;
+use crate::cluster::SlotFilter;
 use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
@@ -89,10 +89,10 @@ impl OutboxEntry {
 
 /// The channels with queued messages or reactions: read at startup, when the tables contain everything that was
 /// accepted.
-pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
-    let holds = OfSlots::holds("c.company_id", 1);
+pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, ChannelId)>> {
+    let in_slots = SlotFilter::condition("c.company_id", 1);
     let outboxes = format!(
-        "select c.company_id, c.id from channels c where {holds} and (exists (select from messages m
+        "select c.company_id, c.id from channels c where {in_slots} and (exists (select from messages m
              where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
            or exists (select from messages m
              where m.company_id = c.company_id and m.channel_id = c.id and m.revisions ? 'sending'))

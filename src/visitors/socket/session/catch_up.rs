@@ -5,7 +5,7 @@ use std::time::Duration;
 use hotline_actors::Refusal;
 use hotline_actors::webchat::{ReceiptKind, StatusUpdate};
 use hotline_persistence::select::PageRequest;
-use hotline_persistence::tables::messages::{self, MessageRow, States};
+use hotline_persistence::tables::messages::{self, ConversationProgress, MessageRow};
 use tokio::time::Instant;
 
 use super::end::End;
@@ -27,8 +27,8 @@ const PAGE_BYTES_MAX: usize = 256 * 1024;
 /// A page of missed messages.
 struct MissedPage {
     rows: Vec<MessageRow>,
-    /// In the last page: the status of all messages.
-    states: Option<States>,
+    /// In the last page: the progress of all messages.
+    progress: Option<ConversationProgress>,
     /// How many messages to read for the next page.
     next_size: i64,
     _reservation: HeldBytes,
@@ -57,8 +57,8 @@ impl SocketSession {
             }
             self.acknowledge_delivered();
             size = page.next_size;
-            let Some(states) = page.states else { continue };
-            for change in status_changes(&states) {
+            let Some(progress) = page.progress else { continue };
+            for change in status_changes(&progress) {
                 self.push(&change.into()).await?;
             }
             self.position = CatchUpPosition::CaughtUp;
@@ -70,7 +70,7 @@ impl SocketSession {
         let session = self.session();
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
-        let _permit = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
+        let _permit = self.visitor_limits.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         // A page stays in memory until its browser has read it. Where that memory is used up, the socket reads its page
         // later.
         let reservation = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
@@ -87,13 +87,13 @@ impl SocketSession {
         // most twice the rows that did fit.
         let next_size =
             if is_cut { i64::try_from(count).unwrap_or(PAGE).saturating_mul(2).clamp(1, PAGE) } else { PAGE };
-        let states = if missed.has_more || is_cut {
+        let progress = if missed.has_more || is_cut {
             None
         } else {
             let conversation = (session.channel_id, session.contact_id);
-            Some(messages::states(db, company, conversation, session.visible_since()).await?)
+            Some(messages::conversation_progress(db, company, conversation, session.visible_since()).await?)
         };
-        Ok(MissedPage { rows: missed.rows, states, next_size, _reservation: reservation })
+        Ok(MissedPage { rows: missed.rows, progress, next_size, _reservation: reservation })
     }
 }
 
@@ -111,12 +111,12 @@ fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
     (count.max(1).min(rows.len()), bytes.min(PAGE_BYTES_MAX))
 }
 
-fn status_changes(states: &States) -> impl Iterator<Item = StatusUpdate> {
+fn status_changes(progress: &ConversationProgress) -> impl Iterator<Item = StatusUpdate> {
     let update = |kind, up_to: Option<_>, at: Option<_>| Some(StatusUpdate { kind, up_to: up_to?, at: at? });
     [
-        update(ReceiptKind::Delivered, states.delivered, states.delivered_at),
-        update(ReceiptKind::Seen, states.seen, states.seen_at),
-        update(ReceiptKind::Read, states.read, states.read_at),
+        update(ReceiptKind::Delivered, progress.delivered, progress.delivered_at),
+        update(ReceiptKind::Seen, progress.seen, progress.seen_at),
+        update(ReceiptKind::Read, progress.read, progress.read_at),
     ]
     .into_iter()
     .flatten()

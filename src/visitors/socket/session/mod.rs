@@ -32,7 +32,7 @@ use crate::api::webchat::is_visible;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::visitors::guard::Webchat;
-use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
+use crate::visitors::limits::{SocketPermit, VisitorLimits, VisitorOptions};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to report its newest message. Browsers normally do so at once.
@@ -60,7 +60,7 @@ pub(super) struct ActorChannels {
 /// A socket with its session.
 pub(super) struct SocketSession {
     app: Data<App>,
-    visitors: Data<Visitors>,
+    visitor_limits: Data<VisitorLimits>,
     options: VisitorOptions,
     context: SocketContext,
     /// Signals changes of the directory.
@@ -123,19 +123,19 @@ enum SocketEvent {
 impl SocketSession {
     pub(super) fn new(
         app: Data<App>,
-        visitors: Data<Visitors>,
+        visitor_limits: Data<VisitorLimits>,
         context: SocketContext,
         attached: AttachedSocket,
         permit: SocketPermit,
         frame_stream: FrameStream,
         ActorChannels { pushes, close }: ActorChannels,
     ) -> Self {
-        let (now, options) = (clock::instant(), visitors.options);
+        let (now, options) = (clock::instant(), visitor_limits.options);
         let stopping = app.stopping();
         // Checks the admission again, because the directory may have changed since the handshake was admitted.
         let mut changes = app.engine.directory().changes();
         changes.mark_changed();
-        app.figures.sockets.add_opened();
+        app.metrics.sockets.add_opened();
         Self {
             context,
             changes,
@@ -156,10 +156,10 @@ impl SocketSession {
             next_ping_at: Instant::now() + options.heartbeat,
             frame_count: 0,
             frames_since: now,
-            _open: OpenSocket(app.figures.clone()),
+            _open: OpenSocket(app.metrics.clone()),
             _permit: permit,
             options,
-            visitors,
+            visitor_limits,
             app,
         }
     }
@@ -168,7 +168,7 @@ impl SocketSession {
     pub(super) async fn run(mut self: Box<Self>) {
         let Err(end) = self.serve().await;
         if matches!(end, End::TooSlow) {
-            self.app.figures.sockets.add_cut();
+            self.app.metrics.sockets.add_cut();
         }
         // The visitor counts as absent from here on.
         let frame_stream = self.detach();
@@ -349,7 +349,7 @@ impl SocketSession {
         let message = MessageView::of(row, &self.session().id, self.app.media.links());
         self.push(&Frame::Message { message: Box::new(message) }).await?;
         self.last_pushed = Some(row.id);
-        self.app.figures.sockets.add_pushed();
+        self.app.metrics.sockets.add_pushed();
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
             record_newest(&mut self.unseen, row);
             if self.unseen.len() > UNSEEN_MAX {

@@ -37,7 +37,9 @@ impl SocketSession {
         });
         if tickets.is_empty() {
             // The message is read from the database, as for a request.
-            if Some(up_to) <= self.seen_up_to || self.visitors.take(RequestKind::Other, self.context.address).is_err() {
+            if Some(up_to) <= self.seen_up_to
+                || self.visitor_limits.take(RequestKind::Other, self.context.address).is_err()
+            {
                 return;
             }
             self.seen_up_to = Some(up_to);

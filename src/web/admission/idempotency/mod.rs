@@ -20,7 +20,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
-use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::{Change, CompanyId};
@@ -64,7 +64,7 @@ pub struct IdempotencyState {
     /// Stores the files of a form while its fingerprint is compared.
     pub media: Media,
     /// Counts replays.
-    pub figures: Data<Metrics>,
+    pub metrics: Data<Metrics>,
     /// The maximum body size at a path, in bytes: the body is read here, before its handler reads it.
     pub body_bytes_max: fn(&str) -> usize,
 }
@@ -72,7 +72,7 @@ pub struct IdempotencyState {
 impl IdempotencyState {
     /// Drops everything known of a company's keys.
     pub fn forget(&self, company: CompanyId) {
-        let Self { keys, engine: _, media: _, figures: _, body_bytes_max: _ } = self;
+        let Self { keys, engine: _, media: _, metrics: _, body_bytes_max: _ } = self;
         keys.forget(company);
     }
 }
@@ -92,11 +92,11 @@ pub async fn execute_once<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
     let by = by_of(&request);
-    let Some(header) = header else { return Ok(acting(by, next.call(request)).await?.map_into_boxed_body()) };
+    let Some(header) = header else { return Ok(act_as(by, next.call(request)).await?.map_into_boxed_body()) };
     let id = request.extensions().get::<RequestId>().cloned();
     // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
     // first attempt is half done.
-    let serving = acting(by, async move { serve(request, &header, next).await });
+    let serving = act_as(by, async move { serve(request, &header, next).await });
     let task = actix_web::rt::spawn(serving.in_current_span());
     let outcome = task.await.unwrap_or_else(|panic| Err(panic_error(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
@@ -131,7 +131,7 @@ async fn serve<B: MessageBody + 'static>(
     match look_up(&state, &keyed_request).await {
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == keyed_request.fingerprint => {
-            state.figures.add_replay();
+            state.metrics.add_replay();
             Ok(replay(request, answer.status, answer.body.clone().into_bytes()))
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),

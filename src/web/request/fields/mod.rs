@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use hotline_actors::FieldError;
 use hotline_persistence::controls;
-use hotline_persistence::letters;
+use hotline_persistence::visible_text;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
@@ -241,7 +241,7 @@ fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
 
 fn is_blank(value: &Value) -> bool {
     // A text with a refused control character is not blank, so that it is refused.
-    value.as_str().is_some_and(|text| letters::is_blank(text) && !controls::has_refused(text))
+    value.as_str().is_some_and(|text| visible_text::is_blank(text) && !controls::has_refused(text))
 }
 
 /// The schema of an optional value.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use hotline_persistence::letters;
+use hotline_persistence::visible_text;
 
 /// Maximum bytes before the `@`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1.1>
 const LOCAL_BYTES_MAX: usize = 64;
@@ -76,7 +76,7 @@ fn is_label(label: &str) -> bool {
 }
 
 fn is_visible_non_ascii(character: char) -> bool {
-    !character.is_ascii() && !letters::is_invisible(character)
+    !character.is_ascii() && !visible_text::is_invisible(character)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::num::IntErrorKind::{NegOverflow, PosOverflow};
 use chrono::{DateTime, SubsecRound, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
-use hotline_persistence::{Id, letters};
+use hotline_persistence::{Id, visible_text};
 use serde_json::{Value, json};
 
 pub use address::SignInEmail;
@@ -122,7 +122,7 @@ impl FromField for Options {
         let mut seen_names = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
-            if !seen_names.insert(letters::appearance(&option)) {
+            if !seen_names.insert(visible_text::appearance(&option)) {
                 return Err(format!("contains {option} twice"));
             }
             options.push(option);

@@ -4,10 +4,10 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use hotline_persistence::controls;
-use hotline_persistence::letters;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::global_variables::BUILT_IN;
 use hotline_persistence::tables::messages::EMOJI_CHARACTERS_MAX;
+use hotline_persistence::visible_text;
 use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Value, json};
@@ -46,12 +46,12 @@ fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
 }
 
 fn one_line(text: String) -> Result<String, String> {
-    if letters::has_line_break(&text) { Err("must be one line".to_owned()) } else { Ok(text) }
+    if visible_text::has_line_break(&text) { Err("must be one line".to_owned()) } else { Ok(text) }
 }
 
 /// A text in its normalized form, without the characters that are never visible.
 fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
-    normalized_by(letters::normalize, value, characters_max)
+    normalized_by(visible_text::normalize, value, characters_max)
 }
 
 fn normalized_by(normalize: fn(&str) -> String, value: &Value, characters_max: usize) -> Result<String, String> {
@@ -64,7 +64,7 @@ fn normalized_by(normalize: fn(&str) -> String, value: &Value, characters_max: u
 
 /// Checks that a text shows something.
 fn not_blank(text: String) -> Result<String, String> {
-    if letters::is_blank(&text) { Err("must not be blank".to_owned()) } else { Ok(text) }
+    if visible_text::is_blank(&text) { Err("must not be blank".to_owned()) } else { Ok(text) }
 }
 
 macro_rules! text {
@@ -110,7 +110,7 @@ text! {
 
 text! {
     /// A contact's name, as it is written: not blank, one line, at most 255 characters.
-    ContactName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(letters::normalize_contact_name, value, NAME_CHARACTERS_MAX)?)?)
+    ContactName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(visible_text::normalize_contact_name, value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {

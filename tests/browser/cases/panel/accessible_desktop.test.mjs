@@ -5,12 +5,12 @@ import { describe, it } from "node:test";
 import { DESKTOP } from "../../support/browser.mjs";
 import { chosen } from "../../support/extent.mjs";
 import { arePagesWhole } from "../../support/pages.mjs";
-import { panel } from "../../support/panel.mjs";
+import { panelEnv } from "../../support/panel.mjs";
 
 describe("the pages on a desktop", () => {
-  const at = panel();
+  const env = panelEnv();
 
   for (const colorScheme of chosen(["light", "dark"])) {
-    it(`are accessible and whole, ${colorScheme}`, () => arePagesWhole(at, "desktop", { size: DESKTOP, colorScheme, language: "en", turn: 0 }));
+    it(`are accessible and whole, ${colorScheme}`, () => arePagesWhole(env, "desktop", { size: DESKTOP, colorScheme, language: "en", turn: 0 }));
   }
 });

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 
-import { panel } from "../../support/panel.mjs";
+import { panelEnv } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 const SECRET = "an-app-secret";
@@ -59,67 +59,67 @@ function written(from, text) {
 }
 
 /** The provider calls the hook with this body. */
-async function call(at, hook, body) {
+async function call(env, hook, body) {
   const signature = createHmac("sha256", SECRET).update(body).digest("hex");
   const answer = await eventually("the hook is served", async () => {
-    const answer = await fetch(new URL(new URL(hook).pathname, at.service.url), { method: "POST", body, headers: { "Content-Type": "application/json", "X-Hub-Signature-256": `sha256=${signature}` } });
+    const answer = await fetch(new URL(new URL(hook).pathname, env.service.url), { method: "POST", body, headers: { "Content-Type": "application/json", "X-Hub-Signature-256": `sha256=${signature}` } });
     return answer.ok && answer;
   });
   assert.equal(answer.status, 200);
 }
 
 describe("a channel", () => {
-  const at = panel();
+  const env = panelEnv();
   let provider;
   before(async () => (provider = await Provider.start()));
   after(() => provider.stop());
 
   it("says why its messages are not taken, and is well again with another access token", async () => {
-    const desk = await at.open("/channels/new");
-    await desk.field("Type").selectOption("whatsapp");
-    await desk.fill({ Name: "Phone", "Phone number ID": NUMBER_ID, "Access token": "the-old-token", "App secret": SECRET, "Verify token": "ours" });
-    await desk.page.getByLabel("Phone number", { exact: true }).fill(BUSINESS);
-    await desk.button("Create").click();
-    await desk.heading("Phone").waitFor();
-    const hook = await desk.page.locator("main code").first().textContent();
-    const path = desk.where();
+    const panel = await env.open("/channels/new");
+    await panel.field("Type").selectOption("whatsapp");
+    await panel.fill({ Name: "Phone", "Phone number ID": NUMBER_ID, "Access token": "the-old-token", "App secret": SECRET, "Verify token": "ours" });
+    await panel.page.getByLabel("Phone number", { exact: true }).fill(BUSINESS);
+    await panel.button("Create").click();
+    await panel.heading("Phone").waitFor();
+    const hook = await panel.page.locator("main code").first().textContent();
+    const path = panel.where();
     // A gateway instead of the usual provider is set by who runs the installation, with the token anew.
-    await at.service.cli("channel", "update", path.match(/\d+$/)[0], "--provider-url", provider.url, "--access-token", "the-old-token");
+    await env.service.cli("channel", "update", path.match(/\d+$/)[0], "--provider-url", provider.url, "--access-token", "the-old-token");
 
-    await call(at, hook, written("5511933332222", "Is anybody there?"));
-    const ticket = await at.company.ticketOf("Is anybody there?");
-    await at.company.say(ticket, "We are.");
-    await desk.turnTo("/channels");
+    await call(env, hook, written("5511933332222", "Is anybody there?"));
+    const ticket = await env.company.ticketOf("Is anybody there?");
+    await env.company.say(ticket, "We are.");
+    await panel.turnTo("/channels");
     await eventually("the list says so", async () => {
-      await desk.go("/channels?status=error");
-      return (await desk.row(/^Phone.*Error/s).count()) === 1;
+      await panel.go("/channels?status=error");
+      return (await panel.row(/^Phone.*Error/s).count()) === 1;
     });
-    const why = (await desk.row("Phone").getByRole("cell").last().textContent()).trim();
+    const why = (await panel.row("Phone").getByRole("cell").last().textContent()).trim();
     assert.ok(why.length > 5, why);
-    await desk.link("Phone").click();
-    await desk.page.getByRole("alert").filter({ hasText: why }).waitFor();
-    await desk.screenshot("panel-channel-error");
+    await panel.link("Phone").click();
+    await panel.page.getByRole("alert").filter({ hasText: why }).waitFor();
+    await panel.screenshot("panel-channel-error");
 
-    await desk.fill({ "Access token": "the-new-token" });
-    await desk.button("Save").click();
-    await desk.notice("Saved.").waitFor();
-    await desk.page.getByText("Connected", { exact: true }).waitFor();
-    assert.equal(await desk.page.getByRole("alert").filter({ hasText: why }).count(), 0);
-    await at.company.say(ticket, "Now we are.");
+    await panel.fill({ "Access token": "the-new-token" });
+    await panel.button("Save").click();
+    await panel.notice("Saved.").waitFor();
+    await panel.page.getByText("Connected", { exact: true }).waitFor();
+    assert.equal(await panel.page.getByRole("alert").filter({ hasText: why }).count(), 0);
+    await env.company.say(ticket, "Now we are.");
     await eventually("it is taken", () => provider.taken > 0);
 
     // What the provider says of the number and of its templates.
-    await desk.page.getByText("Not reported yet").first().waitFor();
+    await panel.page.getByText("Not reported yet").first().waitFor();
     provider.templates = ["APPROVED", "PAUSED"].map((status) => ({ name: status.toLowerCase(), language: "en", category: "MARKETING", status, components: [{ type: "BODY", text: "Hi" }] }));
-    await call(at, hook, told("phone_number_quality_update", { display_phone_number: BUSINESS, event: "FLAGGED", current_limit: "TIER_1K" }));
-    await desk.turnTo("/channels");
-    await desk.turnTo(path);
-    await desk.page.getByText("Low", { exact: true }).waitFor();
-    await desk.page.getByText("TIER_1K", { exact: true }).waitFor();
-    await desk.button("Show templates").click();
-    await desk.row(/^approved.*Approved/s).waitFor();
-    await desk.row(/^paused.*Paused/s).waitFor();
-    await desk.screenshot("panel-channel-templates");
-    await desk.leave();
+    await call(env, hook, told("phone_number_quality_update", { display_phone_number: BUSINESS, event: "FLAGGED", current_limit: "TIER_1K" }));
+    await panel.turnTo("/channels");
+    await panel.turnTo(path);
+    await panel.page.getByText("Low", { exact: true }).waitFor();
+    await panel.page.getByText("TIER_1K", { exact: true }).waitFor();
+    await panel.button("Show templates").click();
+    await panel.row(/^approved.*Approved/s).waitFor();
+    await panel.row(/^paused.*Paused/s).waitFor();
+    await panel.screenshot("panel-channel-templates");
+    await panel.leave();
   });
 });

@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { checkLayout, checkPage } from "../../support/accessible.mjs";
 import { PHONE, withBrowser } from "../../support/browser.mjs";
 import { chosen, measures } from "../../support/extent.mjs";
-import { Desk, fromElsewhere } from "../../support/panel.mjs";
+import { Panel, fromElsewhere } from "../../support/panel.mjs";
 import { Relay } from "../../support/relay.mjs";
 import { freePort, Service } from "../../support/service.mjs";
 import { eventually } from "../../support/wait.mjs";
@@ -15,37 +15,37 @@ import { eventually } from "../../support/wait.mjs";
 const FAILS_AFTER_MS = 395;
 
 describe("with a relay of mail", () => {
-  const at = {};
+  const env = {};
   let relay;
-  withBrowser(at);
+  withBrowser(env);
   before(async () => {
     relay = await Relay.start();
     // The service has to know its own address before it has it.
     const address = `127.0.0.1:${await freePort()}`;
     const options = ["--smtp-url", relay.url, "--mail-from", "Acme <desk@acme.example>", "--public-url", `http://${address}`];
-    at.service = await Service.start("serve", { address, options: [...options, "--require-admin-second-factor"] });
-    at.company = await at.service.company(["https://shop.example"]);
-    at.administrator = await at.company.person("Administrator");
-    at.open = (path, options = {}) => Desk.open(at, path, options);
+    env.service = await Service.start("serve", { address, options: [...options, "--require-admin-second-factor"] });
+    env.company = await env.service.company(["https://shop.example"]);
+    env.administrator = await env.company.person("Administrator");
+    env.open = (path, options = {}) => Panel.open(env, path, options);
   });
   after(async () => {
-    await at.service?.remove();
+    await env.service?.remove();
     await relay?.stop();
   });
 
   const linkIn = ({ text }) => /^http:\S+\/panel(\/welcome#\S+)$/m.exec(text)[1];
 
   it("an invitation is sent, and leads in", async () => {
-    const user = await at.company.data("POST", "/users", { name: "Ana Souza", email: "ana@example.com" });
-    const desk = await at.open(`/users/${user.id}`, { person: at.administrator, locale: "pt-BR" });
-    await desk.button("Link de convite").click();
-    await desk.text("O link foi enviado para ana@example.com.").waitFor();
-    await desk.leave();
+    const user = await env.company.data("POST", "/users", { name: "Ana Souza", email: "ana@example.com" });
+    const panel = await env.open(`/users/${user.id}`, { person: env.administrator, locale: "pt-BR" });
+    await panel.button("Link de convite").click();
+    await panel.text("O link foi enviado para ana@example.com.").waitFor();
+    await panel.leave();
     const letter = await eventually("the letter", () => relay.letters[0]);
     assert.equal(letter.headers.to, "ana@example.com");
     assert.match(letter.text, /^Olá, Ana Souza,/);
     assert.match(letter.text, /Escolha sua senha para .* em até 7 dias:/);
-    const invited = await at.open(linkIn(letter));
+    const invited = await env.open(linkIn(letter));
     await invited.fill({ Password: "ana has a long password" });
     await invited.button("Set password").click();
     await invited.link("Sign in").click();
@@ -56,17 +56,17 @@ describe("with a relay of mail", () => {
   });
 
   it("an inactive user is offered no link", async () => {
-    const user = await at.company.data("POST", "/users", { name: "Ben Lima", email: "ben@example.com", active: false });
-    const desk = await at.open(`/users/${user.id}`, { person: at.administrator });
+    const user = await env.company.data("POST", "/users", { name: "Ben Lima", email: "ben@example.com", active: false });
+    const panel = await env.open(`/users/${user.id}`, { person: env.administrator });
     for (const name of ["Invitation link", "Reset password"]) {
-      await desk.button(name).waitFor();
-      assert.equal(await desk.button(name).isDisabled(), true, name);
-      assert.equal(await desk.button(name).getAttribute("title"), "This person is inactive. Activate them first.");
+      await panel.button(name).waitFor();
+      assert.equal(await panel.button(name).isDisabled(), true, name);
+      assert.equal(await panel.button(name).getAttribute("title"), "This person is inactive. Activate them first.");
     }
-    await desk.page.getByRole("checkbox", { name: "Active" }).check();
-    await desk.button("Save").click();
-    await eventually("the links are offered", () => desk.button("Invitation link").isEnabled());
-    await desk.leave();
+    await panel.page.getByRole("checkbox", { name: "Active" }).check();
+    await panel.button("Save").click();
+    await eventually("the links are offered", () => panel.button("Invitation link").isEnabled());
+    await panel.leave();
   });
 
   for (const [locale, texts] of chosen([
@@ -76,62 +76,62 @@ describe("with a relay of mail", () => {
   ])) {
     it(`who has forgotten a password asks for a letter, and the page does not say whether there is an account: ${locale}`, async () => {
       const [forgot, title, send, sent] = texts;
-      const person = await at.company.person("Agent", { name: `Forgetful ${locale}` });
+      const person = await env.company.person("Agent", { name: `Forgetful ${locale}` });
       const before = relay.letters.length;
       const said = [];
       for (const email of [`nobody-${locale}@example.com`, person.email]) {
-        const desk = await at.open("/", { locale, ...(locale === "pt" ? PHONE : {}), colorScheme: locale === "es" ? "dark" : "light" });
-        await desk.button(forgot).click();
-        await desk.heading(title).waitFor();
-        await checkPage(desk.page, title);
-        await checkLayout(desk.page, title);
-        await desk.screenshot(`panel-forgotten-${locale}`);
+        const panel = await env.open("/", { locale, ...(locale === "pt" ? PHONE : {}), colorScheme: locale === "es" ? "dark" : "light" });
+        await panel.button(forgot).click();
+        await panel.heading(title).waitFor();
+        await checkPage(panel.page, title);
+        await checkLayout(panel.page, title);
+        await panel.screenshot(`panel-forgotten-${locale}`);
         // No address, and the page says so.
-        await desk.focus("input[type=email]");
-        await desk.page.keyboard.press("Enter");
-        await desk.page.getByRole("alert").first().waitFor();
-        await desk.page.keyboard.type(email);
-        await desk.button(send).click();
-        await desk.text(sent).waitFor();
-        said.push((await desk.page.locator("main").innerText()).replaceAll(email, "…"));
-        await checkLayout(desk.page, sent);
-        await desk.leave();
+        await panel.focus("input[type=email]");
+        await panel.page.keyboard.press("Enter");
+        await panel.page.getByRole("alert").first().waitFor();
+        await panel.page.keyboard.type(email);
+        await panel.button(send).click();
+        await panel.text(sent).waitFor();
+        said.push((await panel.page.locator("main").innerText()).replaceAll(email, "…"));
+        await checkLayout(panel.page, sent);
+        await panel.leave();
       }
       assert.equal(said[0], said[1]);
       await eventually("the letter", () => relay.letters.length > before);
       const letter = relay.letters.at(-1);
       assert.equal(letter.headers.to, person.email);
-      const desk = await at.open(linkIn(letter), { locale });
+      const panel = await env.open(linkIn(letter), { locale });
       const password = "quite another long password";
-      await desk.page.locator("input[type=password]").fill(password);
-      await desk.page.keyboard.press("Enter");
-      await desk.page.locator("a.button").click();
-      await desk.page.locator("input[type=email]").fill(person.email);
-      await desk.page.locator("input[type=password]").fill(password);
-      await desk.page.keyboard.press("Enter");
-      await desk.page.locator("header .account", { hasText: person.name }).waitFor();
-      await desk.leave();
+      await panel.page.locator("input[type=password]").fill(password);
+      await panel.page.keyboard.press("Enter");
+      await panel.page.locator("a.button").click();
+      await panel.page.locator("input[type=email]").fill(person.email);
+      await panel.page.locator("input[type=password]").fill(password);
+      await panel.page.keyboard.press("Enter");
+      await panel.page.locator("header .account", { hasText: person.name }).waitFor();
+      await panel.leave();
       assert.equal(relay.letters.length, before + 1, "nobody else was written to");
     });
   }
 
   it("an administrator of the installation sets up a second factor before anything else", async () => {
-    const { email, password } = await at.service.cli("admin", "create", "root@example.com");
-    const desk = await at.open("/companies");
-    await desk.fill({ "E-mail": email, Password: password });
-    await desk.button("Sign in").click();
-    await desk.text("Two-step verification is required here.").waitFor();
-    await desk.page.goto(`${at.service.url}/panel/companies`);
-    await desk.text("Two-step verification is required here.").waitFor();
-    await desk.leave();
+    const { email, password } = await env.service.cli("admin", "create", "root@example.com");
+    const panel = await env.open("/companies");
+    await panel.fill({ "E-mail": email, Password: password });
+    await panel.button("Sign in").click();
+    await panel.text("Two-step verification is required here.").waitFor();
+    await panel.page.goto(`${env.service.url}/panel/companies`);
+    await panel.text("Two-step verification is required here.").waitFor();
+    await panel.leave();
   });
 
   /** A page somewhere else, from where nobody has tried anything yet. */
-  const elsewhere = async () => Desk.open({ ...at, service: await fromElsewhere(at.service) }, "/");
+  const elsewhere = async () => Panel.open({ ...env, service: await fromElsewhere(env.service) }, "/");
 
   /** Tries to sign in within this page; answers how that was refused, and after how long. */
-  const attempt = (desk, email, password) =>
-    desk.page.evaluate(async ([who, what]) => {
+  const attempt = (panel, email, password) =>
+    panel.page.evaluate(async ([who, what]) => {
       const began = performance.now();
       const answer = await fetch("/panel/api/v1/session", { method: "POST", body: JSON.stringify({ email: who, password: what }), headers: { "Content-Type": "application/json" } });
       const { error } = await answer.json();
@@ -139,49 +139,49 @@ describe("with a relay of mail", () => {
     }, [email, password]);
 
   /** Tries that fail, each for another reason, each so many times: one after the other, so that none waits for another's turn. */
-  const failures = async (desk, name, times) => {
-    const [person, off] = [await at.company.person("Agent", { name }), await at.company.person("Agent", { name: `${name} off` })];
-    await at.company.data("PUT", `/users/${off.id}`, { active: false });
+  const failures = async (panel, name, times) => {
+    const [person, off] = [await env.company.person("Agent", { name }), await env.company.person("Agent", { name: `${name} off` })];
+    await env.company.data("PUT", `/users/${off.id}`, { active: false });
     const kinds = { wrong: [person.email, "not the password"], unknown: ["nobody@example.com", person.password], off: [off.email, off.password] };
     const answers = {};
     for (const [kind, given] of Object.entries(kinds)) {
       answers[kind] = [];
-      for (let tries = 0; tries < times; tries++) answers[kind].push(await attempt(desk, ...given));
+      for (let tries = 0; tries < times; tries++) answers[kind].push(await attempt(panel, ...given));
     }
     return answers;
   };
 
   it("a try that fails is answered alike for everybody, and not before its time", async () => {
-    const desk = await elsewhere();
-    const answers = Object.values(await failures(desk, "Mistaken", 1)).flat();
+    const panel = await elsewhere();
+    const answers = Object.values(await failures(panel, "Mistaken", 1)).flat();
     for (const { status, error, took } of answers) {
       assert.deepEqual([status, error], [401, answers[0].error]);
       assert.ok(took >= FAILS_AFTER_MS, `${Math.round(took)} ms`);
     }
-    await desk.leave();
+    await panel.leave();
   });
 
   it("a try that fails takes as long for everybody", measures, async () => {
-    const desk = await elsewhere();
-    const answers = await failures(desk, "Measured", 3);
+    const panel = await elsewhere();
+    const answers = await failures(panel, "Measured", 3);
     const best = Object.values(answers).map((all) => Math.min(...all.map(({ took }) => took)));
     assert.ok(Math.max(...best) - Math.min(...best) < 150, `${best.map(Math.round)} ms`);
-    await desk.leave();
+    await panel.leave();
   });
 
   it("wrong tries slow down, and keep nobody out who has been in before", async () => {
-    const person = await at.company.person("Agent", { name: "Known" });
-    const signIn = async (desk) => {
-      await desk.fill({ "E-mail": person.email, Password: person.password });
-      await desk.button("Sign in").click();
+    const person = await env.company.person("Agent", { name: "Known" });
+    const signIn = async (panel) => {
+      await panel.fill({ "E-mail": person.email, Password: person.password });
+      await panel.button("Sign in").click();
     };
-    const known = await at.open("/");
+    const known = await env.open("/");
     await signIn(known);
     await known.heading("Hello, Known").waitFor();
     await known.page.getByRole("button", { name: "Sign out" }).click();
     await known.heading("Sign in").waitFor();
 
-    const stranger = await at.open("/");
+    const stranger = await env.open("/");
     const wrong = () => attempt(stranger, person.email, "not the password");
     // Ten are allowed, and one more every few seconds: a slow machine may need another round.
     const slowed = await eventually("many are too many", async () => {

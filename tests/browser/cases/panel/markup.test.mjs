@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { address, panel } from "../../support/panel.mjs";
+import { address, panelEnv } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 const EVIL = `"><img src=x onerror="window.evil=1"><script>window.evil=1</script>{{7*7}}`;
@@ -12,10 +12,10 @@ const EVIL = `"><img src=x onerror="window.evil=1"><script>window.evil=1</script
 const EVIL_WORD = `"><img/src=x/onerror=window.evil=1>`;
 
 describe("markup", () => {
-  const at = panel();
+  const env = panelEnv();
 
   it("is shown as it was typed", async () => {
-    const { company } = at;
+    const { company } = env;
     const make = (path, body) => company.data("POST", path, body);
     const queue = await make("/queues", { name: EVIL, greeting: EVIL });
     const tag = await make("/tags", { name: EVIL });
@@ -37,11 +37,11 @@ describe("markup", () => {
 
     // What the panel alone makes, and what it keeps of who did it: also of the browser they did it with.
     const userAgent = `Mozilla ${EVIL}`;
-    const desk = await at.open("/account", { person: null, userAgent });
-    await desk.fill({ "E-mail": person.email, Password: person.password });
-    await desk.button("Sign in").click();
-    await desk.heading("Your account").waitFor();
-    const own = (method, path, body) => desk.page.evaluate(async (asked) => {
+    const panel = await env.open("/account", { person: null, userAgent });
+    await panel.fill({ "E-mail": person.email, Password: person.password });
+    await panel.button("Sign in").click();
+    await panel.heading("Your account").waitFor();
+    const own = (method, path, body) => panel.page.evaluate(async (asked) => {
       const [how, where, what] = asked;
       const answer = await fetch(`/panel/api/v1${where}`, { method: how, body: JSON.stringify(what), headers: { "Content-Type": "application/json" } });
       const { data, error } = await answer.json();
@@ -66,32 +66,32 @@ describe("markup", () => {
       ...["/custom-fields", `/custom-fields/${field.id}`, "/custom-fields/order", "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/deliveries`],
     ];
     for (const path of pages) {
-      await desk.turnTo(path);
+      await panel.turnTo(path);
       // Beside the frame, which has the person's own name on every page.
-      const values = await desk.page.evaluate(() => {
+      const values = await panel.page.evaluate(() => {
         const main = document.getElementById("main");
         return [main.innerText, ...[...main.querySelectorAll("input, textarea")].map(({ value }) => value)].join("\n");
       });
       assert.ok(/<img[ /]src=x/.test(values), `${path} shows it as text`);
-      assert.equal(await desk.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0, path);
-      assert.equal(await desk.page.evaluate(() => window.evil), undefined, path);
+      assert.equal(await panel.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0, path);
+      assert.equal(await panel.page.evaluate(() => window.evil), undefined, path);
     }
     // The look of a webchat is made of elements too.
-    await desk.turnTo(`/channels/${chat.id}`);
-    const preview = desk.page.locator(".preview .frame > div");
+    await panel.turnTo(`/channels/${chat.id}`);
+    const preview = panel.page.locator(".preview .frame > div");
     await eventually("the preview", () => preview.evaluate((host) => host.shadowRoot.textContent.includes("<img src=x")));
     assert.equal(await preview.evaluate((host) => host.shadowRoot.querySelectorAll("img, script").length), 0);
-    await desk.turnTo("/account");
-    assert.ok((await desk.page.evaluate(() => document.body.innerText)).includes("<img src=x"), "the sessions");
+    await panel.turnTo("/account");
+    assert.ok((await panel.page.evaluate(() => document.body.innerText)).includes("<img src=x"), "the sessions");
     // Questions, and who administers the installation.
-    await desk.turnTo(`/profiles/${profile.id}`);
-    await desk.button("Delete").click();
-    await desk.dialog().waitFor();
-    assert.equal(await desk.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0);
-    await desk.page.keyboard.press("Escape");
+    await panel.turnTo(`/profiles/${profile.id}`);
+    await panel.button("Delete").click();
+    await panel.dialog().waitFor();
+    assert.equal(await panel.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0);
+    await panel.page.keyboard.press("Escape");
     const email = address("evil");
-    const { password } = await at.service.cli("admin", "create", email);
-    const admin = await at.open("/account", { person: { email, password } });
+    const { password } = await env.service.cli("admin", "create", email);
+    const admin = await env.open("/account", { person: { email, password } });
     await admin.fill({ Name: EVIL });
     await admin.button("Save").click();
     await admin.notice("Saved.").waitFor();
@@ -102,15 +102,15 @@ describe("markup", () => {
     }
     await admin.leave();
     // What is searched for, what is imported, and what stands in the address.
-    await desk.go(`/tags?search=${encodeURIComponent(EVIL)}`);
-    assert.equal(await desk.field("Search").inputValue(), EVIL);
-    await desk.go(`/products?categoryId=${encodeURIComponent(EVIL)}`);
-    await desk.turnTo("/contacts/import");
-    await desk.field("File").setInputFiles({ name: "<img src=x onerror=alert(1)>.csv", mimeType: "text/csv", buffer: Buffer.from(`name,${EVIL.replaceAll('"', '""')}\n${EVIL.replaceAll('"', '""')},1\n`) });
-    await desk.page.getByRole("table").waitFor();
-    await desk.go(`/${encodeURIComponent(EVIL)}`);
-    await desk.heading("Page not found").waitFor();
-    assert.equal(await desk.page.evaluate(() => window.evil), undefined);
-    await desk.leave();
+    await panel.go(`/tags?search=${encodeURIComponent(EVIL)}`);
+    assert.equal(await panel.field("Search").inputValue(), EVIL);
+    await panel.go(`/products?categoryId=${encodeURIComponent(EVIL)}`);
+    await panel.turnTo("/contacts/import");
+    await panel.field("File").setInputFiles({ name: "<img src=x onerror=alert(1)>.csv", mimeType: "text/csv", buffer: Buffer.from(`name,${EVIL.replaceAll('"', '""')}\n${EVIL.replaceAll('"', '""')},1\n`) });
+    await panel.page.getByRole("table").waitFor();
+    await panel.go(`/${encodeURIComponent(EVIL)}`);
+    await panel.heading("Page not found").waitFor();
+    assert.equal(await panel.page.evaluate(() => window.evil), undefined);
+    await panel.leave();
   });
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
-import { panel, signIn } from "../../support/panel.mjs";
+import { panelEnv, signIn } from "../../support/panel.mjs";
 import { Shop } from "../../support/shop.mjs";
 
 /** Whose permissions a noun of the API, and a page, takes where they are not called alike. */
@@ -14,13 +14,13 @@ const MODULES = {
 };
 
 describe("what somebody may not do", () => {
-  const at = panel();
+  const env = panelEnv();
 
   it("is not offered, and an address that was guessed says so", async () => {
-    const agent = await at.company.person("Agent", { name: "Plain Agent" });
-    const desk = await at.open("/", { person: agent });
-    const { data } = await desk.page.evaluate(() => fetch("/panel/api/v1/session").then((answer) => answer.json()));
-    const places = await desk.page.locator("#menu a").evaluateAll((all) => all.map((it) => new URL(it.href).pathname.replace(/^\/panel\/(c\/\d+|server)\//, "")));
+    const agent = await env.company.person("Agent", { name: "Plain Agent" });
+    const panel = await env.open("/", { person: agent });
+    const { data } = await panel.page.evaluate(() => fetch("/panel/api/v1/session").then((answer) => answer.json()));
+    const places = await panel.page.locator("#menu a").evaluateAll((all) => all.map((it) => new URL(it.href).pathname.replace(/^\/panel\/(c\/\d+|server)\//, "")));
     const modules = {
       queues: "queues", users: "users", tags: "tags", products: "products", webhooks: "webhooks", "wrapup-types": "wrapupTypes",
       "quick-messages": "quickMessages", "contact-lists": "campaigns", "custom-fields": "customFields", "global-variables": "customFields",
@@ -29,17 +29,17 @@ describe("what somebody may not do", () => {
     for (const [place, module] of Object.entries(modules)) {
       const mayRead = data.permissions[module]?.includes("GET") ?? false;
       assert.equal(places.includes(place), mayRead, place);
-      await desk.turnTo(`/${place}`);
+      await panel.turnTo(`/${place}`);
       const mayMake = data.permissions[module]?.includes("POST") ?? false;
-      assert.equal(await desk.heading("You don't have access. Ask an administrator.").isVisible(), !mayRead, place);
-      assert.equal((await desk.page.locator(`a[href$="/${place}/new"]`).count()) > 0, mayRead && mayMake, place);
+      assert.equal(await panel.heading("You don't have access. Ask an administrator.").isVisible(), !mayRead, place);
+      assert.equal((await panel.page.locator(`a[href$="/${place}/new"]`).count()) > 0, mayRead && mayMake, place);
     }
     for (const place of ["tokens", "channels", "profiles", "company", "audit-log", "companies", "installation"]) {
       assert.ok(!places.includes(place), place);
-      await desk.turnTo(`/${place}`);
-      await desk.heading("You don't have access. Ask an administrator.").waitFor();
+      await panel.turnTo(`/${place}`);
+      await panel.heading("You don't have access. Ask an administrator.").waitFor();
     }
-    await desk.leave();
+    await panel.leave();
   });
 
   it("is neither seen nor done, whichever module it is", async () => {
@@ -54,37 +54,37 @@ describe("what somebody may not do", () => {
     }
     const modules = Object.keys(covered);
     assert.ok(modules.length >= 19, modules.join());
-    const administrator = (await at.company.data("GET", "/profiles")).find(({ name }) => name === "Administrator");
+    const administrator = (await env.company.data("GET", "/profiles")).find(({ name }) => name === "Administrator");
     const all = administrator.permissions;
     assert.deepEqual(modules.filter((name) => !all[name]), []);
     const change = async (method, path, body) => {
-      at.administrator.session ??= await signIn(at.service, at.administrator);
-      const { name, value } = at.administrator.session.cookie;
-      const headers = { Cookie: `${name}=${value}`, Origin: at.service.url, "Content-Type": "application/json" };
-      const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+      env.administrator.session ??= await signIn(env.service, env.administrator);
+      const { name, value } = env.administrator.session.cookie;
+      const headers = { Cookie: `${name}=${value}`, Origin: env.service.url, "Content-Type": "application/json" };
+      const answer = await fetch(`${env.service.url}/panel/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
       assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
       return (await answer.json()).data;
     };
     const profile = await change("POST", "/profiles", { name: "All but one", permissions: all });
-    const person = await at.company.person("All but one");
-    const desk = await at.open("/", { person });
-    const menu = () => desk.page.locator("#menu a").evaluateAll((links) => links.map((it) => new URL(it.href).pathname.replace(/^\/panel(\/c\/\d+|\/server)?/, "")));
+    const person = await env.company.person("All but one");
+    const panel = await env.open("/", { person });
+    const menu = () => panel.page.locator("#menu a").evaluateAll((links) => links.map((it) => new URL(it.href).pathname.replace(/^\/panel(\/c\/\d+|\/server)?/, "")));
     const every = await menu();
     let hidden = 0;
     for (const module of modules) {
       const { [module]: _, ...others } = all;
       await change("PUT", `/profiles/${profile.id}`, { permissions: others });
-      await desk.go("/");
+      await panel.go("/");
       const seen = await menu();
       for (const place of every.filter((it) => !seen.includes(it))) {
         const owner = place === "/contacts/import" ? "contacts" : (MODULES[place.slice(1)] ?? place.slice(1));
         assert.equal(owner, module, `${place} went with ${module}`);
-        await desk.turnTo(place);
-        await desk.heading("You don't have access. Ask an administrator.").waitFor();
+        await panel.turnTo(place);
+        await panel.heading("You don't have access. Ask an administrator.").waitFor();
         hidden += 1;
       }
       for (const place of seen) assert.notEqual(MODULES[place.slice(1)] ?? place.slice(1), module, `${place} is still there`);
-      const answers = await desk.page.evaluate(
+      const answers = await panel.page.evaluate(
         (calls) => Promise.all(calls.map(async ([method, path]) => {
           const init = method === "GET" ? {} : { method, body: "{}", headers: { "Content-Type": "application/json" } };
           const answer = await fetch(`/panel/api/v1${path}`, init);
@@ -96,19 +96,19 @@ describe("what somebody may not do", () => {
       assert.ok(answers.length > 0, module);
     }
     assert.equal(hidden, every.length, "each place went with its module");
-    await desk.leave();
+    await panel.leave();
   });
 
   it("is not done by another website of the same machine, which the cookie goes along to", async () => {
     const shop = await Shop.start();
-    const desk = await at.open("/tags");
-    const tag = await at.company.data("POST", "/tags", { name: "Kept" });
-    const count = async () => (await at.company.data("GET", "/tags?perPage=100")).length;
+    const panel = await env.open("/tags");
+    const tag = await env.company.data("POST", "/tags", { name: "Kept" });
+    const count = async () => (await env.company.data("GET", "/tags?perPage=100")).length;
     const before = await count();
-    const target = `${at.service.url}/panel/api/v1`;
+    const target = `${env.service.url}/panel/api/v1`;
     const reached = [];
     const asked = [];
-    desk.context.on("request", (request) => {
+    panel.context.on("request", (request) => {
       if (!request.url().startsWith(target) || request.method() !== "POST") return;
       asked.push((async () => {
         const response = await request.response();
@@ -116,7 +116,7 @@ describe("what somebody may not do", () => {
       })());
     });
     // Ports make no difference to what browsers call a site: this page's requests carry the cookie.
-    const other = await desk.context.newPage();
+    const other = await panel.context.newPage();
     await other.goto(`${shop.origin}/style.css`);
     const outcomes = await other.evaluate(async ([base, id]) => {
       const told = [];
@@ -166,21 +166,21 @@ describe("what somebody may not do", () => {
     assert.deepEqual(statuses, [403, 403, 403, 403, 403, "not sent"], JSON.stringify(reached));
     assert.ok(reached.filter(([hasCookie]) => hasCookie).length >= 3, JSON.stringify(reached));
     assert.equal(await count(), before);
-    await desk.page.reload();
-    await desk.row("Kept").waitFor();
-    await desk.leave();
+    await panel.page.reload();
+    await panel.row("Kept").waitFor();
+    await panel.leave();
   });
 
   it("is not done from another website, nor in its frame", async () => {
-    const desk = await at.open("/tags");
-    const answer = await desk.page.request.get(`${at.service.url}/panel/tags`);
+    const panel = await env.open("/tags");
+    const answer = await panel.page.request.get(`${env.service.url}/panel/tags`);
     assert.match(answer.headers()["content-security-policy"], /default-src 'none'.*frame-ancestors 'none'/);
     assert.equal(answer.headers()["referrer-policy"], "no-referrer");
-    const tag = await at.company.data("POST", "/tags", { name: "Stays" });
+    const tag = await env.company.data("POST", "/tags", { name: "Stays" });
     // Another origin of the same browser, which has the cookie in its jar.
-    const other = await desk.context.newPage();
-    await other.goto(at.service.url.replace("127.0.0.1", "localhost") + "/health/live");
-    const target = `${at.service.url}/panel/api/v1/tags/${tag.id}`;
+    const other = await panel.context.newPage();
+    await other.goto(env.service.url.replace("127.0.0.1", "localhost") + "/health/live");
+    const target = `${env.service.url}/panel/api/v1/tags/${tag.id}`;
     const tried = await other.evaluate(async (url) => {
       const outcomes = [];
       for (const init of [{ method: "DELETE", credentials: "include" }, { method: "POST", credentials: "include", mode: "no-cors", body: "name=x" }]) {
@@ -189,7 +189,7 @@ describe("what somebody may not do", () => {
       return outcomes;
     }, target);
     assert.ok(!tried.some((outcome) => / 2\d\d$/.test(outcome)), tried.join());
-    assert.equal((await at.company.data("GET", `/tags/${tag.id}`)).name, "Stays");
-    await desk.leave();
+    assert.equal((await env.company.data("GET", `/tags/${tag.id}`)).name, "Stays");
+    await panel.leave();
   });
 });

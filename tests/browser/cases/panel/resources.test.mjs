@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
 import { panelDocument } from "../../support/document.mjs";
-import { panel } from "../../support/panel.mjs";
+import { panelEnv } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 /** What is typed for a new one, what is changed of it, and where the API has it. */
@@ -24,250 +24,250 @@ const RESOURCES = [
 ];
 
 describe("resources", () => {
-  const at = panel();
+  const env = panelEnv();
 
   it("are made, changed and deleted", async (test) => {
-    const desk = await at.open("/");
+    const panel = await env.open("/");
     for (const { path, make, typed, changed, name } of RESOURCES) {
       await test.test(path, async () => {
-        await desk.go(`/${path}`);
-        await desk.link(make).first().click();
-        await desk.heading(make).waitFor();
+        await panel.go(`/${path}`);
+        await panel.link(make).first().click();
+        await panel.heading(make).waitFor();
         // The API names every field that is missing: each is told where it stands.
-        await desk.button("Create").click();
-        await desk.page.locator(".wrong").first().waitFor();
-        await desk.page.waitForFunction(() => document.activeElement.getAttribute("aria-invalid") === "true");
-        await desk.fill(typed);
-        await desk.button("Create").click();
-        await desk.notice("Created.").waitFor();
+        await panel.button("Create").click();
+        await panel.page.locator(".wrong").first().waitFor();
+        await panel.page.waitForFunction(() => document.activeElement.getAttribute("aria-invalid") === "true");
+        await panel.fill(typed);
+        await panel.button("Create").click();
+        await panel.notice("Created.").waitFor();
         const first = Object.values(typed)[0];
-        const all = await at.company.data("GET", `/${path}?perPage=100`);
+        const all = await env.company.data("GET", `/${path}?perPage=100`);
         const made = all.find((it) => it[name] === first);
         assert.ok(made, `${first} is there`);
 
-        await desk.turnTo(`/${path}/${made.id}`);
+        await panel.turnTo(`/${path}/${made.id}`);
         if (changed) {
-          await desk.button("Save").click();
-          await desk.notice("Nothing was changed.").waitFor();
-          await desk.fill(changed);
-          await desk.button("Save").click();
-          await desk.notice("Saved.").waitFor();
+          await panel.button("Save").click();
+          await panel.notice("Nothing was changed.").waitFor();
+          await panel.fill(changed);
+          await panel.button("Save").click();
+          await panel.notice("Saved.").waitFor();
           const [key, value] = Object.entries(changed)[0];
-          const now = (await at.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
+          const now = (await env.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
           assert.equal(now[key === "Value" ? "value" : name], value);
         }
-        await desk.button("Delete").click();
-        await desk.dialog().getByText(/./).first().waitFor();
-        const told = await desk.dialog().textContent();
+        await panel.button("Delete").click();
+        await panel.dialog().getByText(/./).first().waitFor();
+        const told = await panel.dialog().textContent();
         assert.ok(told.length > 60, `it says what goes with it: ${told}`);
-        await desk.dialog().getByRole("button", { name: "Cancel" }).click();
-        await desk.button("Delete").click();
-        await desk.dialog().getByRole("button", { name: "Delete" }).click();
-        await desk.notice("Deleted.").waitFor();
-        const left = await at.company.data("GET", `/${path}?perPage=100`);
+        await panel.dialog().getByRole("button", { name: "Cancel" }).click();
+        await panel.button("Delete").click();
+        await panel.dialog().getByRole("button", { name: "Delete" }).click();
+        await panel.notice("Deleted.").waitFor();
+        const left = await env.company.data("GET", `/${path}?perPage=100`);
         assert.ok(!left.some(({ id }) => id === made.id));
       });
     }
-    await desk.leave();
+    await panel.leave();
   });
 
   it("are searched, filtered and paged, and the address keeps how", async () => {
     for (let number = 1; number <= 30; number++) {
       const padded = String(number).padStart(2, "0");
-      await at.company.data("POST", "/products", { name: `Paged ${padded}`, price: number, active: number % 2 === 0 });
+      await env.company.data("POST", "/products", { name: `Paged ${padded}`, price: number, active: number % 2 === 0 });
     }
-    const desk = await at.open("/products");
-    assert.equal(await desk.page.getByRole("row").count(), 26);
-    await desk.button("Next").click();
-    await desk.text("Page 2").waitFor();
-    await desk.row("Paged 01").waitFor();
-    await desk.page.reload();
-    await desk.row("Paged 01").waitFor();
-    await desk.field("Search").fill("paged 07");
-    await desk.row("Paged 07").waitFor();
-    await eventually("one row is left", async () => (await desk.page.getByRole("row").count()) === 2);
-    assert.match(desk.page.url(), /search=paged/);
-    await desk.field("Status").selectOption("true");
-    await desk.text("No results.").waitFor();
-    await desk.button("Clear filters").click();
-    await desk.row("Paged 30").waitFor();
-    assert.equal(new URL(desk.page.url()).search, "");
+    const panel = await env.open("/products");
+    assert.equal(await panel.page.getByRole("row").count(), 26);
+    await panel.button("Next").click();
+    await panel.text("Page 2").waitFor();
+    await panel.row("Paged 01").waitFor();
+    await panel.page.reload();
+    await panel.row("Paged 01").waitFor();
+    await panel.field("Search").fill("paged 07");
+    await panel.row("Paged 07").waitFor();
+    await eventually("one row is left", async () => (await panel.page.getByRole("row").count()) === 2);
+    assert.match(panel.page.url(), /search=paged/);
+    await panel.field("Status").selectOption("true");
+    await panel.text("No results.").waitFor();
+    await panel.button("Clear filters").click();
+    await panel.row("Paged 30").waitFor();
+    assert.equal(new URL(panel.page.url()).search, "");
     // As after the last record of a page was deleted.
-    await desk.go("/products?page=9");
-    await desk.text("Nothing on this page.").waitFor();
-    assert.equal(await desk.button("Clear filters").count(), 0);
-    await desk.button("Go to first page").click();
-    await desk.row("Paged 30").waitFor();
-    await desk.leave();
+    await panel.go("/products?page=9");
+    await panel.text("Nothing on this page.").waitFor();
+    assert.equal(await panel.button("Clear filters").count(), 0);
+    await panel.button("Go to first page").click();
+    await panel.row("Paged 30").waitFor();
+    await panel.leave();
   });
 
   it("say what stands in the way of a deletion, and what a value is taken by", async () => {
-    const category = await at.company.data("POST", "/wrapup-categories", { name: "In use" });
-    await at.company.data("POST", "/wrapup-types", { name: "Using it", categoryId: category.id });
-    const desk = await at.open(`/wrapup-categories/${category.id}`);
-    await desk.button("Delete").click();
-    await desk.dialog().getByRole("button", { name: "Delete" }).click();
-    await desk.dialog().getByRole("alert").waitFor();
-    assert.match(await desk.dialog().getByRole("alert").textContent(), /1 wrap-up type\./);
-    await desk.dialog().getByRole("button", { name: "Cancel" }).click();
-    await desk.turnTo("/wrapup-categories/new");
-    await desk.fill({ Name: "In use" });
-    await desk.button("Create").click();
-    await desk.page.locator(".wrong", { hasText: "Already in use" }).waitFor();
-    await desk.leave();
+    const category = await env.company.data("POST", "/wrapup-categories", { name: "In use" });
+    await env.company.data("POST", "/wrapup-types", { name: "Using it", categoryId: category.id });
+    const panel = await env.open(`/wrapup-categories/${category.id}`);
+    await panel.button("Delete").click();
+    await panel.dialog().getByRole("button", { name: "Delete" }).click();
+    await panel.dialog().getByRole("alert").waitFor();
+    assert.match(await panel.dialog().getByRole("alert").textContent(), /1 wrap-up type\./);
+    await panel.dialog().getByRole("button", { name: "Cancel" }).click();
+    await panel.turnTo("/wrapup-categories/new");
+    await panel.fill({ Name: "In use" });
+    await panel.button("Create").click();
+    await panel.page.locator(".wrong", { hasText: "Already in use" }).waitFor();
+    await panel.leave();
   });
 
   it("choose other records by name, also by keyboard", async () => {
-    const queue = await at.company.data("POST", "/queues", { name: "Chosen queue" });
-    await at.company.data("POST", "/queues", { name: "Other queue" });
-    const category = await at.company.data("POST", "/wrapup-categories", { name: "Chosen category" });
-    const desk = await at.open("/wrapup-types/new");
-    await desk.fill({ Name: "Solved" });
-    const { keyboard } = desk.page;
-    await desk.page.getByRole("combobox", { name: "Category" }).focus();
+    const queue = await env.company.data("POST", "/queues", { name: "Chosen queue" });
+    await env.company.data("POST", "/queues", { name: "Other queue" });
+    const category = await env.company.data("POST", "/wrapup-categories", { name: "Chosen category" });
+    const panel = await env.open("/wrapup-types/new");
+    await panel.fill({ Name: "Solved" });
+    const { keyboard } = panel.page;
+    await panel.page.getByRole("combobox", { name: "Category" }).focus();
     await keyboard.type("chosen");
-    await desk.page.getByRole("option", { name: "Chosen category" }).waitFor();
+    await panel.page.getByRole("option", { name: "Chosen category" }).waitFor();
     await keyboard.press("Enter");
-    await desk.page.getByRole("combobox", { name: "Queues" }).focus();
+    await panel.page.getByRole("combobox", { name: "Queues" }).focus();
     await keyboard.press("ArrowDown");
-    await desk.page.getByRole("option", { name: "Chosen queue" }).waitFor();
+    await panel.page.getByRole("option", { name: "Chosen queue" }).waitFor();
     await keyboard.type("chosen q");
-    await eventually("only it is offered", async () => (await desk.page.getByRole("option").count()) === 1);
+    await eventually("only it is offered", async () => (await panel.page.getByRole("option").count()) === 1);
     await keyboard.press("Enter");
-    await desk.page.locator(".chip", { hasText: "Chosen queue" }).waitFor();
+    await panel.page.locator(".chip", { hasText: "Chosen queue" }).waitFor();
     await keyboard.press("Escape");
-    await desk.button("Create").click();
-    await desk.notice("Created.").waitFor();
-    const made = (await at.company.data("GET", "/wrapup-types")).find(({ name }) => name === "Solved");
+    await panel.button("Create").click();
+    await panel.notice("Created.").waitFor();
+    const made = (await env.company.data("GET", "/wrapup-types")).find(({ name }) => name === "Solved");
     assert.equal(made.categoryId, category.id);
     assert.deepEqual(made.queues.map(({ id }) => id), [queue.id]);
-    await desk.turnTo(`/wrapup-types/${made.id}`);
-    await eventually("the category has its name", async () => (await desk.page.getByRole("combobox", { name: "Category" }).inputValue()) === "Chosen category");
-    await desk.leave();
+    await panel.turnTo(`/wrapup-types/${made.id}`);
+    await eventually("the category has its name", async () => (await panel.page.getByRole("combobox", { name: "Category" }).inputValue()) === "Chosen category");
+    await panel.leave();
   });
 
   it("join agents to a queue, and contacts to a list", async () => {
-    const queue = await at.company.data("POST", "/queues", { name: "Joined" });
-    const agent = await at.company.person("Agent", { name: "Joining Agent" });
-    const contact = await at.company.data("POST", "/contacts", { name: "Listed Person", number: "5511988887777" });
-    const list = await at.company.data("POST", "/contact-lists", { name: "People" });
-    const desk = await at.open(`/queues/${queue.id}/users`);
+    const queue = await env.company.data("POST", "/queues", { name: "Joined" });
+    const agent = await env.company.person("Agent", { name: "Joining Agent" });
+    const contact = await env.company.data("POST", "/contacts", { name: "Listed Person", number: "5511988887777" });
+    const list = await env.company.data("POST", "/contact-lists", { name: "People" });
+    const panel = await env.open(`/queues/${queue.id}/users`);
     const add = async (label, typed) => {
-      await desk.page.getByRole("combobox", { name: label }).fill(typed);
-      await desk.page.getByRole("option", { name: typed }).click();
-      await desk.button("Add").click();
-      await desk.row(typed).waitFor();
+      await panel.page.getByRole("combobox", { name: label }).fill(typed);
+      await panel.page.getByRole("option", { name: typed }).click();
+      await panel.button("Add").click();
+      await panel.row(typed).waitFor();
     };
     await add("Users to add", "Joining Agent");
-    assert.deepEqual((await at.company.data("GET", `/queues/${queue.id}/users`)).map(({ id }) => id), [agent.id]);
-    await desk.page.getByRole("button", { name: "Remove: Joining Agent" }).click();
-    await desk.dialog().getByRole("button", { name: "Remove" }).click();
-    await desk.text("No agents in this queue yet.").waitFor();
-    assert.deepEqual(await at.company.data("GET", `/queues/${queue.id}/users`), []);
-    await desk.turnTo(`/contact-lists/${list.id}/contacts`);
+    assert.deepEqual((await env.company.data("GET", `/queues/${queue.id}/users`)).map(({ id }) => id), [agent.id]);
+    await panel.page.getByRole("button", { name: "Remove: Joining Agent" }).click();
+    await panel.dialog().getByRole("button", { name: "Remove" }).click();
+    await panel.text("No agents in this queue yet.").waitFor();
+    assert.deepEqual(await env.company.data("GET", `/queues/${queue.id}/users`), []);
+    await panel.turnTo(`/contact-lists/${list.id}/contacts`);
     await add("Contacts to add", "Listed Person");
-    assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id]);
-    const tag = await at.company.data("POST", "/tags", { name: "Regulars" });
-    const other = await at.company.data("POST", "/contacts", { name: "Tagged Person", number: "5511988886666", tagIds: [tag.id] });
-    await desk.page.getByRole("combobox", { name: "All contacts with the tag" }).fill("Regulars");
-    await desk.page.getByRole("option", { name: "Regulars" }).click();
-    await desk.button("Add: All contacts with the tag").click();
-    await desk.text("Added: 1. Already in the list: 0.").waitFor();
-    await desk.row("Tagged Person").waitFor();
-    await desk.field("Search").fill("tagged");
-    await eventually("one is found", async () => (await desk.row("Listed Person").count()) === 0);
-    await desk.row("Tagged Person").waitFor();
-    assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id, other.id]);
-    await desk.leave();
+    assert.deepEqual((await env.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id]);
+    const tag = await env.company.data("POST", "/tags", { name: "Regulars" });
+    const other = await env.company.data("POST", "/contacts", { name: "Tagged Person", number: "5511988886666", tagIds: [tag.id] });
+    await panel.page.getByRole("combobox", { name: "All contacts with the tag" }).fill("Regulars");
+    await panel.page.getByRole("option", { name: "Regulars" }).click();
+    await panel.button("Add: All contacts with the tag").click();
+    await panel.text("Added: 1. Already in the list: 0.").waitFor();
+    await panel.row("Tagged Person").waitFor();
+    await panel.field("Search").fill("tagged");
+    await eventually("one is found", async () => (await panel.row("Listed Person").count()) === 0);
+    await panel.row("Tagged Person").waitFor();
+    assert.deepEqual((await env.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id, other.id]);
+    await panel.leave();
   });
 
   it("say whose a board is, and find channels and webhooks among others", async () => {
-    const queue = await at.company.data("POST", "/queues", { name: "Sellers" });
-    const seller = await at.company.person("Agent", { name: "Seller" });
-    await at.company.data("PUT", `/queues/${queue.id}/users/${seller.id}`);
-    const desk = await at.open("/crm/boards/new");
-    await desk.fill({ Name: "Ours" });
-    await desk.page.getByRole("combobox", { name: "Queues" }).fill("Sellers");
-    await desk.page.getByRole("option", { name: "Sellers" }).click();
-    await desk.button("Create").click();
-    await desk.row(/^Ours Sellers/).waitFor();
-    await at.company.data("POST", "/crm/boards", { name: "Theirs" });
-    const own = await at.open("/crm/boards", { person: seller });
+    const queue = await env.company.data("POST", "/queues", { name: "Sellers" });
+    const seller = await env.company.person("Agent", { name: "Seller" });
+    await env.company.data("PUT", `/queues/${queue.id}/users/${seller.id}`);
+    const panel = await env.open("/crm/boards/new");
+    await panel.fill({ Name: "Ours" });
+    await panel.page.getByRole("combobox", { name: "Queues" }).fill("Sellers");
+    await panel.page.getByRole("option", { name: "Sellers" }).click();
+    await panel.button("Create").click();
+    await panel.row(/^Ours Sellers/).waitFor();
+    await env.company.data("POST", "/crm/boards", { name: "Theirs" });
+    const own = await env.open("/crm/boards", { person: seller });
     await own.row("Ours").waitFor();
     assert.equal(await own.row("Theirs").count(), 0, "what none of their queues has, they do not see");
     await own.leave();
-    await desk.turnTo("/crm/boards");
-    await desk.link("Ours").click();
-    await desk.page.getByRole("checkbox", { name: "Archived" }).check();
-    await desk.button("Save").click();
-    await desk.notice("Saved.").waitFor();
-    await desk.turnTo("/crm/boards");
-    await desk.row("Theirs").waitFor();
-    assert.equal(await desk.row("Ours").count(), 0);
-    await desk.field("Status").selectOption("true");
-    await desk.row("Ours").waitFor();
+    await panel.turnTo("/crm/boards");
+    await panel.link("Ours").click();
+    await panel.page.getByRole("checkbox", { name: "Archived" }).check();
+    await panel.button("Save").click();
+    await panel.notice("Saved.").waitFor();
+    await panel.turnTo("/crm/boards");
+    await panel.row("Theirs").waitFor();
+    assert.equal(await panel.row("Ours").count(), 0);
+    await panel.field("Status").selectOption("true");
+    await panel.row("Ours").waitFor();
 
-    await at.company.data("POST", "/webhooks", { url: "https://example.com/one", description: "Shop" });
-    await at.company.data("POST", "/webhooks", { url: "https://example.com/two", description: "Warehouse" });
-    await desk.turnTo("/webhooks");
-    await desk.field("Search").fill("ware");
-    await eventually("one webhook", async () => (await desk.row("/one").count()) === 0);
-    await desk.row("/two").waitFor();
-    await desk.turnTo("/channels");
-    await desk.row("Website").waitFor();
-    await desk.field("Type").selectOption("whatsapp");
-    await desk.text("No results.").waitFor();
-    await desk.field("Type").selectOption("webchat");
-    await desk.row("Website").waitFor();
-    await desk.field("Search").fill("nowhere");
-    await desk.text("No results.").waitFor();
-    await desk.leave();
+    await env.company.data("POST", "/webhooks", { url: "https://example.com/one", description: "Shop" });
+    await env.company.data("POST", "/webhooks", { url: "https://example.com/two", description: "Warehouse" });
+    await panel.turnTo("/webhooks");
+    await panel.field("Search").fill("ware");
+    await eventually("one webhook", async () => (await panel.row("/one").count()) === 0);
+    await panel.row("/two").waitFor();
+    await panel.turnTo("/channels");
+    await panel.row("Website").waitFor();
+    await panel.field("Type").selectOption("whatsapp");
+    await panel.text("No results.").waitFor();
+    await panel.field("Type").selectOption("webchat");
+    await panel.row("Website").waitFor();
+    await panel.field("Search").fill("nowhere");
+    await panel.text("No results.").waitFor();
+    await panel.leave();
   });
 
   it("order custom fields by dragging and by the arrow keys", async () => {
     const names = ["First", "Second", "Third"];
-    for (const name of names) await at.company.data("POST", "/custom-fields", { name, application: "card", type: "text" });
-    const order = async () => (await at.company.data("GET", "/custom-fields?application=card")).map(({ name }) => name);
-    const desk = await at.open("/custom-fields/order?application=card");
-    const grip = (name) => desk.page.getByRole("button", { name: new RegExp(`^${name}, position`) });
+    for (const name of names) await env.company.data("POST", "/custom-fields", { name, application: "card", type: "text" });
+    const order = async () => (await env.company.data("GET", "/custom-fields?application=card")).map(({ name }) => name);
+    const panel = await env.open("/custom-fields/order?application=card");
+    const grip = (name) => panel.page.getByRole("button", { name: new RegExp(`^${name}, position`) });
     await grip("First").focus();
-    await desk.page.keyboard.press("ArrowDown");
+    await panel.page.keyboard.press("ArrowDown");
     await eventually("it is saved", async () => (await order()).join() === "Second,First,Third");
-    await desk.page.getByRole("status").filter({ hasText: "First is now at position 2 of 3" }).waitFor();
+    await panel.page.getByRole("status").filter({ hasText: "First is now at position 2 of 3" }).waitFor();
     const [from, to] = [await grip("Third").boundingBox(), await grip("Second").boundingBox()];
-    const { mouse } = desk.page;
+    const { mouse } = panel.page;
     await mouse.move(from.x + 8, from.y + 8);
     await mouse.down();
     await mouse.move(to.x + 8, to.y + 20, { steps: 8 });
     await mouse.move(to.x + 8, to.y + 8, { steps: 2 });
     await mouse.up();
     await eventually("the dragged one is first", async () => (await order()).join() === "Third,Second,First");
-    await desk.leave();
+    await panel.leave();
   });
 
   it("import contacts from a file, and say which rows were refused", async () => {
-    await at.company.data("POST", "/custom-fields", { name: "Cidade", application: "contact", type: "text" });
-    const tag = await at.company.data("POST", "/tags", { name: "Imported" });
+    await env.company.data("POST", "/custom-fields", { name: "Cidade", application: "contact", type: "text" });
+    const tag = await env.company.data("POST", "/tags", { name: "Imported" });
     const rows = ["Nome;Telefone;E-mail;Cidade;Sobra"];
     for (let number = 0; number < 450; number++) rows.push(`"Pessoa ""${number}""";55119${String(10_000_000 + number)};p${number}@example.com;São Paulo;x`);
     // A spreadsheet counts blank rows as well.
     rows.push("", ";;;;", "Torta;123;;;");
-    const desk = await at.open("/contacts/import");
-    await desk.field("File").setInputFiles({ name: "contatos.csv", mimeType: "text/csv", buffer: Buffer.from(`\uFEFF${rows.join("\r\n")}\r\n`) });
-    await desk.text("451 rows.").waitFor();
-    assert.equal(await desk.field("Field: Telefone").inputValue(), "number");
-    assert.equal(await desk.field("Field: Cidade").inputValue(), "custom:cidade");
-    assert.equal(await desk.field("Field: Sobra").inputValue(), "");
-    await desk.page.getByRole("combobox", { name: "Tags for all contacts" }).fill("Imported");
-    await desk.page.getByRole("option", { name: "Imported" }).click();
-    await desk.button("Import").click();
-    await desk.text("Created: 450. Updated: 0. Skipped: 0. Rejected: 1.").waitFor();
-    await desk.row("454").waitFor();
-    const [one] = await at.company.data("GET", `/contacts?number=5511910000007`);
+    const panel = await env.open("/contacts/import");
+    await panel.field("File").setInputFiles({ name: "contatos.csv", mimeType: "text/csv", buffer: Buffer.from(`\uFEFF${rows.join("\r\n")}\r\n`) });
+    await panel.text("451 rows.").waitFor();
+    assert.equal(await panel.field("Field: Telefone").inputValue(), "number");
+    assert.equal(await panel.field("Field: Cidade").inputValue(), "custom:cidade");
+    assert.equal(await panel.field("Field: Sobra").inputValue(), "");
+    await panel.page.getByRole("combobox", { name: "Tags for all contacts" }).fill("Imported");
+    await panel.page.getByRole("option", { name: "Imported" }).click();
+    await panel.button("Import").click();
+    await panel.text("Created: 450. Updated: 0. Skipped: 0. Rejected: 1.").waitFor();
+    await panel.row("454").waitFor();
+    const [one] = await env.company.data("GET", `/contacts?number=5511910000007`);
     assert.equal(one.name, 'Pessoa "7"');
     assert.deepEqual(one.tags.map(({ id }) => id), [tag.id]);
     assert.deepEqual(one.customFields.map(({ key, value }) => [key, value]), [["cidade", "São Paulo"]]);
-    await desk.leave();
+    await panel.leave();
   });
 
   for (const [rows, promise] of [
@@ -275,66 +275,66 @@ describe("resources", () => {
     ["name\nOne\n", "If you import the file again, these contacts are created twice."],
   ]) {
     it(`say of an import that was stopped what another one does: ${rows.split("\n")[0]}`, async () => {
-      const desk = await at.open("/contacts/import");
+      const panel = await env.open("/contacts/import");
       let letGo;
       const held = new Promise((done) => (letGo = done));
-      await desk.page.route("**/panel/api/v1/contacts/import", async (route) => {
+      await panel.page.route("**/panel/api/v1/contacts/import", async (route) => {
         await held;
         await route.continue();
       });
-      await desk.field("File").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(rows) });
-      await desk.button("Import").click();
-      await desk.button("Stop").click();
+      await panel.field("File").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(rows) });
+      await panel.button("Import").click();
+      await panel.button("Stop").click();
       letGo();
-      await desk.text(promise).waitFor();
-      await desk.leave();
+      await panel.text(promise).waitFor();
+      await panel.leave();
     });
   }
 
   it("are chosen by Enter only from what was found for the letters of now", async () => {
-    for (const name of ["Alpha", "Beta"]) await at.company.data("POST", "/queues", { name, color: "#0f766e" });
-    const desk = await at.open("/users/new");
-    const queues = desk.page.getByRole("combobox", { name: "Queues" });
+    for (const name of ["Alpha", "Beta"]) await env.company.data("POST", "/queues", { name, color: "#0f766e" });
+    const panel = await env.open("/users/new");
+    const queues = panel.page.getByRole("combobox", { name: "Queues" });
     await queues.fill("Alpha");
-    await desk.page.locator("li.at", { hasText: "Alpha" }).waitFor();
+    await panel.page.locator("li.at", { hasText: "Alpha" }).waitFor();
     let letGo;
     const held = new Promise((done) => (letGo = done));
-    await desk.page.route(/\/panel\/api\/v1\/queues\?/, async (route) => {
+    await panel.page.route(/\/panel\/api\/v1\/queues\?/, async (route) => {
       await held;
       await route.continue();
     });
     await queues.fill("Beta");
     await queues.press("Enter");
     letGo();
-    await desk.page.locator("li.at", { hasText: "Beta" }).waitFor();
+    await panel.page.locator("li.at", { hasText: "Beta" }).waitFor();
     await queues.press("Enter");
-    await desk.page.locator(".chip", { hasText: "Beta" }).waitFor();
-    assert.equal(await desk.page.locator(".chip").count(), 1);
-    await desk.leave();
+    await panel.page.locator(".chip", { hasText: "Beta" }).waitFor();
+    assert.equal(await panel.page.locator(".chip").count(), 1);
+    await panel.leave();
   });
 
   it("are deleted on the way, and nothing of another question is answered by it", async () => {
-    const [one, other] = await Promise.all(["One of two", "Other of two"].map((name) => at.company.data("POST", "/tags", { name })));
-    const desk = await at.open(`/tags/${one.id}`);
+    const [one, other] = await Promise.all(["One of two", "Other of two"].map((name) => env.company.data("POST", "/tags", { name })));
+    const panel = await env.open(`/tags/${one.id}`);
     let letGo;
     const held = new Promise((done) => (letGo = done));
-    await desk.page.route(`**/panel/api/v1/tags/${one.id}`, async (route) => {
+    await panel.page.route(`**/panel/api/v1/tags/${one.id}`, async (route) => {
       if (route.request().method() === "DELETE") await held;
       await route.continue();
     });
-    await desk.button("Delete").click();
-    await desk.dialog().getByRole("button", { name: "Delete" }).click();
-    await desk.page.keyboard.press("Escape");
-    await desk.dialog().waitFor({ state: "detached" });
-    await desk.turnTo(`/tags/${other.id}`);
-    await desk.button("Delete").click();
-    await desk.dialog().getByText("Delete “Other of two”?").waitFor();
+    await panel.button("Delete").click();
+    await panel.dialog().getByRole("button", { name: "Delete" }).click();
+    await panel.page.keyboard.press("Escape");
+    await panel.dialog().waitFor({ state: "detached" });
+    await panel.turnTo(`/tags/${other.id}`);
+    await panel.button("Delete").click();
+    await panel.dialog().getByText("Delete “Other of two”?").waitFor();
     letGo();
-    await desk.notice("Deleted.").waitFor({ state: "attached" });
-    assert.equal(await desk.dialog().count(), 1);
-    assert.equal(desk.where(), `/tags/${other.id}`);
-    await desk.dialog().getByRole("button", { name: "Cancel" }).click();
-    await desk.leave();
+    await panel.notice("Deleted.").waitFor({ state: "attached" });
+    assert.equal(await panel.dialog().count(), 1);
+    assert.equal(panel.where(), `/tags/${other.id}`);
+    await panel.dialog().getByRole("button", { name: "Cancel" }).click();
+    await panel.leave();
   });
 
   it("know the modules and the events that the API has", async () => {
@@ -350,15 +350,15 @@ describe("resources", () => {
       const methods = (expected[nouns[noun] ?? noun] ??= new Set());
       for (const method of Object.keys(operations)) if (/^(get|post|put|delete)$/.test(method)) methods.add(method.toUpperCase());
     }
-    const desk = await at.open("/tokens/new");
+    const panel = await env.open("/tokens/new");
     const shown = {};
-    for (const label of await desk.page.locator(".matrix tbody input[aria-label]").evaluateAll((all) => all.map((it) => it.getAttribute("aria-label")))) {
+    for (const label of await panel.page.locator(".matrix tbody input[aria-label]").evaluateAll((all) => all.map((it) => it.getAttribute("aria-label")))) {
       const [module, method] = label.split(": ");
       (shown[module] ??= []).push({ Read: "GET", Create: "POST", Edit: "PUT", Delete: "DELETE" }[method]);
     }
     const plain = (table) => Object.values(table).map((methods) => [...methods].sort().join()).sort();
     assert.deepEqual(plain(shown), plain(expected));
-    await desk.turnTo("/audit-log");
+    await panel.turnTo("/audit-log");
     const kept = ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
     const ofPanel = await panelDocument();
     const acts = Object.entries(ofPanel.paths).flatMap(([path, operations]) => {
@@ -369,13 +369,13 @@ describe("resources", () => {
       });
       return named.map(([, operation]) => operation.operationId);
     });
-    const offered = await desk.field("Action").locator("option").evaluateAll((all) => all.map(({ value }) => value).filter(Boolean));
+    const offered = await panel.field("Action").locator("option").evaluateAll((all) => all.map(({ value }) => value).filter(Boolean));
     const ofCommandLine = ["createAdmin", "resetAdmin", "deleteAdmin", "rotateSecretKey", "resealSecrets", "forgetSecretKey", "setRetention", "endRetention"];
     const beside = ["addQueueUser", "removeQueueUser", "deleteContact", "signIn", "giveSecondFactor", "signOut", "requestReset", "useLink", "unknown"];
     assert.deepEqual(offered.sort(), [...acts, ...beside, ...ofCommandLine].sort());
-    await desk.turnTo("/webhooks/new");
-    const events = await desk.page.locator(".checks label").allTextContents();
+    await panel.turnTo("/webhooks/new");
+    const events = await panel.page.locator(".checks label").allTextContents();
     assert.deepEqual(events, document.components.schemas.WebhookCreate.properties.types.items.enum);
-    await desk.leave();
+    await panel.leave();
   });
 });

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { checkLayout, checkPage } from "../../support/accessible.mjs";
 import { DESKTOP, PHONE } from "../../support/browser.mjs";
 import { chosen } from "../../support/extent.mjs";
-import { panel } from "../../support/panel.mjs";
+import { panelEnv } from "../../support/panel.mjs";
 
 const languages = chosen([
   ["pt", { ...PHONE, colorScheme: "dark" }],
@@ -26,13 +26,13 @@ const EMPTY = {
 const FILLED = ["/users", "/profiles", "/channels", "/tokens", "/audit-log"];
 
 describe("the panel", () => {
-  const at = panel();
+  const env = panelEnv();
 
   /** Looks at what there is now, under this name; at its roles and colours only where that is asked for. */
-  const look = async (desk, name, language, isWhole = true) => {
-    await checkLayout(desk.page, `${name}, ${language}`);
-    if (isWhole) await checkPage(desk.page, `${name}, ${language}`);
-    await desk.screenshot(`panel-state-${name}-${language}`);
+  const look = async (panel, name, language, isWhole = true) => {
+    await checkLayout(panel.page, `${name}, ${language}`);
+    if (isWhole) await checkPage(panel.page, `${name}, ${language}`);
+    await panel.screenshot(`panel-state-${name}-${language}`);
   };
 
   for (const [number, [language, options]] of languages.entries()) {
@@ -40,63 +40,63 @@ describe("the panel", () => {
     const isTurn = (place) => place % languages.length === number;
 
     it(`says what to do first where there is nothing, and searches every list: ${language}`, async () => {
-      const company = await at.service.company(["https://shop.example"]);
+      const company = await env.service.company(["https://shop.example"]);
       const person = await company.person("Administrator");
-      const desk = await at.open("/", { person, locale: language, ...options });
+      const panel = await env.open("/", { person, locale: language, ...options });
       for (const [place, [path, isMade]] of Object.entries(EMPTY).entries()) {
-        await desk.turnTo(path);
-        const told = await desk.page.locator(".empty").innerText();
+        await panel.turnTo(path);
+        const told = await panel.page.locator(".empty").innerText();
         assert.ok(told.trim().length > 15, `${path}: ${told}`);
-        assert.equal(await desk.page.locator(`.empty a[href$="${path}/new"]`).count(), isMade ? 1 : 0, path);
-        if (path !== "/custom-fields/order") assert.equal(await desk.page.getByRole("searchbox").count(), 1, path);
-        await look(desk, `empty${path.replaceAll("/", "-")}`, language, isTurn(place));
+        assert.equal(await panel.page.locator(`.empty a[href$="${path}/new"]`).count(), isMade ? 1 : 0, path);
+        if (path !== "/custom-fields/order") assert.equal(await panel.page.getByRole("searchbox").count(), 1, path);
+        await look(panel, `empty${path.replaceAll("/", "-")}`, language, isTurn(place));
       }
       for (const [place, path] of FILLED.entries()) {
-        await desk.turnTo(path);
-        await desk.page.getByRole("searchbox").fill("what nobody has");
-        await desk.page.locator(".empty").waitFor();
-        await look(desk, `not-found${path.replaceAll("/", "-")}`, language, isTurn(place));
+        await panel.turnTo(path);
+        await panel.page.getByRole("searchbox").fill("what nobody has");
+        await panel.page.locator(".empty").waitFor();
+        await look(panel, `not-found${path.replaceAll("/", "-")}`, language, isTurn(place));
       }
-      await desk.leave();
+      await panel.leave();
     });
 
     it(`asks, and shows what is shown once: ${language}`, async () => {
-      const person = await at.company.person("Administrator", { name: `Asked in ${language}` });
-      const desk = await at.open("/tokens/new", { person, locale: language, ...options });
-      const { page } = desk;
+      const person = await env.company.person("Administrator", { name: `Asked in ${language}` });
+      const panel = await env.open("/tokens/new", { person, locale: language, ...options });
+      const { page } = panel;
       const answered = () => page.getByRole("dialog").waitFor({ state: "detached" });
       await page.locator("#main input[type=text]").first().fill(`Made in ${language}`);
       await page.locator(".matrix tbody input").first().check();
       await page.locator("#main button[type=submit]").click();
       await page.locator("dialog code").first().waitFor();
-      await look(desk, "key", language);
+      await look(panel, "key", language);
       await page.locator("dialog .primary").click();
       await answered();
       await page.locator("#main .button.danger").click();
       await page.locator("dialog .words").waitFor();
-      await look(desk, "revoke", language);
+      await look(panel, "revoke", language);
       await page.keyboard.press("Escape");
       await answered();
 
-      await desk.turnTo("/account");
+      await panel.turnTo("/account");
       await page.locator(".card.wide .button.primary").click();
       await page.locator("dialog input").fill(person.password);
       await page.locator("dialog button[type=submit]").click();
       await page.locator("dialog .qr").waitFor();
-      await look(desk, "second-factor", language);
+      await look(panel, "second-factor", language);
       await page.keyboard.press("Escape");
       await answered();
 
-      await desk.turnTo("/contacts/import");
+      await panel.turnTo("/contacts/import");
       const rows = ["Name,Phone,E-mail", `Maria Lima,55119${String(Date.now()).slice(-8)},maria@example.com`, "Nobody,12,"];
       await page.locator("input[type=file]").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(rows.join("\n")) });
       await page.locator("select").first().waitFor();
-      await look(desk, "import", language);
+      await look(panel, "import", language);
       await page.locator("#main .button.primary").click();
       await page.locator(".note").first().waitFor();
       await page.getByRole("table").waitFor();
-      await look(desk, "imported", language);
-      await desk.leave();
+      await look(panel, "imported", language);
+      await panel.leave();
     });
   }
 });

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { checkWith, TARGET_PX_MIN } from "../../support/accessible.mjs";
 import { DESKTOP, PHONE } from "../../support/browser.mjs";
 import { chosen } from "../../support/extent.mjs";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { INVOICE, MUG } from "../../support/shop.mjs";
 import { eventually } from "../../support/wait.mjs";
 
@@ -25,27 +25,27 @@ const tooSmall = (visitor) =>
 
 const reply = (id, title) => ({ type: "reply", reply: { id, title } });
 
-const card = (at, name) => ({
-  header: { type: "image", image: { link: `${at.shop.origin}/${name}.png` } },
+const card = (env, name) => ({
+  header: { type: "image", image: { link: `${env.shop.origin}/${name}.png` } },
   body: { text: `The ${name} mug` },
   action: { buttons: [{ type: "quick_reply", quick_reply: { id: name, title: `Take ${name}` } }] },
 });
 
 /** A conversation with one of each. */
-async function everything(at, visitor, ticket) {
+async function everything(env, visitor, ticket) {
   const text = (body) => ({ body: { text: body } });
-  await at.company.say(ticket, "Hello Maria! Your order is on its way: https://acme.example/orders/4711");
+  await env.company.say(ticket, "Hello Maria! Your order is on its way: https://acme.example/orders/4711");
   for (const interactive of [
     { type: "button", ...text("When shall we deliver?"), action: { buttons: [reply("a", "Tomorrow"), reply("b", "On Saturday")] } },
     { type: "list", ...text("Which mug is it about?"), action: { button: "Choose a mug", sections: [{ title: "Large", rows: [{ id: "o", title: "Ocean", description: "400 ml" }] }, { title: "Small", rows: [{ id: "n", title: "Night" }] }] } },
     { type: "cta_url", ...text("Follow it here."), action: { name: "cta_url", parameters: { display_text: "Track it", url: "https://acme.example/track" } } },
     { type: "location_request_message", ...text("Where shall it go?"), action: { name: "send_location" } },
-    { type: "carousel", ...text("New this week:"), action: { cards: ["ocean", "desert", "night"].map((name) => card(at, name)) } },
+    { type: "carousel", ...text("New this week:"), action: { cards: ["ocean", "desert", "night"].map((name) => card(env, name)) } },
   ]) {
-    await at.company.interactive(ticket, interactive);
+    await env.company.interactive(ticket, interactive);
   }
-  await at.company.media(ticket, MUG);
-  await at.company.media(ticket, INVOICE, "Your invoice");
+  await env.company.media(ticket, MUG);
+  await env.company.media(ticket, INVOICE, "Your invoice");
   await visitor.option("Tomorrow").click();
   await visitor.tell("Thank you! See you at www.acme.example");
 }
@@ -55,12 +55,12 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
     // A strong colour, and one on which white cannot be read.
     const color = colorScheme === "light" ? "#2563eb" : "#facc15";
     describe(`the widget on a ${device}, ${colorScheme}`, () => {
-      const at = scene("--color", color);
-      const form = scene("--color", color, "--pre-chat-field", "name", "--pre-chat-field", "email");
+      const env = webchatEnv("--color", color);
+      const form = webchatEnv("--color", color, "--pre-chat-field", "name", "--pre-chat-field", "email");
 
       it("is accessible in every state", async () => {
         const name = `${device}-${colorScheme}`;
-        const visitor = await at.visit({ ...size, colorScheme });
+        const visitor = await env.visit({ ...size, colorScheme });
         await visitor.launcher.waitFor();
         await check(visitor, "closed");
         await visitor.screenshot(`${name}-closed`);
@@ -70,8 +70,8 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
         await visitor.screenshot(`${name}-open`);
 
         await visitor.tell(`I am on a ${name}`);
-        const ticket = await at.company.ticketOf(`I am on a ${name}`);
-        await everything(at, visitor, ticket);
+        const ticket = await env.company.ticketOf(`I am on a ${name}`);
+        await everything(env, visitor, ticket);
         await check(visitor, "in conversation");
         assert.deepEqual(await tooSmall(visitor), []);
         const beyond = await visitor.log.evaluate((log) => log.scrollWidth - log.clientWidth);
@@ -88,7 +88,7 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
         await visitor.page.keyboard.press("Escape");
 
         await eventually("an agent is seen typing", async () => {
-          await at.company.typing(ticket, true);
+          await env.company.typing(ticket, true);
           return visitor.widget.locator(".typing").isVisible();
         });
         await check(visitor, "while an agent types");
@@ -99,7 +99,7 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
         await visitor.context.setOffline(false);
 
         await visitor.page.keyboard.press("Escape");
-        await at.company.say(ticket, "Are you still there?");
+        await env.company.say(ticket, "Are you still there?");
         await visitor.widget.locator(".teaser").waitFor();
         await check(visitor, "closed with unread messages");
         await visitor.screenshot(`${name}-unread`);
@@ -128,10 +128,10 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
 }
 
 describe("the widget by keyboard", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is reached, used and left without a mouse", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.launcher.waitFor();
     const focused = () => visitor.widget.evaluate((host) => host.shadowRoot.activeElement?.className || host.shadowRoot.activeElement?.tagName);
     const { keyboard } = visitor.page;
@@ -161,7 +161,7 @@ describe("the widget by keyboard", () => {
   });
 
   it("says what comes, once, and not what was there", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     await visitor.page.reload();
     await visitor.own(hello).waitFor();
     await visitor.widget.locator(".log[aria-live=polite]").waitFor();
@@ -171,9 +171,9 @@ describe("the widget by keyboard", () => {
         for (const { addedNodes } of changes) for (const node of addedNodes) window.added.push(node.textContent);
       }).observe(log, { childList: true, subtree: true });
     });
-    await at.company.say(ticket, "Read this out");
+    await env.company.say(ticket, "Read this out");
     await visitor.theirs("Read this out").waitFor();
-    await at.company.data("POST", `/tickets/${ticket.id}/read`);
+    await env.company.data("POST", `/tickets/${ticket.id}/read`);
     await visitor.own(hello).and(visitor.widget.locator("[data-state=read]")).waitFor();
     const added = await visitor.page.evaluate(() => window.added.filter((text) => text.trim()));
     assert.equal(added.length, 1);
@@ -182,7 +182,7 @@ describe("the widget by keyboard", () => {
   });
 
   it("does not move for who asked for less motion", async () => {
-    const visitor = await at.visit({ reducedMotion: "reduce" });
+    const visitor = await env.visit({ reducedMotion: "reduce" });
     await visitor.open();
     const moving = await visitor.panel.evaluate((panel) => getComputedStyle(panel).animationName);
     assert.equal(moving, "none");
@@ -191,11 +191,11 @@ describe("the widget by keyboard", () => {
 });
 
 describe("the page behind the chat", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   for (const [device, size, isCovered] of [["phone", PHONE, true], ["desktop", DESKTOP, false]]) {
     it(`is ${isCovered ? "out of reach while it is covered" : "still reached"}: ${device}`, async () => {
-      const visitor = await at.visit(size);
+      const visitor = await env.visit(size);
       const behind = () => visitor.page.evaluate(() => document.querySelector("main").inert);
       await visitor.open();
       assert.equal(await behind(), isCovered);

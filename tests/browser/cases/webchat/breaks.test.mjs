@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { backoff } from "../../../../src/visitors/assets/widget/source/backoff.js";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 /** What a service that moves says to every socket, and what one says to a page that is no longer admitted. */
@@ -34,10 +34,10 @@ describe("the pause before another try", () => {
 });
 
 describe("a service that moves", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("closes with 1012, and the conversation goes on by itself", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     let opened = 0;
     // From here on each socket passes this test on its way.
     await visitor.page.routeWebSocket(/\/socket$/, (socket) => {
@@ -54,22 +54,22 @@ describe("a service that moves", () => {
     });
     await visitor.page.reload();
     await visitor.panel.waitFor();
-    await at.company.say(ticket, "Said while it moved");
+    await env.company.say(ticket, "Said while it moved");
     await visitor.theirs("Said while it moved").waitFor();
     await visitor.tell("Nothing was lost");
     await eventually("the socket came back twice", async () => opened > 2);
     assert.deepEqual(await visitor.texts(), [hello, "Said while it moved", "Nothing was lost"]);
-    const stored = await at.company.messages(ticket);
+    const stored = await env.company.messages(ticket);
     assert.deepEqual(stored.map(({ body }) => body), [hello, "Said while it moved", "Nothing was lost"]);
     await visitor.leave();
   });
 });
 
 describe("a page that is no longer admitted", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is told by 4403, shows nothing, and does not come back", async () => {
-    const { visitor } = await at.meet();
+    const { visitor } = await env.meet();
     let opened = 0;
     await visitor.page.routeWebSocket(/\/socket$/, (socket) => {
       opened += 1;

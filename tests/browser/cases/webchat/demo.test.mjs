@@ -5,22 +5,22 @@ import { after, before, describe, it } from "node:test";
 
 import { DESKTOP, visit, withBrowser } from "../../support/browser.mjs";
 import { chosen } from "../../support/extent.mjs";
-import { Desk } from "../../support/panel.mjs";
+import { Panel } from "../../support/panel.mjs";
 import { Service } from "../../support/service.mjs";
 import { MUG } from "../../support/shop.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 describe("the demo's page", () => {
-  const at = {};
+  const env = {};
 
-  withBrowser(at);
-  before(async () => (at.service = await Service.start("demo")));
-  after(() => at.service?.remove());
+  withBrowser(env);
+  before(async () => (env.service = await Service.start("demo")));
+  after(() => env.service?.remove());
 
   for (const colorScheme of chosen(["light", "dark"])) {
     it(`lets visitor and desk talk, ${colorScheme}`, async () => {
       const size = { viewport: { ...DESKTOP.viewport, width: 1480 } };
-      const visitor = await visit(at.browser, at.service.url, { ...size, colorScheme });
+      const visitor = await visit(env.browser, env.service.url, { ...size, colorScheme });
       const { page } = visitor;
       const broken = [];
       page.on("console", (line) => line.type() === "error" && broken.push(line.text()));
@@ -62,21 +62,21 @@ describe("the demo's page", () => {
   }
 
   it("says who may sign in at the panel, and lets them in", async () => {
-    const { service, browser } = at;
+    const { service, browser } = env;
     const guide = await eventually("what is printed", () => service.printed.includes("Stop it with Ctrl-C.") && service.printed.join("\n"));
     assert.ok(guide.includes(`The panel is at ${service.url}/panel/.`));
     for (const [role, greeting] of [["administrator", "Hello, admin@demo.example"], ["agent", "Hello, Ana Souza"]]) {
       const [, email, password] = new RegExp(`^${role} (\\S+) (\\S+)$`, "m").exec(guide);
-      const desk = await Desk.open({ service, browser }, "/");
-      await desk.fill({ "E-mail": email, Password: password });
-      await desk.button("Sign in").click();
-      await desk.heading(greeting).waitFor();
-      await desk.leave();
+      const panel = await Panel.open({ service, browser }, "/");
+      await panel.fill({ "E-mail": email, Password: password });
+      await panel.button("Sign in").click();
+      await panel.heading(greeting).waitFor();
+      await panel.leave();
     }
   });
 
   it("sends each sample, and a file the other way", async () => {
-    const visitor = await visit(at.browser, at.service.url);
+    const visitor = await visit(env.browser, env.service.url);
     await visitor.panel.waitFor();
     await visitor.tell("Show me");
     const desk = visitor.page.locator(".desk");
@@ -112,7 +112,7 @@ describe("the demo's page", () => {
   });
 
   it("signs its visitor in and out", async () => {
-    const visitor = await visit(at.browser, at.service.url);
+    const visitor = await visit(env.browser, env.service.url);
     const { page } = visitor;
     const desk = page.locator(".desk");
     await visitor.panel.waitFor();
@@ -131,7 +131,7 @@ describe("the demo's page", () => {
   });
 
   it("says so when something does not work", async () => {
-    const visitor = await visit(at.browser, at.service.url);
+    const visitor = await visit(env.browser, env.service.url);
     await visitor.panel.waitFor();
     await visitor.tell("Are you there?");
     const desk = visitor.page.locator(".desk");

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { strictPolicy } from "../../support/shop.mjs";
 import { eventually } from "../../support/wait.mjs";
 
@@ -15,30 +15,30 @@ const script = fileURLToPath(new URL("../../../../src/visitors/assets/widget/wid
 const BYTES_MAX = 30 * 1024;
 
 describe("the script", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is small, and is served compressed", async () => {
     assert.ok(gzipSync(await readFile(script), { level: 9 }).length <= BYTES_MAX);
-    const answer = await fetch(`${at.company.door}/widget.js`, { headers: { "Accept-Encoding": "gzip" } });
+    const answer = await fetch(`${env.company.door}/widget.js`, { headers: { "Accept-Encoding": "gzip" } });
     assert.equal(answer.headers.get("Content-Encoding"), "gzip");
     assert.equal(await answer.text(), await readFile(script, "utf8"));
   });
 
   it("asks nobody but its own door", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     const asked = new Set();
     visitor.page.on("request", (request) => asked.add(new URL(request.url()).origin));
     visitor.page.on("websocket", (socket) => asked.add(new URL(socket.url()).origin));
     await visitor.page.reload();
     await visitor.open();
     await visitor.tell("Who hears this?");
-    const { origin, host } = new URL(at.service.url);
-    assert.deepEqual([...asked].sort(), [at.shop.origin, origin, `ws://${host}`].sort());
+    const { origin, host } = new URL(env.service.url);
+    assert.deepEqual([...asked].sort(), [env.shop.origin, origin, `ws://${host}`].sort());
     await visitor.leave();
   });
 
   it("puts one widget on a page, however often it is there", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.launcher.waitFor();
     const loaded = visitor.page.waitForResponse(/widget\.js\?again/);
     await visitor.page.evaluate(() => {
@@ -54,7 +54,7 @@ describe("the script", () => {
   });
 
   it("leaves the page's styles outside, and its own inside", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
     const look = (element) => {
       const { color, letterSpacing, textTransform, textAlign, borderTopStyle, float } = getComputedStyle(element);
@@ -76,10 +76,10 @@ describe("the script", () => {
 });
 
 describe("a page with a strict Content-Security-Policy", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("shows the widget, which breaks none of it", async () => {
-    const visitor = await at.visit({}, { policy: strictPolicy(at.service) });
+    const visitor = await env.visit({}, { policy: strictPolicy(env.service) });
     const broken = [];
     await visitor.page.exposeFunction("noteBroken", (what) => broken.push(what));
     await visitor.page.addInitScript(() => {
@@ -90,8 +90,8 @@ describe("a page with a strict Content-Security-Policy", () => {
     await visitor.page.reload();
     await visitor.open();
     await visitor.tell("Under guard");
-    const ticket = await at.company.ticketOf("Under guard");
-    await at.company.say(ticket, "Pushed under guard");
+    const ticket = await env.company.ticketOf("Under guard");
+    await env.company.say(ticket, "Pushed under guard");
     await visitor.theirs("Pushed under guard").waitFor();
     await visitor.stillness();
     const { width, height } = await visitor.panel.boundingBox();
@@ -104,10 +104,10 @@ describe("a page with a strict Content-Security-Policy", () => {
 });
 
 describe("a website that may not show the webchat", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("gets no widget, no session and no socket", async () => {
-    const visitor = await at.visit({}, { origin: at.shop.otherOrigin });
+    const visitor = await env.visit({}, { origin: env.shop.otherOrigin });
     const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
     await visitor.page.reload();
     await said;
@@ -115,20 +115,20 @@ describe("a website that may not show the webchat", () => {
 
     const opened = await visitor.page.evaluate(
       (door) => fetch(`${door}/sessions`, { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } }).then(() => "open", () => "refused"),
-      at.company.door,
+      env.company.door,
     );
     assert.equal(opened, "refused");
-    const direct = await fetch(`${at.company.door}/sessions`, {
+    const direct = await fetch(`${env.company.door}/sessions`, {
       method: "POST",
       body: "{}",
-      headers: { "Content-Type": "application/json", Origin: at.shop.otherOrigin },
+      headers: { "Content-Type": "application/json", Origin: env.shop.otherOrigin },
     });
     assert.equal(direct.status, 403);
     assert.equal((await direct.json()).error.code, "ERR_API_FORBIDDEN_ORIGIN");
 
     // Not even with a token from a website that may.
-    const guest = await at.meet();
-    const name = `hotline:${at.company.channel.publicKey}:session`;
+    const guest = await env.meet();
+    const name = `hotline:${env.company.channel.publicKey}:session`;
     const { token } = await guest.visitor.page.evaluate((name) => JSON.parse(localStorage.getItem(name)), name);
     const socket = await visitor.page.evaluate(
       ([door, token]) =>
@@ -137,7 +137,7 @@ describe("a website that may not show the webchat", () => {
           socket.onopen = () => resolve("open");
           socket.onclose = () => resolve("refused");
         }),
-      [at.company.door, token],
+      [env.company.door, token],
     );
     assert.equal(socket, "refused");
     await guest.visitor.leave();
@@ -146,17 +146,17 @@ describe("a website that may not show the webchat", () => {
 });
 
 describe("a website from which the webchat is withdrawn", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("does not show it as the browser remembers it", async () => {
-    const { visitor } = await at.meet();
-    await at.service.cli("channel", "update", String(at.company.channel.id), "--allow-origin", "https://other.example");
+    const { visitor } = await env.meet();
+    await env.service.cli("channel", "update", String(env.company.channel.id), "--allow-origin", "https://other.example");
     await eventually("the website is refused", async () => {
-      const answer = await fetch(`${at.company.door}/config`, { headers: { Origin: at.shop.origin } });
+      const answer = await fetch(`${env.company.door}/config`, { headers: { Origin: env.shop.origin } });
       return answer.status === 403;
     });
     // Without the cache of the browser, which may have an answer of a moment ago.
-    await visitor.page.route(`${at.company.door}/config`, (route) => route.fallback());
+    await visitor.page.route(`${env.company.door}/config`, (route) => route.fallback());
     const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
     await visitor.page.reload();
     assert.match((await said).text(), /not one of the channel's allowed websites/);

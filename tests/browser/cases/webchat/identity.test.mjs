@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { before, describe, it } from "node:test";
 
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 /** As a shop's server signs it. */
@@ -20,10 +20,10 @@ const identify = (visitor, identity) =>
 
 const logout = (visitor) => visitor.page.evaluate(() => window.HotlineWebchat.logout());
 
-const kept = (visitor, at, name) =>
+const kept = (visitor, env, name) =>
   visitor.page.evaluate(
     (name) => JSON.parse(localStorage.getItem(name)),
-    `hotline:${at.company.channel.publicKey}:${name}`,
+    `hotline:${env.company.channel.publicKey}:${name}`,
   );
 
 /** Holds the next request that a page sends there; `isAsked` once there is one, and `go` lets it pass. */
@@ -44,51 +44,51 @@ async function hold(page, url) {
 }
 
 /** The channel's identity secret, once the service knows it. */
-function secretOf(at) {
+function secretOf(env) {
   before(async () => {
-    at.secret = (await at.service.cli("channel", "rotate-identity-secret", String(at.company.channel.id))).identitySecret;
+    env.secret = (await env.service.cli("channel", "rotate-identity-secret", String(env.company.channel.id))).identitySecret;
     await eventually("the secret is seen", async () => {
-      const body = JSON.stringify({ identity: sign(at.secret, { sub: "first" }) });
-      const headers = { "Content-Type": "application/json", Origin: at.shop.origin };
-      return (await fetch(`${at.company.door}/sessions`, { method: "POST", headers, body })).ok;
+      const body = JSON.stringify({ identity: sign(env.secret, { sub: "first" }) });
+      const headers = { "Content-Type": "application/json", Origin: env.shop.origin };
+      return (await fetch(`${env.company.door}/sessions`, { method: "POST", headers, body })).ok;
     });
     let number = 0;
-    at.customer = (name) => ({ sub: `customer-${(number += 1)}`, name });
+    env.customer = (name) => ({ sub: `customer-${(number += 1)}`, name });
   });
 }
 
 describe("a visitor the website names", () => {
-  const at = scene();
-  secretOf(at);
+  const env = webchatEnv();
+  secretOf(env);
 
   it("in the middle goes on in the conversation, as who they are", async () => {
-    const { visitor, ticket, hello } = await at.meet();
-    const before = await kept(visitor, at, "session");
-    assert.equal(await identify(visitor, sign(at.secret, at.customer("Vera Lima"))), true);
-    const after = await kept(visitor, at, "session");
+    const { visitor, ticket, hello } = await env.meet();
+    const before = await kept(visitor, env, "session");
+    assert.equal(await identify(visitor, sign(env.secret, env.customer("Vera Lima"))), true);
+    const after = await kept(visitor, env, "session");
     assert.deepEqual([after.id, after.token], [before.id, before.token]);
     await visitor.tell("It is me");
-    const shown = await at.company.data("GET", `/tickets/${ticket.id}`);
+    const shown = await env.company.data("GET", `/tickets/${ticket.id}`);
     assert.deepEqual([shown.verified, shown.contact.name, shown.lastMessage.body], [true, "Vera Lima", "It is me"]);
-    await at.company.say(ticket, "Hello, Vera");
+    await env.company.say(ticket, "Hello, Vera");
     await visitor.theirs("Hello, Vera").waitFor();
     assert.deepEqual(await visitor.texts(), [hello, "It is me", "Hello, Vera"]);
     await visitor.leave();
   });
 
   it("who is there already goes on in their own conversation, and the desk is told", async () => {
-    const customer = at.customer("Nils Berg");
-    const home = await at.visit();
+    const customer = env.customer("Nils Berg");
+    const home = await env.visit();
     await home.page.waitForFunction(() => window.HotlineWebchat);
-    await identify(home, sign(at.secret, customer));
+    await identify(home, sign(env.secret, customer));
     await home.open();
     await home.tell("From home");
-    const { visitor, ticket, hello } = await at.meet();
-    assert.equal(await identify(visitor, sign(at.secret, customer)), true);
+    const { visitor, ticket, hello } = await env.meet();
+    assert.equal(await identify(visitor, sign(env.secret, customer)), true);
     await visitor.own("From home").waitFor();
     await visitor.tell("From the shop");
     await home.own("From the shop").waitFor();
-    const notes = (await at.company.messages(ticket)).filter(({ type }) => type === "note");
+    const notes = (await env.company.messages(ticket)).filter(({ type }) => type === "note");
     assert.equal(notes.length, 1);
     assert.match(notes[0].body, /Nils Berg/);
     assert.deepEqual((await visitor.texts()).sort(), [hello, "From home", "From the shop"].sort(), "what was said stays");
@@ -97,11 +97,11 @@ describe("a visitor the website names", () => {
   });
 
   it("by the line that embeds the widget is known from the first word, and asked nothing", async () => {
-    const identity = sign(at.secret, at.customer("Olga Maier"));
-    const visitor = await at.visit({}, { identity });
+    const identity = sign(env.secret, env.customer("Olga Maier"));
+    const visitor = await env.visit({}, { identity });
     await visitor.open();
     await visitor.tell("Known from the start");
-    const ticket = await at.company.ticketOf("Known from the start");
+    const ticket = await env.company.ticketOf("Known from the start");
     assert.deepEqual([ticket.verified, ticket.contact.name], [true, "Olga Maier"]);
     // On the next page the door is not asked again.
     const asked = [];
@@ -114,20 +114,20 @@ describe("a visitor the website names", () => {
   });
 
   it("by a signature that is none stays unknown, and the console says why", async () => {
-    const { visitor, hello } = await at.meet();
+    const { visitor, hello } = await env.meet();
     const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
-    assert.equal(await identify(visitor, sign("another secret", at.customer("Eve"))), false);
+    assert.equal(await identify(visitor, sign("another secret", env.customer("Eve"))), false);
     assert.match((await said).text(), /not signed with a secret of this webchat/);
     await visitor.tell("Still nobody");
-    const ticket = await at.company.ticketOf("Still nobody");
+    const ticket = await env.company.ticketOf("Still nobody");
     assert.equal(ticket.verified, false);
     assert.deepEqual(await visitor.texts(), [hello, "Still nobody"]);
     await visitor.leave();
   });
 
   it("and leaves is found by nobody in any tab", async () => {
-    const { visitor, ticket, hello } = await at.meet();
-    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    const { visitor, ticket, hello } = await env.meet();
+    await identify(visitor, sign(env.secret, env.customer("Vera Lima")));
     const tab = await visitor.anotherTab();
     await tab.open();
     await tab.own(hello).waitFor();
@@ -142,50 +142,50 @@ describe("a visitor the website names", () => {
     await visitor.page.reload();
     await visitor.panel.waitFor();
     await visitor.tell("Somebody else");
-    const other = await at.company.ticketOf("Somebody else");
+    const other = await env.company.ticketOf("Somebody else");
     assert.equal(other.verified, false);
     assert.notEqual(other.contact.id, ticket.contact.id);
     await visitor.leave();
   });
 
   it("and leaves while something is on its way is heard no more", async () => {
-    const { visitor } = await at.meet();
-    const send = await hold(visitor.page, `${at.company.door}/messages`);
+    const { visitor } = await env.meet();
+    const send = await hold(visitor.page, `${env.company.door}/messages`);
     await visitor.say("On its way");
     await send.isAsked;
     await logout(visitor);
     await send.go();
     await visitor.tell("Somebody new");
     assert.deepEqual(await visitor.texts(), ["Somebody new"]);
-    const ticket = await at.company.ticketOf("Somebody new");
-    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), ["Somebody new"]);
+    const ticket = await env.company.ticketOf("Somebody new");
+    assert.deepEqual((await env.company.messages(ticket)).map(({ body }) => body), ["Somebody new"]);
     await visitor.leave();
   });
 
   it("and leaves while a conversation is begun leaves none", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
-    const begin = await hold(visitor.page, `${at.company.door}/sessions`);
+    const begin = await hold(visitor.page, `${env.company.door}/sessions`);
     await visitor.say("Never begun");
     await begin.isAsked;
     await logout(visitor);
-    const ended = visitor.page.waitForRequest(`${at.company.door}/end`);
+    const ended = visitor.page.waitForRequest(`${env.company.door}/end`);
     await begin.go();
     await ended;
-    assert.equal(await kept(visitor, at, "session"), null);
+    assert.equal(await kept(visitor, env, "session"), null);
     await visitor.tell("Begun by another");
     assert.deepEqual(await visitor.texts(), ["Begun by another"]);
     await visitor.leave();
   });
 
   it("after somebody else takes nothing of theirs along", async () => {
-    const { visitor, hello } = await at.meet();
-    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    const { visitor, hello } = await env.meet();
+    await identify(visitor, sign(env.secret, env.customer("Vera Lima")));
     await visitor.own(hello).waitFor();
-    await identify(visitor, sign(at.secret, at.customer("Nils Berg")));
+    await identify(visitor, sign(env.secret, env.customer("Nils Berg")));
     await eventually("her words are gone", async () => (await visitor.texts()).length === 0);
     await visitor.tell("I am Nils");
-    const ticket = await at.company.ticketOf("I am Nils");
+    const ticket = await env.company.ticketOf("I am Nils");
     assert.equal(ticket.contact.name, "Nils Berg");
     assert.deepEqual(await visitor.texts(), ["I am Nils"]);
     await visitor.leave();
@@ -193,27 +193,27 @@ describe("a visitor the website names", () => {
 });
 
 describe("somebody else, before the first word", () => {
-  const at = scene();
-  secretOf(at);
+  const env = webchatEnv();
+  secretOf(env);
 
   it("finds no draft of who was named before", async () => {
-    const visitor = await at.visit({}, { identity: sign(at.secret, at.customer("Vera Lima")) });
+    const visitor = await env.visit({}, { identity: sign(env.secret, env.customer("Vera Lima")) });
     await visitor.open();
     await visitor.field.fill("of Vera alone");
-    await eventually("she is known", () => kept(visitor, at, "subject"));
-    await visitor.page.goto(at.shop.page(at.company, { identity: sign(at.secret, at.customer("Nils Berg")) }));
+    await eventually("she is known", () => kept(visitor, env, "subject"));
+    await visitor.page.goto(env.shop.page(env.company, { identity: sign(env.secret, env.customer("Nils Berg")) }));
     await visitor.panel.waitFor();
     await eventually("her draft is gone", async () => (await visitor.field.inputValue()) === "");
-    assert.equal(await kept(visitor, at, "draft"), null);
+    assert.equal(await kept(visitor, env, "draft"), null);
     await visitor.leave();
   });
 });
 
 describe("the form before a conversation", () => {
-  const at = scene("--pre-chat-field", "name", "--pre-chat-field", "email");
+  const env = webchatEnv("--pre-chat-field", "name", "--pre-chat-field", "email");
 
   it("is empty once its visitor has left", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
     const { widget } = visitor;
     await widget.getByLabel("Name").fill("Vera Lima");
@@ -234,36 +234,36 @@ describe("the form before a conversation", () => {
 });
 
 describe("a conversation after the one that has ended", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("shows what was sent meanwhile, without an account", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
     await visitor.widget.getByRole("button", { name: "End conversation" }).click();
     await visitor.widget.getByRole("button", { name: "Start a new conversation" }).waitFor();
-    await at.company.say(ticket, "Sent to nobody");
+    await env.company.say(ticket, "Sent to nobody");
     await visitor.widget.getByRole("button", { name: "Start a new conversation" }).click();
     await visitor.tell("Back again");
     await visitor.theirs("Sent to nobody").waitFor();
-    const said = (await at.company.messages(ticket)).map(({ body }) => body);
+    const said = (await env.company.messages(ticket)).map(({ body }) => body);
     assert.deepEqual(said, [hello, "Sent to nobody", "Back again"], "one ticket, of one contact");
     await visitor.leave();
   });
 });
 
 describe("a webchat that requires an identity", () => {
-  const at = scene("--require-identity");
-  secretOf(at);
+  const env = webchatEnv("--require-identity");
+  secretOf(env);
 
   it("shows nothing until there is one", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.page.waitForFunction(() => window.HotlineWebchat);
     await visitor.launcher.waitFor({ state: "attached" });
     assert.equal(await visitor.launcher.isVisible(), false);
-    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    await identify(visitor, sign(env.secret, env.customer("Vera Lima")));
     await visitor.open();
     await visitor.tell("Let in");
-    assert.equal((await at.company.ticketOf("Let in")).verified, true);
+    assert.equal((await env.company.ticketOf("Let in")).verified, true);
     await logout(visitor);
     await visitor.launcher.waitFor({ state: "hidden" });
     await visitor.leave();
@@ -271,14 +271,14 @@ describe("a webchat that requires an identity", () => {
 });
 
 describe("what waits in a webchat that requires an identity", () => {
-  const at = scene("--require-identity");
-  secretOf(at);
+  const env = webchatEnv("--require-identity");
+  secretOf(env);
 
   it("waits until there is one", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.page.waitForFunction(() => window.HotlineWebchat);
-    const identity = sign(at.secret, at.customer("Vera Lima"));
-    const sessions = `${at.company.door}/sessions`;
+    const identity = sign(env.secret, env.customer("Vera Lima"));
+    const sessions = `${env.company.door}/sessions`;
     await visitor.page.route(sessions, (route) => route.abort());
     await identify(visitor, identity);
     await visitor.open();
@@ -297,11 +297,11 @@ describe("what waits in a webchat that requires an identity", () => {
 });
 
 describe("a line with a key of no webchat", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("says so in the console", async () => {
-    const visitor = await at.visit();
-    const { publicKey } = at.company.channel;
+    const visitor = await env.visit();
+    const { publicKey } = env.company.channel;
     const wrong = visitor.page.url().replace(publicKey, publicKey.replace(/.$/, (last) => (last === "x" ? "y" : "x")));
     const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
     await visitor.page.goto(wrong);

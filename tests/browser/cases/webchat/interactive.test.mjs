@@ -7,26 +7,26 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { INVOICE, MUG, PICTURE } from "../../support/shop.mjs";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 const reply = (id, title) => ({ type: "reply", reply: { id, title } });
 const quick = (id, title) => ({ type: "quick_reply", quick_reply: { id, title } });
 
 describe("an interactive message", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   /** The visitor's answer, as the desk has it. */
   async function answer(ticket, body) {
     const messages = await eventually(`${JSON.stringify(body)} is said`, async () => {
-      const messages = await at.company.messages(ticket);
+      const messages = await env.company.messages(ticket);
       return messages.at(-1).body === body && messages;
     });
     return { quoted: messages.find(({ id }) => id === messages.at(-1).quotedMessageId), messages };
   }
 
   it("with buttons is answered once, by the button's title", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const buttons = {
       type: "button",
       header: { type: "text", text: "Delivery" },
@@ -34,7 +34,7 @@ describe("an interactive message", () => {
       footer: { text: "Free of charge" },
       action: { buttons: [reply("tomorrow", "Tomorrow"), reply("saturday", "On Saturday")] },
     };
-    await at.company.interactive(ticket, buttons);
+    await env.company.interactive(ticket, buttons);
     for (const text of ["Delivery", "When shall we deliver?", "Free of charge"]) {
       await visitor.widget.getByText(text, { exact: true }).waitFor();
     }
@@ -47,13 +47,13 @@ describe("an interactive message", () => {
     assert.equal(await visitor.option("Tomorrow").getAttribute("aria-disabled"), "true");
     await visitor.option("Tomorrow").click({ force: true });
     await visitor.tell("Thanks");
-    const after = await at.company.messages(ticket);
+    const after = await env.company.messages(ticket);
     assert.deepEqual(after.slice(messages.length).map(({ body }) => body), ["Thanks"]);
     await visitor.leave();
   });
 
   it("with a list opens a sheet of rows", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const list = {
       type: "list",
       body: { text: "Which mug is it about?" },
@@ -65,7 +65,7 @@ describe("an interactive message", () => {
         ],
       },
     };
-    await at.company.interactive(ticket, list);
+    await env.company.interactive(ticket, list);
     const opener = visitor.widget.getByRole("button", { name: "Choose a mug" });
     await opener.click();
     const sheet = visitor.widget.getByRole("dialog", { name: "Choose a mug" });
@@ -85,15 +85,15 @@ describe("an interactive message", () => {
   });
 
   it("with a link leads there, and nowhere unsafe", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const link = (text, url) => ({
       type: "cta_url",
       body: { text: "Follow your parcel." },
       action: { name: "cta_url", parameters: { display_text: text, url } },
     });
-    await at.company.interactive(ticket, link("Track it", "https://acme.example/track?a=b"));
+    await env.company.interactive(ticket, link("Track it", "https://acme.example/track?a=b"));
     const trap = { ticketId: ticket.id, type: "interactive", interactive: link("Trap", "javascript:window.hit=1") };
-    const refused = await at.company.call("POST", "/messages", trap);
+    const refused = await env.company.call("POST", "/messages", trap);
     assert.equal(refused.error.code, "ERR_API_INTERACTIVE_INVALID");
     const way = visitor.widget.getByRole("link", { name: "Track it" });
     assert.equal(await way.getAttribute("href"), "https://acme.example/track?a=b");
@@ -104,15 +104,15 @@ describe("an interactive message", () => {
   });
 
   it("with a file whose address is in other letters than UTF-8 is shown, and so is what follows", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const link = "https://acme.example/caf%E9.pdf";
-    await at.company.interactive(ticket, {
+    await env.company.interactive(ticket, {
       type: "button",
       header: { type: "document", document: { link } },
       body: { text: "The menu" },
       action: { buttons: [reply("yes", "I have read it")] },
     });
-    await at.company.say(ticket, "Enjoy it");
+    await env.company.say(ticket, "Enjoy it");
     await visitor.theirs("Enjoy it").waitFor();
     const offered = visitor.widget.getByRole("link", { name: "caf%E9.pdf" });
     assert.equal(await offered.getAttribute("href"), link);
@@ -120,12 +120,12 @@ describe("an interactive message", () => {
   });
 
   it("that asks for the location sends it as a map's address", async () => {
-    const { visitor, ticket } = await at.meet({
+    const { visitor, ticket } = await env.meet({
       permissions: ["geolocation"],
       geolocation: { latitude: -23.55052, longitude: -46.633308 },
     });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
-    await at.company.interactive(ticket, request);
+    await env.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
     const place = visitor.widget.getByRole("link", { name: "Location" });
     const url = "https://www.openstreetmap.org/?mlat=-23.55052&mlon=-46.63331#map=17/-23.55052/-46.63331";
@@ -136,16 +136,16 @@ describe("an interactive message", () => {
   });
 
   it("that asks for the location sends it once, however often it is pressed", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     await visitor.page.evaluate(() => {
       const coords = { latitude: -23.55052, longitude: -46.633308 };
       navigator.geolocation.getCurrentPosition = (found) => (window.find = () => found({ coords }));
     });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
-    await at.company.interactive(ticket, request);
+    await env.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
     await visitor.widget.getByText("Finding your location…").waitFor();
-    await at.company.say(ticket, "Still there?");
+    await env.company.say(ticket, "Still there?");
     await visitor.theirs("Still there?").waitFor();
     assert.equal(await visitor.option("Share my location").getAttribute("aria-disabled"), "true");
     await visitor.page.evaluate(() => window.find());
@@ -154,9 +154,9 @@ describe("an interactive message", () => {
   });
 
   it("that asks for the location takes no for an answer", async () => {
-    const { visitor, ticket } = await at.meet({ permissions: [] });
+    const { visitor, ticket } = await env.meet({ permissions: [] });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
-    await at.company.interactive(ticket, request);
+    await env.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
     await visitor.widget.getByText("We couldn't get your location.").waitFor();
     assert.equal(await visitor.option("Share my location").getAttribute("aria-disabled"), "false");
@@ -164,9 +164,9 @@ describe("an interactive message", () => {
   });
 
   it("with cards is pushed along and answered on a card", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const card = (name, action) => ({
-      header: { type: "image", image: { link: `${at.shop.origin}/${name}.png` } },
+      header: { type: "image", image: { link: `${env.shop.origin}/${name}.png` } },
       body: { text: `The ${name} mug` },
       action,
     });
@@ -181,7 +181,7 @@ describe("an interactive message", () => {
         ],
       },
     };
-    await at.company.interactive(ticket, carousel);
+    await env.company.interactive(ticket, carousel);
     const track = visitor.widget.getByRole("group", { name: "3 cards" });
     await track.waitFor();
     assert.equal(await visitor.widget.getByRole("link", { name: "See night" }).getAttribute("href"), "https://acme.example/night");
@@ -204,33 +204,33 @@ describe("an interactive message", () => {
 });
 
 describe("a file", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("that is a picture is shown, any other is offered", async () => {
-    const { visitor, ticket } = await at.meet();
-    await at.company.media(ticket, MUG, "The new one");
-    await at.company.media(ticket, INVOICE);
+    const { visitor, ticket } = await env.meet();
+    await env.company.media(ticket, MUG, "The new one");
+    await env.company.media(ticket, INVOICE);
     const shown = visitor.widget.getByRole("img", { name: "mug.png" });
     await eventually("the picture is there", () => shown.evaluate((it) => it.naturalWidth === 8));
     await visitor.theirs("The new one").waitFor();
     const offered = visitor.widget.getByRole("link", { name: "invoice.pdf" });
     assert.match(await offered.textContent(), /338 kB/);
     const address = await offered.getAttribute("href");
-    assert.equal(new URL(address).origin, at.service.url);
+    assert.equal(new URL(address).origin, env.service.url);
     assert.equal((await (await fetch(address)).arrayBuffer()).byteLength, INVOICE.content.length);
     await visitor.leave();
   });
 
   it("is attached, shown to both sides, and still there after a reload", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const chooser = visitor.page.waitForEvent("filechooser");
     await visitor.widget.getByRole("button", { name: "Attach a file" }).click();
     await (await chooser).setFiles({ name: MUG.name, mimeType: MUG.mimeType, buffer: PICTURE });
     const sent = visitor.widget.locator(".own[data-state=sent]").getByRole("img", { name: "mug.png" });
     await eventually("the picture is there", () => sent.evaluate((it) => it.naturalWidth === 8));
-    const message = (await at.company.messages(ticket)).at(-1);
+    const message = (await env.company.messages(ticket)).at(-1);
     assert.deepEqual([message.type, message.direction, message.media.fileName], ["media", "inbound", "mug.png"]);
-    const stored = await fetch(new URL(message.media.url, at.service.url));
+    const stored = await fetch(new URL(message.media.url, env.service.url));
     assert.deepEqual(Buffer.from(await stored.arrayBuffer()), PICTURE);
 
     await visitor.page.reload();
@@ -239,9 +239,9 @@ describe("a file", () => {
   });
 
   it("whose answer is lost on the way is sent again, and there once", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     let lost = 0;
-    await visitor.page.route(`${at.company.door}/messages`, async (route) => {
+    await visitor.page.route(`${env.company.door}/messages`, async (route) => {
       if (lost || route.request().method() !== "POST") return route.fallback();
       lost += 1;
       await route.fetch();
@@ -252,15 +252,15 @@ describe("a file", () => {
     await visitor.widget.locator(".own[data-state=sent]").getByRole("link", { name: "note.txt" }).waitFor();
     await visitor.tell("Got it?");
     assert.equal(lost, 1);
-    const said = (await at.company.messages(ticket)).slice(1).map(({ type, body }) => [type, body]);
+    const said = (await env.company.messages(ticket)).slice(1).map(({ type, body }) => [type, body]);
     assert.deepEqual(said, [["media", null], ["text", "Got it?"]]);
     await visitor.leave();
   });
 
   it("that never gets through holds up nothing that is said after it", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     let tries = 0;
-    await visitor.page.route(`${at.company.door}/messages`, (route) => {
+    await visitor.page.route(`${env.company.door}/messages`, (route) => {
       if (!route.request().headers()["content-type"]?.startsWith("multipart/")) return route.fallback();
       tries += 1;
       return route.abort();
@@ -270,13 +270,13 @@ describe("a file", () => {
     assert.equal(tries, 3);
     await visitor.widget.getByText("Not sent.").waitFor();
     await visitor.widget.getByRole("button", { name: "Try again" }).waitFor();
-    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
+    assert.deepEqual((await env.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
     await visitor.leave();
   });
 
   it("that takes long can be deleted, and what is said after it is sent", async () => {
-    const { visitor, ticket, hello } = await at.meet();
-    await visitor.page.route(`${at.company.door}/messages`, (route) => {
+    const { visitor, ticket, hello } = await env.meet();
+    await visitor.page.route(`${env.company.door}/messages`, (route) => {
       if (!route.request().headers()["content-type"]?.startsWith("multipart/")) return route.fallback();
       // It is never answered.
     });
@@ -285,12 +285,12 @@ describe("a file", () => {
     await visitor.widget.getByRole("button", { name: "Delete" }).click();
     await visitor.own("After the file").and(visitor.widget.locator("[data-state=sent]")).waitFor();
     assert.deepEqual(await visitor.texts(), [hello, "After the file"]);
-    assert.equal((await at.company.messages(ticket)).length, 2);
+    assert.equal((await env.company.messages(ticket)).length, 2);
     await visitor.leave();
   });
 
   it("that is gone from the disk before it is sent holds up nothing", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     const folder = await mkdtemp(join(tmpdir(), "hotline-files-"));
     const note = join(folder, "note.txt");
     await writeFile(note, "a note");
@@ -301,12 +301,12 @@ describe("a file", () => {
     await visitor.context.setOffline(false);
     await visitor.widget.getByText("Not sent: The file has changed or no longer exists.").waitFor();
     await visitor.tell("After the file");
-    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
+    assert.deepEqual((await env.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
     await visitor.leave();
   });
 
   it("that is too large or no such file is not sent, and the visitor is told why", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const folder = await mkdtemp(join(tmpdir(), "hotline-files-"));
     // From the disk: as content it would pass through the debugger.
     const big = join(folder, "big.png");
@@ -323,7 +323,7 @@ describe("a file", () => {
     await refuse({ name: "song.mp3", mimeType: "audio/mpeg", buffer: PICTURE }, /^Not sent: /);
     await refuse({ name: "empty.txt", mimeType: "text/plain", buffer: Buffer.alloc(0) }, /^Not sent: /);
     assert.equal(await visitor.widget.locator(".own").count(), 1);
-    assert.equal((await at.company.messages(ticket)).length, 1);
+    assert.equal((await env.company.messages(ticket)).length, 1);
     await visitor.leave();
   });
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { isProofs, measures } from "../../support/extent.mjs";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 /** Messages of a conversation that is read through: more than are drawn at once. */
@@ -25,11 +25,11 @@ async function answer(company, ticket, count, begin = 0) {
 }
 
 describe("a long conversation", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is drawn from its end, and read through to its beginning and back", async () => {
-    const { visitor, ticket, hello } = await at.meet();
-    await answer(at.company, ticket, MANY);
+    const { visitor, ticket, hello } = await env.meet();
+    await answer(env.company, ticket, MANY);
     await visitor.page.reload();
     await visitor.theirs(text(MANY - 1)).waitFor();
     const drawn = () => visitor.widget.locator(".message:not(.greeting):not(.typing)").count();
@@ -57,7 +57,7 @@ describe("a long conversation", () => {
     assert.deepEqual(missing(), [], "nothing was left out on the way");
 
     // What comes meanwhile neither moves what is read nor is missed.
-    await at.company.say(ticket, "One more");
+    await env.company.say(ticket, "One more");
     await visitor.widget.getByRole("button", { name: "New messages" }).waitFor();
     await visitor.own(hello).waitFor();
     seen.clear();
@@ -74,8 +74,8 @@ describe("a long conversation", () => {
   });
 
   it("goes to its end by the button, from anywhere, and when the visitor writes", async () => {
-    const { visitor, ticket } = await at.meet();
-    await answer(at.company, ticket, 140);
+    const { visitor, ticket } = await env.meet();
+    await answer(env.company, ticket, 140);
     await visitor.page.reload();
     await visitor.theirs(text(139)).waitFor();
     const up = () =>
@@ -84,7 +84,7 @@ describe("a long conversation", () => {
         return visitor.widget.locator(".greeting").count();
       });
     await up();
-    await at.company.say(ticket, "Are you there?");
+    await env.company.say(ticket, "Are you there?");
     await visitor.widget.getByRole("button", { name: "New messages" }).click();
     await visitor.theirs("Are you there?").waitFor();
     await up();
@@ -95,8 +95,8 @@ describe("a long conversation", () => {
   });
 
   it("stays at its end while what surrounds it changes its height, until its reader moves up", async () => {
-    const { visitor, ticket } = await at.meet();
-    await answer(at.company, ticket, 30);
+    const { visitor, ticket } = await env.meet();
+    await answer(env.company, ticket, 30);
     await visitor.theirs(text(29)).waitFor();
     /** How much of it is below what is in sight, once a scroll was heard and what follows from it is done. */
     const below = () =>
@@ -121,7 +121,7 @@ describe("a long conversation", () => {
       // Not every browser keeps what is read where it is.
       log.style.overflowAnchor = "none";
     }, draft);
-    await at.company.say(ticket, "Take your time");
+    await env.company.say(ticket, "Take your time");
     await visitor.theirs("Take your time").waitFor();
     await eventually("the scroll is heard", async () => (await visitor.field.inputValue()) === draft);
     assert.ok((await below()) <= 1, "the newest is in sight");
@@ -141,15 +141,15 @@ describe("a long conversation", () => {
       field.dispatchEvent(new Event("input"));
     }, draft);
     assert.ok((await below()) >= 200, "what is read stays");
-    await at.company.say(ticket, "Are you there?");
+    await env.company.say(ticket, "Are you there?");
     await visitor.widget.getByRole("button", { name: "New messages" }).click();
     await eventually("its end", async () => (await below()) <= 1);
     await visitor.leave();
   });
 
   it("is there at once, and never holds its page up", measures, async () => {
-    const { visitor, ticket } = await at.meet();
-    await answer(at.company, ticket, 1_000);
+    const { visitor, ticket } = await env.meet();
+    await answer(env.company, ticket, 1_000);
     await visitor.page.close();
     const page = await visitor.context.newPage();
     await page.addInitScript(() => {
@@ -193,10 +193,10 @@ describe("a long conversation", () => {
 });
 
 describe("an open chat into which many messages come", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("says once a second at most what was seen, and stays connected", async () => {
-    const { visitor, ticket } = await at.meet();
+    const { visitor, ticket } = await env.meet();
     const seen = [];
     let opened = 0;
     await visitor.page.routeWebSocket(/\/socket$/, (socket) => {
@@ -212,9 +212,9 @@ describe("an open chat into which many messages come", () => {
     await eventually("it is connected", () => opened);
     const begun = Date.now();
     // More than the frames a socket may send in ten seconds.
-    await answer(at.company, ticket, 90);
+    await answer(env.company, ticket, 90);
     await eventually("the desk knows that all were seen", async () => {
-      const messages = await at.company.data("GET", `/tickets/${ticket.id}/messages?order=desc&perPage=100`);
+      const messages = await env.company.data("GET", `/tickets/${ticket.id}/messages?order=desc&perPage=100`);
       return messages.filter(({ direction }) => direction === "outbound").every(({ status }) => status === "read");
     });
     const seconds = (Date.now() - begun) / 1000;
@@ -225,10 +225,10 @@ describe("an open chat into which many messages come", () => {
 });
 
 describe("a socket that is away while the visitor writes", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("brings what was said before, although something newer is there", async () => {
-    const { visitor, ticket, hello } = await at.meet();
+    const { visitor, ticket, hello } = await env.meet();
     let passes = true;
     const open = [];
     await visitor.page.routeWebSocket(/\/socket$/, (socket) => {
@@ -246,11 +246,11 @@ describe("a socket that is away while the visitor writes", () => {
     await visitor.page.reload();
     await visitor.own(hello).waitFor();
     await eventually("it is connected", () => open.length);
-    await at.company.say(ticket, "Before");
+    await env.company.say(ticket, "Before");
     await visitor.theirs("Before").waitFor();
     passes = false;
     open.forEach((close) => close());
-    await at.company.say(ticket, "In between");
+    await env.company.say(ticket, "In between");
     await visitor.tell("Newer");
     passes = true;
     await visitor.theirs("In between").waitFor();
@@ -260,10 +260,10 @@ describe("a socket that is away while the visitor writes", () => {
 });
 
 describe("a text that is too long", () => {
-  const at = scene("--pre-chat-field", "name");
+  const env = webchatEnv("--pre-chat-field", "name");
 
   it("is never cut: what the service takes is sent whole, what it does not take stays to be shortened", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
     const { widget } = visitor;
     await widget.getByLabel("Name").fill("M".repeat(300));
@@ -282,18 +282,18 @@ describe("a text that is too long", () => {
     assert.deepEqual(await visitor.texts(), []);
     const all = "é".repeat(TEXT_BYTES_MAX / 2);
     await visitor.tell(all);
-    const ticket = await at.company.ticketOf(all);
-    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [all]);
+    const ticket = await env.company.ticketOf(all);
+    assert.deepEqual((await env.company.messages(ticket)).map(({ body }) => body), [all]);
     assert.equal(await widget.locator(".composer .error").textContent(), "");
     await visitor.leave();
   });
 });
 
 describe("an empty file", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is named as that, and can be taken away alone", async () => {
-    const { visitor } = await at.meet();
+    const { visitor } = await env.meet();
     await visitor.widget.locator("input[type=file]").setInputFiles({ name: "nothing.txt", mimeType: "text/plain", buffer: Buffer.alloc(0) });
     await visitor.widget.getByText("This file is empty.").waitFor();
     assert.equal(await visitor.widget.getByRole("button", { name: "Try again" }).count(), 0);

@@ -4,17 +4,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { visit } from "../../support/browser.mjs";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 const count = (visitor) => visitor.page.locator("hotline-webchat").count();
 
 describe("a page that includes the line twice", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   for (const lines of [2, 3]) {
     it(`has one widget of ${lines} lines`, async () => {
-      const visitor = await visit(at.browser, at.shop.page(at.company, { lines }));
+      const visitor = await visit(env.browser, env.shop.page(env.company, { lines }));
       await visitor.open();
       await visitor.tell(`One of ${lines}`);
       assert.equal(await count(visitor), 1);
@@ -54,15 +54,15 @@ const TURNS = {
 };
 
 describe("a page that turns to another one without loading it", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   for (const [what, turn] of Object.entries(TURNS)) {
     it(`keeps the chat when it ${what}`, async () => {
-      const { visitor, ticket, hello } = await at.meet();
+      const { visitor, ticket, hello } = await env.meet();
       for (const round of [1, 2]) {
         await visitor.page.evaluate(turn);
         await eventually("one widget", async () => (await count(visitor)) === 1 && visitor.panel.isVisible());
-        await at.company.say(ticket, `Still there, ${round}?`);
+        await env.company.say(ticket, `Still there, ${round}?`);
         await visitor.theirs(`Still there, ${round}?`).waitFor();
         await visitor.tell(`Yes, ${round}`);
       }
@@ -73,7 +73,7 @@ describe("a page that turns to another one without loading it", () => {
   }
 
   it("is left alone by a widget that it takes away each time", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.launcher.waitFor();
     const times = await visitor.page.evaluate(async () => {
       for (let times = 0; times < 40; times++) {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { signIn } from "../../support/panel.mjs";
-import { scene } from "../../support/scene.mjs";
+import { webchatEnv } from "../../support/webchat.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 const ARABIC = "مرحبا، طلبي رقم 123 لم يصل.";
@@ -21,10 +21,10 @@ const direction = (locator) =>
 const isRightToLeft = async (locator, what) => assert.equal((await direction(locator)).direction, "rtl", what);
 
 describe("somebody's words", () => {
-  const at = scene("--title", HEBREW, "--greeting", ARABIC);
+  const env = webchatEnv("--title", HEBREW, "--greeting", ARABIC);
 
   it("stand in their own direction, wherever they are", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
     const { widget } = visitor;
     await isRightToLeft(widget.locator("h2").first(), "the title");
@@ -35,12 +35,12 @@ describe("somebody's words", () => {
     assert.equal((await direction(visitor.field)).direction, "ltr");
     await visitor.tell(ARABIC);
     await isRightToLeft(visitor.own(ARABIC).locator("p"), "what the visitor said");
-    const ticket = await at.company.ticketOf(ARABIC);
-    const agent = await at.company.data("POST", "/users", { name: HEBREW, email: `rtl-${Date.now()}@acme.example` });
-    await at.company.data("POST", "/messages", { ticketId: ticket.id, type: "text", body: HEBREW, userId: agent.id });
+    const ticket = await env.company.ticketOf(ARABIC);
+    const agent = await env.company.data("POST", "/users", { name: HEBREW, email: `rtl-${Date.now()}@acme.example` });
+    await env.company.data("POST", "/messages", { ticketId: ticket.id, type: "text", body: HEBREW, userId: agent.id });
     await isRightToLeft(visitor.theirs(HEBREW).locator("p"), "what an agent said");
     await isRightToLeft(visitor.theirs(HEBREW).locator(".name"), "the agent's name");
-    await at.company.interactive(ticket, {
+    await env.company.interactive(ticket, {
       type: "button",
       header: { type: "text", text: ARABIC },
       body: { text: HEBREW },
@@ -49,7 +49,7 @@ describe("somebody's words", () => {
     });
     const last = widget.locator(".interactive").last();
     for (const part of [".head", "p:not(.foot)", ".foot", ".option span"]) await isRightToLeft(last.locator(part).first(), part);
-    await at.company.interactive(ticket, {
+    await env.company.interactive(ticket, {
       type: "list",
       body: { text: HEBREW },
       action: { button: "اختر", sections: [{ title: HEBREW, rows: [{ id: "r", title: ARABIC.slice(0, 20), description: HEBREW }] }] },
@@ -59,14 +59,14 @@ describe("somebody's words", () => {
     await visitor.page.keyboard.press("Escape");
 
     await visitor.page.keyboard.press("Escape");
-    await at.company.data("POST", "/messages", { ticketId: ticket.id, type: "text", body: ARABIC, userId: agent.id });
+    await env.company.data("POST", "/messages", { ticketId: ticket.id, type: "text", body: ARABIC, userId: agent.id });
     await widget.locator(".teaser", { hasText: ARABIC }).waitFor();
     for (const part of [".teaser strong", ".teaser .words span"]) await isRightToLeft(widget.locator(part), part);
     await visitor.leave();
   });
 
   it("do not turn the widget round on a page that is written from right to left", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.launcher.waitFor();
     await visitor.page.evaluate(() => (document.documentElement.dir = "rtl"));
     await visitor.open();
@@ -78,23 +78,23 @@ describe("somebody's words", () => {
 });
 
 describe("who is there", () => {
-  const at = scene();
+  const env = webchatEnv();
 
   it("is said before the first word, and only when it is true", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.open();
     const said = (text) => visitor.widget.locator(".status", { hasText: text }).waitFor();
-    await at.company.person("Agent", { name: "Idle" });
+    await env.company.person("Agent", { name: "Idle" });
     await visitor.page.reload();
     await said("Leave us a message");
     await visitor.tell("Is anybody there?");
     await said("Leave us a message");
 
-    const person = await at.company.person("Agent", { name: "Ana" });
-    const { cookie } = await signIn(at.service, person);
-    const used = await fetch(`${at.service.url}/panel/api/v1/tags`, { headers: { Cookie: `${cookie.name}=${cookie.value}` } });
+    const person = await env.company.person("Agent", { name: "Ana" });
+    const { cookie } = await signIn(env.service, person);
+    const used = await fetch(`${env.service.url}/panel/api/v1/tags`, { headers: { Cookie: `${cookie.name}=${cookie.value}` } });
     assert.equal(used.status, 200);
-    const other = await at.visit();
+    const other = await env.visit();
     await other.open();
     await other.widget.locator(".status", { hasText: "Online now" }).waitFor();
     await other.leave();
@@ -104,7 +104,7 @@ describe("who is there", () => {
   });
 
   it("is nobody while the service does not say", async () => {
-    const visitor = await at.visit();
+    const visitor = await env.visit();
     await visitor.launcher.waitFor();
     await visitor.page.route((url) => url.pathname.endsWith("/config"), (route) => route.abort());
     await visitor.page.reload();

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 /// Every sample by its name and labels, as written.
 #[derive(Debug)]
-pub struct Figures(BTreeMap<String, f64>);
+pub struct ScrapedMetrics(BTreeMap<String, f64>);
 
-impl Figures {
+impl ScrapedMetrics {
     pub async fn of(address: SocketAddr) -> Self {
         let client = hotline::tls::client().build().expect("a client");
-        let response = client.get(format!("http://{address}/metrics")).send().await.expect("figures are served");
+        let response = client.get(format!("http://{address}/metrics")).send().await.expect("metrics are served");
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
         Self::parse(&response.text().await.expect("text"))
@@ -65,9 +65,9 @@ impl Figures {
             }
         }
         assert_eq!(helped.len(), families.len(), "a help without a type");
-        let figures = Self(samples);
-        figures.check_histograms();
-        figures
+        let metrics = Self(samples);
+        metrics.check_histograms();
+        metrics
     }
 
     /// Buckets only grow, and the last one holds everything.
@@ -93,7 +93,7 @@ impl Figures {
 
 fn check_name(name: &str) {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    // Figures of the process have the names that every Prometheus client gives them.
+    // Metrics of the process have the names that every Prometheus client gives them.
     assert!((name.starts_with("hotline_") || name.starts_with("process_")) && is_plain, "{name}");
 }
 

@@ -7,26 +7,26 @@ import { Service } from "./service.mjs";
 import { Shop } from "./shop.mjs";
 
 /** Filled before the first case. `look` are options of `hotline channel create`. */
-export function scene(...look) {
-  const scene = { service: Service.shared() };
-  withBrowser(scene);
+export function webchatEnv(...look) {
+  const env = { service: Service.shared() };
+  withBrowser(env);
   before(async () => {
-    scene.shop = await Shop.start();
-    scene.company = await scene.service.company([scene.shop.origin], ...look);
-    scene.visit = (options = {}, page = {}) => visit(scene.browser, scene.shop.page(scene.company, page), options);
-    scene.meet = (options) => meet(scene, options);
+    env.shop = await Shop.start();
+    env.company = await env.service.company([env.shop.origin], ...look);
+    env.visit = (options = {}, page = {}) => visit(env.browser, env.shop.page(env.company, page), options);
+    env.meet = (options) => meet(env, options);
   });
-  after(() => scene.shop?.stop());
-  return scene;
+  after(() => env.shop?.stop());
+  return env;
 }
 
 let said = 0;
 
 /** A visitor with the chat open, who has said something, and the ticket in which they did. */
-async function meet(scene, options) {
-  const visitor = await scene.visit(options);
+async function meet(env, options) {
+  const visitor = await env.visit(options);
   await visitor.open();
   const hello = `Hello, number ${(said += 1)}`;
   await visitor.tell(hello);
-  return { visitor, ticket: await scene.company.ticketOf(hello), hello };
+  return { visitor, ticket: await env.company.ticketOf(hello), hello };
 }

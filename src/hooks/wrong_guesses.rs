@@ -23,7 +23,7 @@ const ADDRESSES_MAX: usize = 10_000;
 
 /// The kind of a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Guess {
+pub(super) enum GuessKind {
     /// A channel's public key.
     Key,
     /// The signature of a call.
@@ -33,23 +33,23 @@ pub(super) enum Guess {
 }
 
 /// Recent wrong guesses.
-pub(super) struct Guard {
-    refused: TtlCache<(Option<Address>, Guess), Arc<AtomicU32>>,
+pub(super) struct WrongGuesses {
+    refused: TtlCache<(Option<Address>, GuessKind), Arc<AtomicU32>>,
 }
 
-impl Default for Guard {
+impl Default for WrongGuesses {
     fn default() -> Self {
         Self { refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 }
 
-impl Guard {
+impl WrongGuesses {
     /// Drops the guesses at a company's channels.
     pub(super) fn forget(&self, company: CompanyId) {
         let Self { refused } = self;
         refused.remove_where(|(_, guess)| match guess {
-            Guess::Key => false,
-            Guess::Signature((of, _)) | Guess::Token((of, _)) => *of == company,
+            GuessKind::Key => false,
+            GuessKind::Signature((of, _)) | GuessKind::Token((of, _)) => *of == company,
         });
     }
 
@@ -58,13 +58,13 @@ impl Guard {
     ///
     /// # Errors
     /// `429`.
-    pub(super) fn check(&self, address: Option<Address>, guess: Guess) -> ApiResult<()> {
+    pub(super) fn check(&self, address: Option<Address>, guess: GuessKind) -> ApiResult<()> {
         let refused = self.refused.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
         if refused < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
     }
 
     /// Counts a wrong guess and returns the response: `refused`, or `429` when there were too many.
-    pub(super) fn refuse(&self, address: Option<Address>, guess: Guess, refused: ApiError) -> ApiError {
+    pub(super) fn refuse(&self, address: Option<Address>, guess: GuessKind, refused: ApiError) -> ApiError {
         if let Err(limited) = self.check(address, guess) {
             return limited;
         }
@@ -86,17 +86,19 @@ mod tests {
 
     #[test]
     fn only_the_address_that_guesses_too_often_is_limited() {
-        let guard = Guard::default();
+        let wrong_guesses = WrongGuesses::default();
         let address = |last| Some(Address::of(IpAddr::from([192, 0, 2, last])));
-        let guess = Guess::Signature(CHANNEL);
-        let refuse = |address, guess| guard.refuse(address, guess, ApiError::unauthorized());
+        let guess = GuessKind::Signature(CHANNEL);
+        let refuse = |address, guess| wrong_guesses.refuse(address, guess, ApiError::unauthorized());
         for _ in 0..REFUSED_PER_MINUTE_MAX {
             assert_eq!(refuse(address(7), guess).status.as_u16(), 401);
         }
         let refused = refuse(address(7), guess);
         assert_eq!((refused.status.as_u16(), refused.retry_after_s), (429, Some(60)));
-        assert!(guard.check(address(7), guess).is_err());
-        for other in [Guess::Key, Guess::Token(CHANNEL), Guess::Signature((CompanyId::new(1), ChannelId::new(3)))] {
+        assert!(wrong_guesses.check(address(7), guess).is_err());
+        for other in
+            [GuessKind::Key, GuessKind::Token(CHANNEL), GuessKind::Signature((CompanyId::new(1), ChannelId::new(3)))]
+        {
             assert_eq!(refuse(address(7), other).status.as_u16(), 401, "{other:?}");
         }
         assert_eq!(refuse(address(8), guess).status.as_u16(), 401, "another address");

@@ -183,7 +183,7 @@ const TEXTS: [ConditionTexts; Condition::ALL.len()] = [
 
 /// A condition that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Active {
+pub struct ActiveCondition {
     /// The condition.
     pub condition: Condition,
     /// The folder, node or database that the condition concerns; it may be empty.
@@ -200,12 +200,12 @@ struct Record {
 
 /// The conditions that hold now.
 #[derive(Debug, Default)]
-pub struct States {
+pub struct ActiveConditions {
     active: Mutex<BTreeMap<(Condition, String), Record>>,
     is_ready: AtomicBool,
 }
 
-impl States {
+impl ActiveConditions {
     /// Records that the condition holds. If it has just begun, it is logged with `reason`, which must contain no
     /// secret.
     pub fn begin(&self, condition: Condition, subject: &str, reason: &str) {
@@ -252,9 +252,9 @@ impl States {
     }
 
     /// The conditions that hold.
-    pub fn active(&self) -> Vec<Active> {
+    pub fn active(&self) -> Vec<ActiveCondition> {
         let active = self.active.lock();
-        let active = active.iter().map(|((condition, subject), record)| Active {
+        let active = active.iter().map(|((condition, subject), record)| ActiveCondition {
             condition: *condition,
             subject: subject.clone(),
             lasted: record.since.elapsed(),
@@ -279,27 +279,27 @@ mod tests {
 
     #[test]
     fn a_condition_begins_and_ends_once_for_each_subject() {
-        let states = States::default();
+        let conditions = ActiveConditions::default();
         for subject in ["one", "two", "one"] {
-            states.begin(Condition::Peer, subject, "refused");
+            conditions.begin(Condition::Peer, subject, "refused");
         }
-        states.begin(Condition::Journal, "", "full");
-        let subjects = || states.active().into_iter().map(|active| active.subject).collect::<Vec<_>>();
+        conditions.begin(Condition::Journal, "", "full");
+        let subjects = || conditions.active().into_iter().map(|active| active.subject).collect::<Vec<_>>();
         assert_eq!(subjects(), ["", "one", "two"]);
-        states.forget(Condition::Peer, |subject| subject == "two");
+        conditions.forget(Condition::Peer, |subject| subject == "two");
         assert_eq!(subjects(), ["", "two"]);
-        states.end(Condition::Peer, "one");
-        states.end(Condition::Peer, "two");
-        assert!(states.holds(Condition::Journal) && !states.holds(Condition::Peer));
+        conditions.end(Condition::Peer, "one");
+        conditions.end(Condition::Peer, "two");
+        assert!(conditions.holds(Condition::Journal) && !conditions.holds(Condition::Peer));
     }
 
     #[test]
     fn the_number_of_conditions_is_limited() {
-        let states = States::default();
+        let conditions = ActiveConditions::default();
         for subject in 0..=ACTIVE_MAX {
-            states.begin(Condition::Peer, &subject.to_string(), "refused");
+            conditions.begin(Condition::Peer, &subject.to_string(), "refused");
         }
-        assert_eq!(states.active().len(), ACTIVE_MAX);
+        assert_eq!(conditions.active().len(), ACTIVE_MAX);
     }
 
     #[test]

@@ -5,11 +5,11 @@ use hotline::providers::ProviderOptions;
 use super::{Office, fast, number};
 use crate::steps::sql;
 use crate::support::eventually;
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::Answer;
 
-pub async fn figures(office: &Office) -> Figures {
-    Figures::of(office.app.service.metrics.as_ref().expect("figures are served").address).await
+pub async fn metrics(office: &Office) -> ScrapedMetrics {
+    ScrapedMetrics::of(office.app.service.metrics_listener.as_ref().expect("metrics are served").address).await
 }
 
 fn messages(state: &str) -> String {
@@ -29,7 +29,7 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
     let office = Office::open_watched(sending, ProviderOptions::default()).await;
     let channel = office.phone("1401").await;
-    let seen = figures(&office).await;
+    let seen = metrics(&office).await;
     // `noting`: the outcome is being recorded.
     for state in ["waiting", "calling", "noting"] {
         assert_eq!(seen.value(&messages(state)), 0.0, "{state}");
@@ -51,11 +51,11 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     }
     office.provider.accepts("1401", 2).await;
     eventually("all outcomes are recorded", || async {
-        let seen = figures(&office).await;
+        let seen = metrics(&office).await;
         seen.value(&attempts("taken")) == 2.0 && seen.value(&messages("noting")) == 0.0
     })
     .await;
-    let seen = figures(&office).await;
+    let seen = metrics(&office).await;
     for end in ["failed", "retried", "channel_paced", "recipient_paced"] {
         assert_eq!(seen.value(&attempts(end)), 1.0, "{end}");
     }
@@ -66,22 +66,22 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
         office.text(channel, &number(message % 2), &format!("{message}")).await;
     }
     eventually("two hang, two wait, and the tables hold the others", || async {
-        let seen = figures(&office).await;
+        let seen = metrics(&office).await;
         let of = |state: &str| seen.value(&messages(state));
         (of("calling"), of("waiting"), seen.value(&channels("behind"))) == (2.0, 2.0, 1.0)
     })
     .await;
-    assert_eq!(figures(&office).await.value(&channels("held")), 0.0);
+    assert_eq!(metrics(&office).await.value(&channels("held")), 0.0);
 
     // Its token is refused: the channel is held.
     office.provider.always("1401", Answer::token_refused());
     office.provider.release();
     eventually("the channel is held, and all that memory holds waits", || async {
-        let seen = figures(&office).await;
+        let seen = metrics(&office).await;
         (seen.value(&channels("held")), seen.value(&messages("waiting"))) == (1.0, 4.0)
     })
     .await;
-    assert!(figures(&office).await.value(&attempts("token_refused")) >= 1.0);
+    assert!(metrics(&office).await.value(&attempts("token_refused")) >= 1.0);
 
     // Once its token is renewed, the channel sends again.
     office.provider.always("1401", Answer::Accept);
@@ -89,13 +89,13 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     sql(&office.app, renew, channel.0).await;
     office.provider.accepts("1401", 10).await;
     eventually("nothing waits", || async {
-        let seen = figures(&office).await;
+        let seen = metrics(&office).await;
         ["waiting", "calling", "noting"].iter().all(|state| seen.value(&messages(state)) == 0.0)
             && seen.value(&channels("behind")) == 0.0
             && seen.value(&channels("held")) == 0.0
     })
     .await;
-    let seen = figures(&office).await;
+    let seen = metrics(&office).await;
     assert_eq!(seen.value(&attempts("taken")), 10.0);
     assert_eq!(seen.value("hotline_outbox_given_up_total"), 0.0);
     // No channel, no number and no company is a label.

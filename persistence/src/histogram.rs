@@ -1,4 +1,4 @@
-//! Metrics: counted where events happen, independent of who reads them.
+//! Histograms of metrics: counted where events happen, independent of who reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

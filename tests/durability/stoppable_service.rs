@@ -11,7 +11,7 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company};
 
 /// A service and its database, with one company.
-pub struct Scene {
+pub struct StoppableService {
     folder: tempfile::TempDir,
     cluster: Option<Cluster>,
     process: Option<Process>,
@@ -19,7 +19,7 @@ pub struct Scene {
     pub company: Company,
 }
 
-impl Scene {
+impl StoppableService {
     /// Starts the database, lets `prepare` fill it, and starts the service with these options.
     pub async fn open<T>(
         options: &'static [&'static str],
@@ -31,9 +31,9 @@ impl Scene {
         let company = Company::create(&db, "Acme").await;
         let prepared = prepare(&db, &company, folder.path()).await;
         db.close().await;
-        let mut scene = Self { folder, cluster: Some(cluster), process: None, options, company };
-        scene.start();
-        (scene, prepared)
+        let mut service = Self { folder, cluster: Some(cluster), process: None, options, company };
+        service.start();
+        (service, prepared)
     }
 
     pub fn start(&mut self) {

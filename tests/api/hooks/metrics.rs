@@ -4,16 +4,16 @@ use hotline_persistence::tables::early_revisions::EARLY_REVISIONS_MAX;
 use hotline_persistence::tables::early_statuses::STORED_MAX;
 use serde_json::json;
 
-use super::{Hooked, MARIA, Tally, taken};
+use super::{MARIA, ProviderChannel, Tally, all_taken};
 use crate::support::OwnApp;
-use crate::support::figures::Figures;
+use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::hooks::{revoke, text};
 use crate::support::service::TestOptions;
 
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
 async fn notices(app: &OwnApp) -> [f64; 5] {
-    let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
+    let seen = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
     assert!(seen.with("hook_notices").iter().all(|(sample, _)| sample.matches('=').count() == 1), "one label");
     ENDS.map(|end| seen.value(&format!("hotline_hook_notices_total{{end=\"{end}\"}}")))
 }
@@ -21,10 +21,10 @@ async fn notices(app: &OwnApp) -> [f64; 5] {
 #[actix_web::test]
 async fn what_was_told_is_counted_by_what_became_of_it() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     assert_eq!(notices(&app).await, [0.0; 5]);
-    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     assert_eq!(channel.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(
         channel.deliver(&app.api, &json!({"object": "weather"})).await,
@@ -33,21 +33,21 @@ async fn what_was_told_is_counted_by_what_became_of_it() {
     assert_eq!(channel.deliver(&app.api, &json!([])).await, Tally { unreadable: 1, ..Tally::default() });
     assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 0.0]);
     channel.call(&app.api, call.to_string(), None).await.error(401, "ERR_API_UNAUTHORIZED");
-    let nowhere = Hooked { public_key: "nobody".to_owned(), ..channel.clone() };
-    nowhere.tell(&app.api, &call).await.error(404, "ERR_API_NOT_FOUND");
+    let nowhere = ProviderChannel { public_key: "nobody".to_owned(), ..channel.clone() };
+    nowhere.call_signed(&app.api, &call).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 2.0]);
     app.stop().await;
 }
 
 async fn dropped(app: &OwnApp) -> f64 {
-    let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
+    let seen = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
     seen.value("hotline_hook_statuses_dropped_total")
 }
 
 #[actix_web::test]
 async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     sqlx::query(
         "insert into early_statuses (company_id, channel_id, provider_message_id, status, at)
          select $1, $2, 'wamid.other.' || n, 'sent', now() from generate_series(1, $3) n",
@@ -60,8 +60,8 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     .expect("nearly as many as are kept");
     // The first finds room, whether or not all are indexed: the second is one too many.
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
-        let call = channel.speaks().status(name, MARIA, "sent", 1_700_000_001);
-        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+        let call = channel.phone_account().status(name, MARIA, "sent", 1_700_000_001);
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
         assert_eq!(dropped(&app).await, expected, "{name}");
     }
     app.stop().await;
@@ -70,7 +70,7 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
 #[actix_web::test]
 async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     sqlx::query(
         "insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
          select $1, $2, 'wamid.other.' || n, 'deleted', '', '{}', now() from generate_series(1, $3) n",
@@ -82,7 +82,7 @@ async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
     .await
     .expect("nearly as many as are kept");
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
-        let call = channel.speaks().message(MARIA, "Maria", revoke("wamid.r", name));
+        let call = channel.phone_account().message(MARIA, "Maria", revoke("wamid.r", name));
         channel.deliver(&app.api, &call).await;
         assert_eq!(dropped(&app).await, expected, "{name}");
     }

@@ -1,4 +1,4 @@
-//! Figures of messages on their way to providers, and of the providers' answers.
+//! Statistics of messages on their way to providers, and of the providers' answers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,7 +53,7 @@ pub struct AttemptCount {
 
 /// The outboxes of all channels together, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SendingFigures {
+pub struct SendingStats {
     /// Messages in memory that wait for their turn.
     pub waiting: usize,
     /// Messages that are being handed over.
@@ -70,21 +70,21 @@ pub struct SendingFigures {
     pub given_up: u64,
 }
 
-impl SendingFigures {
+impl SendingStats {
     pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxSnapshot>) -> Self {
         let ends = LABELS.iter().zip(&attempts.ends);
-        let mut figures = Self {
+        let mut stats = Self {
             attempts: ends.map(|(end, count)| AttemptCount { end, count: count.load(Ordering::Relaxed) }).collect(),
             given_up: attempts.given_up.load(Ordering::Relaxed),
             ..Self::default()
         };
         for outbox in outboxes {
-            figures.waiting += outbox.count.saturating_sub(outbox.calls + outbox.unrecorded);
-            figures.calling += outbox.calls;
-            figures.recording += outbox.unrecorded;
-            figures.channels_behind += usize::from(outbox.has_backlog);
-            figures.channels_held += usize::from(outbox.is_blocked && (outbox.count > 0 || outbox.has_backlog));
+            stats.waiting += outbox.count.saturating_sub(outbox.calls + outbox.unrecorded);
+            stats.calling += outbox.calls;
+            stats.recording += outbox.unrecorded;
+            stats.channels_behind += usize::from(outbox.has_backlog);
+            stats.channels_held += usize::from(outbox.is_blocked && (outbox.count > 0 || outbox.has_backlog));
         }
-        figures
+        stats
     }
 }

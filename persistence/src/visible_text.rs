@@ -1,4 +1,4 @@
-//! Names that look the same: letters with several encodings, and invisible characters.
+//! Text by what is visible of it: names that look the same, letters with several encodings, invisible characters.
 //!
 //! Names are stored without the characters that are invisible everywhere, and except those of contacts in Unicode's
 //! normalization form C. Unique names are compared by their appearance, so that no two of them look the same. Case is
