@@ -1,5 +1,5 @@
-//! The exit codes of the binary, so that service managers and scripts can distinguish why it ended. The numbers are those
-//! of `sysexits.h`; a number never changes its meaning.
+//! The exit codes of the binary, so that service managers and scripts can distinguish why it ended. The numbers are
+//! those of `sysexits.h`; a number never changes its meaning.
 
 /// Why the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

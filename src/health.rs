@@ -82,20 +82,22 @@ fn uptime_ms() -> i64 {
     i64::try_from(STARTED.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Whether the process still works, as a watchdog asks.
+/// Checks for a watchdog whether the process still makes progress.
 pub struct LivenessCheck {
     health: Health,
     log: ChangeLog,
     time_max: Duration,
-    /// The newest durable entry, and when it was first seen.
-    durable: (Seq, Instant),
+    /// The newest durable entry at the last check.
+    durable: Seq,
+    /// When a check last found a newer durable entry, or none that waited.
+    progress_at: Instant,
 }
 
 impl LivenessCheck {
-    /// A check that finds what has made no progress for this time.
+    /// Creates a check that reports a part without progress for `time_max`.
     pub fn new(health: Health, log: ChangeLog, time_max: Duration) -> Self {
-        let durable = (log.durable(), Instant::now());
-        Self { health, log, time_max, durable }
+        let durable = log.durable();
+        Self { health, log, time_max, durable, progress_at: Instant::now() }
     }
 
     /// The part that makes no progress. During a stop parts end on purpose, so none is reported.
@@ -103,14 +105,15 @@ impl LivenessCheck {
         let durable = self.log.durable();
         // Without a journal, entries wait for the database, which is no fault of this process.
         let is_waiting = self.log.journal_stats().is_some() && self.log.appended() > durable;
-        if durable != self.durable.0 || !is_waiting {
-            self.durable = (durable, Instant::now());
+        if durable != self.durable || !is_waiting {
+            self.durable = durable;
+            self.progress_at = Instant::now();
         }
         if self.health.is_stopping() {
             None
         } else if !self.health.are_threads_alive(self.time_max) {
             Some("a serving thread")
-        } else if self.durable.1.elapsed() > self.time_max {
+        } else if self.progress_at.elapsed() > self.time_max {
             Some("the journal")
         } else {
             None

@@ -46,7 +46,7 @@ struct AssignmentState {
     counting: Counting,
 }
 
-/// The state of the count.
+/// The state of the count of loads in the tables.
 #[derive(Default)]
 enum Counting {
     /// Not requested.
@@ -59,7 +59,7 @@ enum Counting {
     Done,
 }
 
-/// Whether the loads are known to an opening that depends on them.
+/// Whether the loads are known, for the opening of a ticket that depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountStatus {
     /// The loads are known.
@@ -68,7 +68,7 @@ pub(crate) enum CountStatus {
     Running,
     /// The caller must count the loads.
     Required,
-    /// The loads cannot be counted now.
+    /// A count has just failed, and the next one waits for [`COUNT_PAUSE`].
     Delayed,
 }
 
@@ -108,7 +108,8 @@ pub(crate) fn agent_of(ticket: &Ticket) -> Option<UserId> {
     ticket.row.user_id.filter(|_| ticket.is_open())
 }
 
-/// The queue that assigns an agent to a ticket opened like this.
+/// The queue that assigns an agent to a ticket opened like this, and how it chooses; `None` if the opening names an
+/// agent, or its queue assigns none.
 pub(crate) fn find_distribution(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
     let channel = organization.channels.get(&open.channel)?;
     let queue = open.queue.or(default_queue(organization, channel)).filter(|_| open.user.is_none())?;
@@ -189,11 +190,11 @@ impl AssignmentState {
     }
 
     fn set_agent(&mut self, ticket: TicketId, agent: Option<UserId>) {
-        let before = match agent {
+        let previous_agent = match agent {
             Some(user) => self.agents_by_ticket.insert(ticket, user),
             None => self.agents_by_ticket.remove(&ticket),
         };
-        if let Some(Entry::Occupied(mut load)) = before.map(|user| self.loads.entry(user)) {
+        if let Some(Entry::Occupied(mut load)) = previous_agent.map(|user| self.loads.entry(user)) {
             *load.get_mut() -= 1;
             if *load.get() == 0 {
                 load.remove();
@@ -258,10 +259,10 @@ mod tests {
             user.map_or(0, |user| user.0)
         };
         assert_eq!([next(agents()), next(agents()), next(agents()), next(agents())], [3, 5, 9, 3]);
-        assert_eq!(next(vec![UserId::new(3), UserId::new(9)]), 9, "the next one has gone");
-        assert_eq!(next(vec![UserId::new(3), UserId::new(9), UserId::new(12)]), 12, "a new one is at the end");
+        assert_eq!(next(vec![UserId::new(3), UserId::new(9)]), 9, "the next agent has left");
+        assert_eq!(next(vec![UserId::new(3), UserId::new(9), UserId::new(12)]), 12, "a new agent is last");
         assert_eq!(next(vec![UserId::new(1), UserId::new(3)]), 1);
-        assert_eq!(next(Vec::new()), 0);
+        assert_eq!(next(Vec::new()), 0, "no agent");
     }
 
     #[test]
@@ -269,7 +270,7 @@ mod tests {
         let mut state = AssignmentState::default();
         let now = Instant::now();
         assert_eq!((state.begin_count(now), state.begin_count(now)), (CountStatus::Required, CountStatus::Running));
-        // Changed while the tables were read, which do not have it yet.
+        // Changes while the tables are read, which do not have them yet.
         state.record(TicketId::new(1), None);
         state.record(TicketId::new(2), Some(UserId::new(5)));
         let open_tickets = vec![
@@ -283,10 +284,10 @@ mod tests {
         assert_eq!(choose(&state), Some(UserId::new(9)));
         state.record(TicketId::new(4), Some(UserId::new(9)));
         state.last_agents.insert(QUEUE, UserId::new(9));
-        assert_eq!(choose(&state), Some(UserId::new(3)), "all have one: who comes after the last");
+        assert_eq!(choose(&state), Some(UserId::new(3)), "each has one ticket: the agent after the last one");
         state.record(TicketId::new(3), Some(UserId::new(5)));
         state.record(TicketId::new(4), None);
-        assert_eq!(state.loads, HashMap::from([(UserId::new(5), 2)]), "who has none needs no room");
+        assert_eq!(state.loads, HashMap::from([(UserId::new(5), 2)]), "an agent without tickets takes no memory");
         assert_eq!(choose(&state), Some(UserId::new(3)));
     }
 
@@ -297,9 +298,9 @@ mod tests {
         state.record(TicketId::new(1), Some(UserId::new(3)));
         state.last_agents.insert(QUEUE, UserId::new(5));
         state.end_count(None, now);
-        assert!(state.agents_by_ticket.is_empty() && state.loads.is_empty(), "the tables know it");
+        assert!(state.agents_by_ticket.is_empty() && state.loads.is_empty(), "the next count reads it from the tables");
         let choose = |state: &AssignmentState| state.choose(QUEUE, Distribution::LeastBusy, agents());
-        assert_eq!(choose(&state), Some(UserId::new(9)), "in turn");
+        assert_eq!(choose(&state), Some(UserId::new(9)), "without loads, agents take turns");
         // Until the next count begins, nothing is recorded.
         state.record(TicketId::new(2), Some(UserId::new(3)));
         assert!(state.agents_by_ticket.is_empty());
@@ -320,6 +321,7 @@ mod tests {
         let mut state = AssignmentState::default();
         state.record(TicketId::new(1), Some(UserId::new(5)));
         assert!(state.agents_by_ticket.is_empty());
-        assert_eq!(state.choose(QUEUE, Distribution::LeastBusy, agents()), Some(UserId::new(3)), "in turn");
+        let choice = state.choose(QUEUE, Distribution::LeastBusy, agents());
+        assert_eq!(choice, Some(UserId::new(3)), "without loads, agents take turns");
     }
 }

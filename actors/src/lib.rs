@@ -1,12 +1,12 @@
 //! The actors of Hotline: every conversation is an actor, and only that actor changes its state.
 //!
 //! - [`ticket_actor::TicketActor`], one per hot ticket: the state machine and the order of its messages.
-//! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
+//! - [`channels::ChannelSender`], one per channel with a provider: its outbox, rate limit, and calls to the provider.
 //! - [`schedules::ScheduleDispatcher`], one per company with scheduled messages: serializes sending and editing them.
 //! - [`campaigns::CampaignRunner`], one per campaign that is running or scheduled: which recipient is next, and when.
 //! - [`webchat::VisitorSession`], one per active visitor: the order of the visitor's messages, and the session's end.
 //!
-//! [`Engine`] is the entry point: its parts start actors on demand from the tables, and retire idle ones. Tickets are
+//! [`Engine`] is the entry point: it starts actors on demand from the tables, and retires idle ones. Tickets are
 //! opened under their contact's slot ([`conversations`]), so that a contact never has two open tickets on a channel.
 //! This crate does not depend on HTTP.
 

@@ -57,13 +57,14 @@ impl<'a> Reads<'a> {
             return Ok(with_timeout(tickets::list_sorted(db, company, filter, request)).await?);
         }
         let page = request.page;
+        // One query plan suits every value of such a filter, so a statement that is planned once reads the page.
         if tickets::is_steady(filter, page) {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
         Ok(with_timeout(tickets::list(db, company, filter, page)).await?)
     }
 
-    /// Those of these tickets that exist.
+    /// The tickets with these ids, without those that do not exist.
     pub(crate) async fn tickets_by_id(
         &self,
         company: CompanyId,

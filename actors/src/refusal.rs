@@ -25,22 +25,23 @@ pub struct Conflict {
     /// The record, by the name of its id.
     pub record: Option<(&'static str, Value)>,
     /// The number of records that refer to it, by kind.
-    pub by: Vec<(&'static str, i64)>,
+    pub references: Vec<(&'static str, i64)>,
 }
 
 impl Conflict {
     /// The conflict of a record, named by its id field, in a state that forbids the change.
     pub fn of(state: &'static str, reason: &'static str, field: &'static str, id: impl Into<Value>) -> Self {
-        Self { state, reason, record: Some((field, id.into())), by: Vec::new() }
+        Self { state, reason, record: Some((field, id.into())), references: Vec::new() }
     }
 
-    /// The conflict of a record that others refer to; `by` has the number of each kind.
+    /// The conflict of a record that others refer to; `references` has the number of each kind.
     pub fn used_by(
         state: &'static str,
         reason: &'static str,
-        by: impl IntoIterator<Item = (&'static str, i64)>,
+        references: impl IntoIterator<Item = (&'static str, i64)>,
     ) -> Self {
-        Self { state, reason, record: None, by: by.into_iter().filter(|(_, count)| *count > 0).collect() }
+        let references = references.into_iter().filter(|(_, count)| *count > 0).collect();
+        Self { state, reason, record: None, references }
     }
 }
 
@@ -113,8 +114,8 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel: {}", .0.in_words())]
     ContactUnreachable(Unreachable),
-    /// The contact has not written on this phone channel lately: only a template may be sent. Holds since when the
-    /// window is closed, if known.
+    /// The contact has not written on this phone channel lately: only a template may be sent. The time is when the
+    /// window closed, if known.
     #[error("the conversation window is closed")]
     WindowClosed(Option<DateTime<Utc>>),
     /// The channel cannot show this interactive object.
@@ -173,8 +174,8 @@ impl Refusal {
             Self::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", self.to_string()),
             Self::WindowClosed(_) => ("ERR_API_WINDOW_CLOSED", self.to_string()),
             Self::Invalid(fields) => {
-                let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
-                ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))
+                let errors = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
+                ("ERR_API_VALIDATION", errors.collect::<Vec<_>>().join("; "))
             }
             Self::Changed | Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => {
                 ("ERR_API_CONFLICT", self.to_string())
@@ -203,10 +204,10 @@ impl From<Error> for Refusal {
             Error::Changed => Self::Changed,
             Error::Unavailable(reason) => Self::Unavailable(reason),
             Error::Unknown(reason) => Self::Unknown(reason),
-            // The operator learns of it from the log; the caller can do nothing about it.
+            // The log reports the missing key to the operator; the caller can do nothing about it.
             Error::Key(error) if error.missing_key().is_some() => {
                 let state = "the key that encrypts the credentials is missing; the operator can restore or abandon it";
-                Self::Conflict(Conflict { state, reason: "key_missing", record: None, by: Vec::new() })
+                Self::Conflict(Conflict { state, reason: "key_missing", record: None, references: Vec::new() })
             }
             // The caller should retry: another process serves the company, or this one is about to end.
             Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),

@@ -6,7 +6,7 @@ use std::hash::Hash;
 /// A bounded set of ids with the times they were seen. It evicts those that arrived first, and knows from which time on
 /// it is complete.
 pub struct SeenSet<I, T> {
-    at: HashMap<I, T>,
+    seen_at: HashMap<I, T>,
     /// In order of arrival. An id that was seen again is here several times, and only its last position counts.
     order: VecDeque<(T, I)>,
     room: usize,
@@ -28,15 +28,15 @@ pub enum Membership {
 impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
     /// An empty set of at most `room` entries. Each entry takes the bytes of two ids and two times.
     pub fn with_room(room: usize) -> Self {
-        Self { at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
+        Self { seen_at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
     }
 
     /// Records an id. If it was seen before, the later time counts.
     pub fn insert(&mut self, id: I, at: T) {
-        if self.at.get(&id).is_some_and(|before| *before >= at) {
+        if self.seen_at.get(&id).is_some_and(|before| *before >= at) {
             return;
         }
-        self.at.insert(id, at);
+        self.seen_at.insert(id, at);
         self.order.push_back((at, id));
         self.evict_beyond(self.room);
     }
@@ -70,11 +70,12 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         self.missing_up_to
     }
 
-    /// Whether an id was seen. `missable` decides whether it could be among those missing up to the given time.
-    pub fn look_up(&self, id: &I, missable: impl FnOnce(T) -> bool) -> Membership {
-        if self.at.contains_key(id) {
+    /// Whether an id was seen. `may_be_missing` receives the time up to which ids may be missing, and decides whether
+    /// this id may be one of them.
+    pub fn look_up(&self, id: &I, may_be_missing: impl FnOnce(T) -> bool) -> Membership {
+        if self.seen_at.contains_key(id) {
             Membership::Present
-        } else if self.missing_up_to.is_some_and(missable) {
+        } else if self.missing_up_to.is_some_and(may_be_missing) {
             Membership::Unknown
         } else {
             Membership::Absent
@@ -88,17 +89,17 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
         if self.order.len() < self.order.capacity() / 4 {
             self.order.shrink_to(self.order.len() * 2);
-            self.at.shrink_to(self.at.len() * 2);
+            self.seen_at.shrink_to(self.seen_at.len() * 2);
         }
     }
 
     /// Removes the oldest entry, and returns its time unless the id was seen again.
     fn drop_first(&mut self) -> Option<T> {
         let (at, id) = self.order.pop_front()?;
-        if self.at.get(&id) != Some(&at) {
+        if self.seen_at.get(&id) != Some(&at) {
             return None;
         }
-        self.at.remove(&id);
+        self.seen_at.remove(&id);
         Some(at)
     }
 }
@@ -129,7 +130,7 @@ mod tests {
         set.insert(1, 300);
         set.insert(1, 250);
         set.insert(3, 400);
-        assert_eq!(set.missing_up_to(), None, "its first place counts no more");
+        assert_eq!(set.missing_up_to(), None, "only its later entry counts");
         assert_eq!(set.look_up(&1, |_| true), Membership::Present);
         set.insert(4, 500);
         assert_eq!((set.look_up(&1, |_| true), set.look_up(&2, |_| true)), (Membership::Present, Membership::Unknown));
@@ -144,6 +145,6 @@ mod tests {
         assert_eq!((set.look_up(&1, |_| true), set.look_up(&2, |_| true)), (Membership::Absent, Membership::Present));
         set.insert(3, 300);
         assert_eq!(set.missing_up_to(), None);
-        assert!(set.order.len() <= 2 && set.at.len() == 2);
+        assert!(set.order.len() <= 2 && set.seen_at.len() == 2);
     }
 }

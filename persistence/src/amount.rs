@@ -1,7 +1,6 @@
-//! Money and quantities: decimals with at most four places, exact from the digits of a request to those of the
-//! response.
+//! Money and quantities: decimals with at most four places, exact from the request to the response.
 //!
-//! No binary float is used here or on the way to the wire
+//! Neither this code nor the code that serializes a response uses a binary float
 //! (`docs/decisions/0032-amounts-are-parsed-from-their-digits.md`).
 
 use std::borrow::Cow;
@@ -17,12 +16,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Maximum digits of a written amount, including decimals: the columns are `numeric(18, 4)`.
+/// Maximum digits of a stored amount, including decimals: the columns are `numeric(18, 4)`.
 pub const DIGITS_MAX: u32 = 18;
 /// Maximum decimals, as in the API.
 pub const DECIMALS_MAX: u32 = 4;
-/// Exclusive upper bound of written amounts: 14 digits before the point. A line or card that exceeds it is refused;
-/// sums over cards may be ten digits longer.
+/// Exclusive upper bound of stored amounts: 14 digits before the point. A product line or a card whose total reaches it
+/// is refused; sums over cards may have ten digits more.
 pub const LIMIT: i64 = 100_000_000_000_000;
 
 /// An amount of money, or a quantity: at most four decimals.
@@ -72,14 +71,14 @@ impl Amount {
         if !are_digits(whole) || !are_digits(fraction) || !are_digits(power) {
             return Err(Malformed::NoNumber);
         }
-        let all = format!("{whole}{fraction}");
-        let significant = all.trim_matches('0');
+        let all_digits = format!("{whole}{fraction}");
+        let significant = all_digits.trim_matches('0');
         if significant.is_empty() {
             return Ok(Self::ZERO);
         }
         // The position of the decimal point relative to the first significant digit. An exponent that does not fit i64
         // means a number that is far too large or too fine.
-        let leading_zeros = all.len() - all.trim_start_matches('0').len();
+        let leading_zeros = all_digits.len() - all_digits.trim_start_matches('0').len();
         let is_power_negative = exponent.starts_with('-');
         let power: i64 = power.parse().unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
         let point = whole.len() as i64 - leading_zeros as i64 + if is_power_negative { -power } else { power };
@@ -110,8 +109,9 @@ impl Amount {
         Self(self.0.checked_add(other.0)?).within_limit()
     }
 
-    /// The sum of sums from tables, which may exceed [`LIMIT`]; saturates at what a `Decimal` holds, 10^24.
-    pub fn and(self, other: Self) -> Self {
+    /// The sum of two totals from tables, which may exceed [`LIMIT`]. It is exact below 10^24, and saturates at
+    /// [`Decimal::MAX`].
+    pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
@@ -160,7 +160,8 @@ impl Serialize for Amount {
     }
 }
 
-/// Deserialized from text, as tables return amounts within documents: a JSON number would be rounded on the way.
+/// Deserialized from text: statements that return amounts within JSON return them as text, because a JSON number would
+/// be rounded.
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = <Cow<'de, str>>::deserialize(deserializer)?;

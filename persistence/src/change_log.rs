@@ -45,9 +45,9 @@ struct LogState {
     queue: Arc<FlushQueue>,
     /// Which companies' entries are accepted.
     ownership: Ownership,
-    /// The last entry of each company, which its lists must wait for.
+    /// The last entry of each company: its lists are read once this entry is in the tables.
     last_entries: DashMap<CompanyId, Seq>,
-    /// Entries that were refused because the log had no room.
+    /// Reservations that were refused because the log had no room.
     refused: AtomicU64,
 }
 
@@ -80,7 +80,8 @@ impl ChangeLog {
     /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut.
+    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut;
+    /// without a journal also when the database is down.
     pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
         if self.inner.ownership.is_shut(company) {
             return Err(not_served());
@@ -104,7 +105,7 @@ impl ChangeLog {
         self.reserve_backend().map(drop)
     }
 
-    /// Entries since the start that were refused because the log had no room.
+    /// Reservations since startup that were refused because the log had no room.
     pub fn refused(&self) -> u64 {
         self.inner.refused.load(Ordering::Relaxed)
     }
@@ -164,7 +165,7 @@ impl ChangeLog {
     /// Waits until everything up to `seq` is durable.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the log stops earlier.
+    /// [`Error::Unavailable`] when the log does not catch up in time.
     pub async fn wait_until_durable(&self, seq: Seq) -> Result<()> {
         match &self.inner.backend {
             _ if self.durable() >= seq => Ok(()),
@@ -223,7 +224,7 @@ impl ChangeLog {
             return Err(Error::InvalidEntry(reason));
         }
         let is_empty = changes.is_empty();
-        let appended = match reservation {
+        let (seq, durable) = match reservation {
             BackendReservation::Journal(reservation) => {
                 let bytes = encode(&changes)?;
                 let (signal, durable) = Durable::pending();
@@ -232,21 +233,17 @@ impl ChangeLog {
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
                 (seq, durable)
             }
-            BackendReservation::Database(appended) => {
+            BackendReservation::Database(newest_seq) => {
                 let (signal, durable) = Durable::pending();
                 // The sequence is assigned under the queue's lock: the persister must receive entries in sequence
                 // order.
-                (self.inner.queue.push_numbered(&appended, changes, signal), durable)
+                (self.inner.queue.push_numbered(&newest_seq, changes, signal), durable)
             }
         };
         if !is_empty {
-            self.inner
-                .last_entries
-                .entry(company)
-                .and_modify(|last| *last = (*last).max(appended.0))
-                .or_insert(appended.0);
+            self.inner.last_entries.entry(company).and_modify(|last| *last = (*last).max(seq)).or_insert(seq);
         }
-        Ok(appended)
+        Ok((seq, durable))
     }
 }
 
@@ -324,8 +321,8 @@ mod tests {
     #[tokio::test]
     async fn a_closed_company_gets_no_reservation() {
         let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
-        let closed = log.ownership().close(CompanyId::new(1)).await.expect("nobody is at work");
-        assert!(log.reserve(CompanyId::new(1)).is_ok(), "what has begun is recorded");
+        let closed = log.ownership().close(CompanyId::new(1)).await.expect("no work is in progress");
+        assert!(log.reserve(CompanyId::new(1)).is_ok(), "work in progress may still append");
         closed.shut();
         assert!(matches!(log.reserve(CompanyId::new(1)), Err(Error::Unavailable(_))));
         assert!(log.reserve(CompanyId::new(2)).is_ok());

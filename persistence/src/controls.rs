@@ -1,24 +1,24 @@
 //! Control characters that no text may contain: U+0000 to U+001F, except tab, line feed and carriage return.
 //!
 //! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with such a
-//! character are refused; texts of providers and visitors lose it, so that no message is lost.
+//! character are refused. It is removed from texts of providers and visitors, so that their messages are not lost.
 
 use serde_json::Value;
 
-/// Why a text with such a character is refused.
+/// The reason for which a text with a control character is refused.
 pub const REFUSED: &str = "must not contain control characters except tab, line feed and carriage return";
 
-/// Whether no text may contain the character.
+/// Whether a character is one that no text may contain.
 pub fn is_refused(character: char) -> bool {
     character < ' ' && !matches!(character, '\t' | '\n' | '\r')
 }
 
-/// Whether a text contains such a character.
+/// Whether a text contains a refused character.
 pub fn has_refused(text: &str) -> bool {
     text.contains(is_refused)
 }
 
-/// Whether a value contains such a character in any of its texts, or in the name of a field.
+/// Whether a value contains a refused character in any of its texts, or in the name of a field.
 pub fn value_has_refused(value: &Value) -> bool {
     match value {
         Value::String(text) => has_refused(text),
@@ -28,14 +28,14 @@ pub fn value_has_refused(value: &Value) -> bool {
     }
 }
 
-/// Removes these characters from a text.
+/// Removes refused characters from a text.
 pub fn remove_from_text(text: &mut String) {
     if has_refused(text) {
         text.retain(|character| !is_refused(character));
     }
 }
 
-/// Removes these characters from every text of a value. The names of its fields stay: readers look them up.
+/// Removes refused characters from every text of a value. The names of its fields stay: readers look them up.
 pub fn remove_from_value(value: &mut Value) {
     match value {
         Value::String(text) => remove_from_text(text),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_removed_from_every_text_of_a_value() {
+    fn control_characters_are_removed_from_every_text_of_a_value() {
         let mut value = json!({"a": "x\u{1}\ty", "b": ["\u{1f}", 7, null, {"c": "\r\n\u{b}é"}]});
         assert!(value_has_refused(&value));
         remove_from_value(&mut value);

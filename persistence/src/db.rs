@@ -27,7 +27,7 @@ use crate::{CompanyId, Result, unanswered};
 /// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
 /// tests).
 pub trait Database<'c>: PgExecutor<'c> + Copy {
-    /// The same access, for heavy statements.
+    /// The same access, whose statements count as [`Weight::Heavy`] in a company's share.
     #[must_use]
     fn heavy(self) -> Self;
 
@@ -113,8 +113,8 @@ impl<'a> Db<'a> {
         .await
     }
 
-    /// The company whose turn a large result waits for.
-    fn turn_company(self) -> Option<CompanyId> {
+    /// The company whose permit a large result needs.
+    fn large_result_company(self) -> Option<CompanyId> {
         Some(self.company)
     }
 
@@ -128,7 +128,8 @@ impl<'a> Db<'a> {
     }
 }
 
-/// Begins a transaction, fenced for a cluster member. `guard` is held until it has begun, and returned with it.
+/// Begins a transaction, fenced for a cluster member. `guard` is held until the transaction has begun, and returned
+/// with it.
 async fn begin_transaction<T: Send + 'static>(
     pool: &PgPool,
     fence: Option<&Fence>,
@@ -136,7 +137,10 @@ async fn begin_transaction<T: Send + 'static>(
 ) -> sqlx::Result<(Transaction<'static, Postgres>, T)> {
     match fence {
         None => begin(pool, None, guard).await,
-        Some(fence) => fence.check(begin(pool, Some(fence.begin.as_str().to_owned()), guard).await),
+        Some(fence) => {
+            let transaction = begin(pool, Some(fence.begin_statement.as_str().to_owned()), guard).await;
+            fence.notify_if_refused(transaction)
+        }
     }
 }
 
@@ -152,8 +156,8 @@ impl<'a> Housekeeper<'a> {
         Self { pool, fence }
     }
 
-    /// `None`: results wait for no turn, since the service's own are small.
-    fn turn_company(self) -> Option<CompanyId> {
+    /// `None`: the service's own results are small, and need no permit.
+    fn large_result_company(self) -> Option<CompanyId> {
         None
     }
 
@@ -202,19 +206,19 @@ struct Checkout {
 
 impl Checkout {
     /// Returns the connection for one statement.
-    fn begin(&mut self) -> sqlx::Result<&mut PgConnection> {
+    fn start_statement(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
         self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
     }
 
     /// Returns the connection for a transaction of one statement, and the flag to clear once it has begun.
-    fn begin_change(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
+    fn start_transaction(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
         (self.is_busy, self.may_be_in_transaction) = (true, true);
         let connection = self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?;
         Ok((connection, &mut self.may_be_in_transaction))
     }
 
-    fn end(&mut self) {
+    fn finish_statement(&mut self) {
         self.is_busy = false;
     }
 }
@@ -252,9 +256,9 @@ macro_rules! run {
     ($db:ident, $connection:ident => $statement:expr) => {
         async move {
             let mut checkout = $db.checkout().await?;
-            let $connection = checkout.begin()?;
+            let $connection = checkout.start_statement()?;
             let result = $statement.await;
-            checkout.end();
+            checkout.finish_statement();
             result
         }
         .boxed()
@@ -267,7 +271,7 @@ macro_rules! run {
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
-            let started = Instant::now();
+            let started_at = Instant::now();
             let mut query = $query;
             let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
             let is_persistent = query.persistent();
@@ -278,17 +282,18 @@ macro_rules! run_fenced {
             let result = loop {
                 let result = async {
                     let Some(fence) = fence else {
-                        let $connection = checkout.begin()?;
+                        let $connection = checkout.start_statement()?;
                         return run_rebuilt!(sql, arguments, is_persistent, $statement => $run);
                     };
-                    let (connection, may_be_in_transaction) = checkout.begin_change()?;
-                    let mut transaction = fence.check(connection.begin_with(fence.begin.clone()).await)?;
+                    let (connection, may_be_in_transaction) = checkout.start_transaction()?;
+                    let transaction = connection.begin_with(fence.begin_statement.clone()).await;
+                    let mut transaction = fence.notify_if_refused(transaction)?;
                     *may_be_in_transaction = false;
                     let $connection = &mut *transaction;
                     let result = run_rebuilt!(sql, arguments, is_persistent, $statement => $run)?;
                     // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
                     // unknown.
-                    let commit = timeout_at(started + COMMIT_TIME_MAX, transaction.commit()).await;
+                    let commit = timeout_at(started_at + COMMIT_TIME_MAX, transaction.commit()).await;
                     of_commit(commit.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
                     Ok(result)
                 }
@@ -296,14 +301,14 @@ macro_rules! run_fenced {
                 match result {
                     Err(error) if !is_repeated && is_outdated(&error) => {
                         unanswered::record_migration();
-                        checkout.begin()?.clear_cached_statements().await?;
+                        checkout.start_statement()?.clear_cached_statements().await?;
                         is_repeated = true;
                     }
                     Err(error) if !is_repeated && is_deadlock(&error) => is_repeated = true,
                     result => break result,
                 }
             };
-            checkout.end();
+            checkout.finish_statement();
             result
         }
         .boxed()
@@ -345,14 +350,14 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 // Fetch all rows: a slowly read stream would keep its connection from others.
-                let company = self.turn_company();
-                let all = run_fenced!(self, query, connection, statement =>
+                let company = self.large_result_company();
+                let results = run_fenced!(self, query, connection, statement =>
                     large::collect(company, connection.fetch_many(statement), large::row_in));
-                let to_stream = |all: sqlx::Result<Vec<_>>| match all {
-                    Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
+                let to_stream = |results: sqlx::Result<Vec<_>>| match results {
+                    Ok(results) => stream::iter(results.into_iter().map(Ok)).boxed(),
                     Err(error) => stream::once(async move { Err(error) }).boxed(),
                 };
-                all.map(to_stream).flatten_stream().boxed()
+                results.map(to_stream).flatten_stream().boxed()
             }
 
             fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Vec<PgRow>>>
@@ -360,7 +365,7 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, Postgres>,
             {
-                let company = self.turn_company();
+                let company = self.large_result_company();
                 run_fenced!(self, query, connection, statement => large::collect(company, connection.fetch(statement), large::as_row))
             }
 
@@ -392,7 +397,7 @@ macro_rules! executor {
 executor!(Db);
 executor!(Housekeeper);
 
-/// A transaction of a plain change, of one company. Dropping it rolls it back.
+/// A transaction of a plain change. Dropping it rolls it back.
 pub struct PlainTransaction {
     transaction: Option<Transaction<'static, Postgres>>,
     permit: Option<Permit>,

@@ -1,6 +1,6 @@
 //! Reads JSON columns so that one bad row never blocks others.
 //!
-//! A `jsonb` column can contain what this release cannot read: a number with more digits than fit, or data written by
+//! A `jsonb` column can contain what this release cannot read: a number that is out of range, or data written by
 //! another release or by hand. Such a column reads as empty, and a row that cannot be read at all is left out of its
 //! list; both are logged with the row's id. Code that needs the content, such as the outbox, sees that it is missing
 //! and reports that.
@@ -92,7 +92,7 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
         Ok(_) => {
             let (company, id) = row_ids(row);
             tracing::error!(
-                row.kind = kind::<T>(),
+                row.kind = type_name::<T>(),
                 company.id = company,
                 row.id = id,
                 columns = unreadable,
@@ -101,8 +101,14 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
         }
         Err(error) => {
             let (company, id) = row_ids(row);
-            // Only documents quote the content of a column in their errors, and their errors never get here.
-            tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "stored row is unreadable");
+            // The log gets no content of a row: only errors of documents quote it, and `decode` drops those.
+            tracing::error!(
+                row.kind = type_name::<T>(),
+                company.id = company,
+                row.id = id,
+                %error,
+                "stored row is unreadable"
+            );
         }
     }
     result
@@ -144,6 +150,6 @@ fn row_ids(row: &PgRow) -> (i64, String) {
     (company, id.or_else(|_| row.try_get::<String, _>("id")).unwrap_or_default())
 }
 
-fn kind<T>() -> &'static str {
+fn type_name<T>() -> &'static str {
     std::any::type_name::<T>().rsplit("::").next().unwrap_or_default()
 }

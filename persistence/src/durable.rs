@@ -53,7 +53,7 @@ impl Durable {
     /// Waits until the entry is durable.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the log stopped before.
+    /// [`Error::Unknown`] when the log stopped before the entry was known to be durable.
     pub async fn wait(self) -> Result<()> {
         let (sender, receiver) = oneshot::channel();
         self.notify(Box::new(ChannelWaiter(sender)));
@@ -72,14 +72,14 @@ pub fn log_stopped() -> Error {
 struct ChannelWaiter(oneshot::Sender<bool>);
 
 impl Waiter for ChannelWaiter {
-    fn wake(self: Box<Self>, durable: bool) {
+    fn wake(self: Box<Self>, is_durable: bool) {
         // The caller may have been cancelled.
-        let _ = self.0.send(durable);
+        let _ = self.0.send(is_durable);
     }
 }
 
 impl SyncSignal {
-    /// The entry is durable.
+    /// Reports that the entry is durable.
     pub(crate) fn complete(self) {
         self.settle(true);
     }

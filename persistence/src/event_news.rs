@@ -12,14 +12,15 @@ use crate::{CompanyId, LoggedEventId};
 #[derive(Debug, Default)]
 pub struct EventNews {
     companies: DashMap<CompanyId, watch::Sender<EventState>>,
-    listening: AtomicUsize,
+    listener_count: AtomicUsize,
 }
 
-/// The last event of a company that listeners were notified of.
+/// What the listeners of a company watch.
 #[derive(Clone, Copy, Debug)]
 struct EventState {
+    /// The last event that listeners were notified of.
     last: LoggedEventId,
-    /// Incremented with each notification.
+    /// Incremented with each notification. It starts at 1, so that readers can use 0 for "nothing read yet".
     version: u64,
 }
 
@@ -32,23 +33,23 @@ impl EventNews {
         });
         let receiver = sender.subscribe();
         drop(sender);
-        self.listening.fetch_add(1, Ordering::AcqRel);
+        self.listener_count.fetch_add(1, Ordering::AcqRel);
         Listening { news: self.clone(), company, receiver: Some(receiver) }
     }
 
     /// Number of listeners.
-    pub fn listening(&self) -> usize {
-        self.listening.load(Ordering::Acquire)
+    pub fn listener_count(&self) -> usize {
+        self.listener_count.load(Ordering::Acquire)
     }
 
     /// Whether a company has listeners.
     pub fn has_listener(&self, company: CompanyId) -> bool {
-        self.listening() > 0 && self.companies.contains_key(&company)
+        self.listener_count() > 0 && self.companies.contains_key(&company)
     }
 
     /// Notifies that events of a company up to this one can be read.
     pub fn publish(&self, company: CompanyId, last: LoggedEventId) {
-        if self.listening() > 0
+        if self.listener_count() > 0
             && let Some(sender) = self.companies.get(&company)
         {
             sender.send_modify(|state| {
@@ -87,9 +88,7 @@ impl Listening {
     pub fn last(&self) -> LoggedEventId {
         self.receiver.as_ref().map_or(LoggedEventId::new(0), |receiver| receiver.borrow().last)
     }
-}
 
-impl Listening {
     /// The version of the last notification: it changes once there is more to read.
     pub fn version(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().version)
@@ -99,7 +98,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         drop(self.receiver.take());
-        self.news.listening.fetch_sub(1, Ordering::AcqRel);
+        self.news.listener_count.fetch_sub(1, Ordering::AcqRel);
         self.news.companies.remove_if(&self.company, |_, sender| sender.receiver_count() == 0);
     }
 }
@@ -119,16 +118,16 @@ mod tests {
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
         assert!(news.has_listener(ONE) && !news.has_listener(OTHER));
         news.publish(OTHER, LoggedEventId::new(3));
-        assert!(first.changed().now_or_never().is_none(), "news of another company wake nobody here");
+        assert!(first.changed().now_or_never().is_none(), "events of another company are not notified");
         news.publish(ONE, LoggedEventId::new(7));
         news.publish(ONE, LoggedEventId::new(5));
         first.changed().await;
-        assert_eq!(first.last(), LoggedEventId::new(7), "an id never goes back");
+        assert_eq!(first.last(), LoggedEventId::new(7), "the last id never decreases");
         news.publish_all();
         first.changed().await;
         drop(first);
         assert!(news.has_listener(ONE));
         drop(second);
-        assert_eq!((news.has_listener(ONE), news.listening(), news.companies.len()), (false, 0, 0));
+        assert_eq!((news.has_listener(ONE), news.listener_count(), news.companies.len()), (false, 0, 0));
     }
 }

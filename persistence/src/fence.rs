@@ -14,8 +14,9 @@ use crate::error::is_fenced;
 /// Also notifies the process when its life is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
-    pub(crate) begin: SqlStr,
-    end: Arc<Notify>,
+    pub(crate) begin_statement: SqlStr,
+    /// Notified when another process has ended this life.
+    ended_by_other: Arc<Notify>,
     /// Whether the process itself is ending this life.
     is_end_expected: Arc<AtomicBool>,
 }
@@ -23,8 +24,8 @@ pub(crate) struct Fence {
 impl Fence {
     pub(crate) fn new(life: LifeId) -> Self {
         Self {
-            begin: AssertSqlSafe(lives::begin_fenced(life)).into_sql_str(),
-            end: Arc::default(),
+            begin_statement: AssertSqlSafe(lives::begin_fenced(life)).into_sql_str(),
+            ended_by_other: Arc::default(),
             is_end_expected: Arc::default(),
         }
     }
@@ -36,13 +37,13 @@ impl Fence {
 
     /// Waits until a transaction was refused because another process ended this life.
     pub(crate) async fn wait_for_end(&self) {
-        self.end.notified().await;
+        self.ended_by_other.notified().await;
     }
 
-    /// Checks a result for a refusal by the fence.
-    pub(crate) fn check<T>(&self, result: sqlx::Result<T>) -> sqlx::Result<T> {
+    /// Notifies the process if the fence refused the statement, and its life was ended by another. Returns the result.
+    pub(crate) fn notify_if_refused<T>(&self, result: sqlx::Result<T>) -> sqlx::Result<T> {
         if result.as_ref().is_err_and(is_fenced) && !self.is_end_expected.load(Ordering::Acquire) {
-            self.end.notify_one();
+            self.ended_by_other.notify_one();
         }
         result
     }
@@ -52,7 +53,7 @@ impl Fence {
 /// mistake here means a failed request, never an unfenced write.
 pub(crate) fn may_write(sql: &str) -> bool {
     const KEYWORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
-    sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+    sql.split(|character: char| !character.is_ascii_alphanumeric() && character != '_')
         .any(|word| KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)))
 }
 

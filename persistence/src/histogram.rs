@@ -1,4 +1,4 @@
-//! Histograms of metrics: counted where events happen, independent of who reads them.
+//! Histograms for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -24,11 +24,12 @@ pub struct IdBlocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockOwner {
     /// The single writer, under its epoch: its blocks are contiguous.
-    Alone(i64),
+    SingleWriter { epoch: i64 },
     /// One of many writers: blocks of others lie between its own.
     Member,
 }
 
+/// The reserved ids of one kind, `next..end`.
 #[derive(Debug)]
 struct Block {
     kind: &'static str,
@@ -45,7 +46,7 @@ impl IdBlocks {
     /// process had left when it was killed stay unused.
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
-        for (kind, highest) in [
+        for (kind, highest_id_query) in [
             (
                 "ticket",
                 Some(
@@ -67,9 +68,9 @@ impl IdBlocks {
                 ),
             ),
         ] {
-            let used: Option<i64> = match highest {
-                Some(highest) => {
-                    let stored: Option<i64> = sqlx::query_scalar(highest).fetch_one(db).await?;
+            let highest_id: Option<i64> = match highest_id_query {
+                Some(query) => {
+                    let stored: Option<i64> = sqlx::query_scalar(query).fetch_one(db).await?;
                     let rejected: Option<i64> =
                         sqlx::query_scalar("select max(row_id) from rejected_changes where kind = $1")
                             .bind(kind)
@@ -85,14 +86,14 @@ impl IdBlocks {
                 "update id_blocks set next = greatest($2::bigint + 1, next) + $3 where kind = $1 returning next",
             )
             .bind(kind)
-            .bind(used)
+            .bind(highest_id)
             .bind(BLOCK_IDS)
             .fetch_one(db)
             .await?;
             blocks.push(Block::new(kind, next - BLOCK_IDS, next));
         }
         match <[Block; 4]>::try_from(blocks) {
-            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), owner: BlockOwner::Alone(epoch) }),
+            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), owner: BlockOwner::SingleWriter { epoch } }),
             Err(_) => Err(Error::Unavailable("id blocks are missing".to_owned())),
         }
     }
@@ -102,7 +103,7 @@ impl IdBlocks {
         let block = |kind| Block::new(kind, 1, i64::MAX);
         Self {
             inner: Arc::new([block("ticket"), block("message"), block("event"), block("schedule")]),
-            owner: BlockOwner::Alone(0),
+            owner: BlockOwner::SingleWriter { epoch: 0 },
         }
     }
 
@@ -130,7 +131,7 @@ impl IdBlocks {
     /// # Errors
     /// [`Error::Unavailable`] when the block is used up and the database has been down too long to reserve another.
     pub fn ticket(&self) -> Result<TicketId> {
-        self.inner[0].take().map(TicketId::new)
+        self.inner[0].take_id().map(TicketId::new)
     }
 
     /// A new message id, above every one assigned before.
@@ -138,7 +139,7 @@ impl IdBlocks {
     /// # Errors
     /// As [`IdBlocks::ticket`].
     pub fn message(&self) -> Result<MessageId> {
-        self.inner[1].take().map(MessageId::new)
+        self.inner[1].take_id().map(MessageId::new)
     }
 
     /// A new event id, above every one assigned before.
@@ -146,7 +147,7 @@ impl IdBlocks {
     /// # Errors
     /// As [`IdBlocks::ticket`].
     pub fn event(&self) -> Result<EventId> {
-        self.inner[2].take().map(EventId::new)
+        self.inner[2].take_id().map(EventId::new)
     }
 
     /// A new id of a scheduled message.
@@ -154,7 +155,7 @@ impl IdBlocks {
     /// # Errors
     /// As [`IdBlocks::ticket`].
     pub fn schedule(&self) -> Result<ScheduleId> {
-        self.inner[3].take().map(ScheduleId::new)
+        self.inner[3].take_id().map(ScheduleId::new)
     }
 
     /// Reserves another block of each kind that is half used. Call it periodically.
@@ -191,7 +192,7 @@ impl IdBlocks {
     /// # Errors
     /// When the database cannot answer; then the ids are never used.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
-        let BlockOwner::Alone(epoch) = self.owner else { return Ok(()) };
+        let BlockOwner::SingleWriter { epoch } = self.owner else { return Ok(()) };
         for block in self.inner.iter() {
             with_timeout(
                 // Changes nothing once a later owner, with its own blocks, has taken a new epoch.
@@ -212,7 +213,7 @@ impl Block {
         Self { kind, next: next.into(), end: end.into(), renewals: 0.into() }
     }
 
-    fn take(&self) -> Result<i64> {
+    fn take_id(&self) -> Result<i64> {
         let mut end = self.end.load(Ordering::Acquire);
         loop {
             let id =
@@ -222,9 +223,9 @@ impl Block {
             }
             // A renewed block's start is set first, its end a moment later. Check in this order: if no renewal is in
             // progress, `end` is up to date.
-            let is_renewed = self.renewals.load(Ordering::Acquire) > 0;
+            let is_being_renewed = self.renewals.load(Ordering::Acquire) > 0;
             let previous_end = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
-            if end == previous_end && !is_renewed {
+            if end == previous_end && !is_being_renewed {
                 return Err(Error::Unavailable(format!("no {} ids left", self.kind)));
             }
             std::thread::yield_now();
@@ -235,12 +236,13 @@ impl Block {
         let statement = "update id_blocks set next = next + $2 where kind = $1 returning next";
         let end: i64 =
             with_timeout(sqlx::query_scalar(statement).bind(self.kind).bind(BLOCK_IDS).fetch_one(db)).await?;
-        self.begin_at(end - BLOCK_IDS, end);
+        self.switch_to(end - BLOCK_IDS, end);
         Ok(())
     }
 
-    /// Switches to another block. While it does, there are no ids, rather than ids of other processes.
-    fn begin_at(&self, next: i64, end: i64) {
+    /// Switches to another block. `next` is set before `end`: in between there are no ids, rather than ids of other
+    /// processes.
+    fn switch_to(&self, next: i64, end: i64) {
         self.renewals.fetch_add(1, Ordering::AcqRel);
         self.next.fetch_max(next, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
@@ -257,14 +259,14 @@ mod tests {
     #[test]
     fn a_renewed_block_assigns_only_its_own_ids() {
         // Large enough that no block is used up, however late the next one arrives.
-        const LONG: i64 = 1_000_000_000;
-        let starts = [0, 5 * LONG, 9 * LONG];
-        let block = Block::new("ticket", 0, LONG);
+        const LENGTH: i64 = 1_000_000_000;
+        let starts = [0, 5 * LENGTH, 9 * LENGTH];
+        let block = Block::new("ticket", 0, LENGTH);
         let ids: Vec<i64> = std::thread::scope(|scope| {
             let take_until_the_last_block = || {
                 let mut ids = Vec::new();
                 while ids.last().is_none_or(|id| *id < starts[2]) {
-                    ids.push(block.take().expect("there is one for everybody at any time"));
+                    ids.push(block.take_id().expect("an id is available at any time"));
                     std::thread::yield_now();
                 }
                 ids
@@ -272,14 +274,14 @@ mod tests {
             let threads: Vec<_> = (0..3).map(|_| scope.spawn(take_until_the_last_block)).collect();
             for start in &starts[1..] {
                 std::thread::yield_now();
-                block.begin_at(*start, start + LONG);
+                block.switch_to(*start, start + LENGTH);
             }
-            threads.into_iter().flat_map(|thread| thread.join().expect("no taker fails")).collect()
+            threads.into_iter().flat_map(|thread| thread.join().expect("no thread panics")).collect()
         });
-        let is_mine = |id: i64| starts.iter().any(|start| (*start..start + LONG).contains(&id));
-        assert!(ids.iter().all(|id| is_mine(*id)), "one is others'");
-        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "one was given out twice");
+        let is_reserved = |id: i64| starts.iter().any(|start| (*start..start + LENGTH).contains(&id));
+        assert!(ids.iter().all(|id| is_reserved(*id)), "an id is outside the blocks");
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "an id was assigned twice");
         let empty = Block::new("ticket", 0, 0);
-        assert!(empty.take().is_err());
+        assert!(empty.take_id().is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Connections whose other end may have disappeared without notice: a machine that died, a firewall that dropped them.
 //!
 //! The operating system reports such a connection only after a quarter of an hour. Pools test an idle connection before
-//! its use, but wait for the reply without limit. So the test has a time limit here, and once a connection is lost, all
-//! that were last used before that moment are closed without a test, which would delay a request each time.
+//! its use, but wait for the reply without limit. So the test has a time limit here. Once a connection is lost, all
+//! that were last used before that moment are closed without a test, because each test would delay a request.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ const IDLE_REPLY_TIME_MAX: Duration = Duration::from_millis(1500);
 /// How long a session may take to end what its last user left unfinished.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long after a statement without a reply each connection is tested before its use.
+/// How long after a statement without a reply connections are also tested on their return to a pool, and before a
+/// reader uses them.
 const SUSPICION_TIME: Duration = Duration::from_secs(60);
 
 /// When a statement was last given up without a reply. It may just have been slow.
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lost_connection_is_the_end_of_those_that_were_idle_before_and_of_no_later_one() {
+    fn after_a_loss_only_connections_that_were_idle_before_it_count_as_lost() {
         let before = Instant::now();
         record_loss();
         assert!(is_suspected() && is_lost_since(before));

@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Problem {
     pub(crate) what: String,
     pub(crate) remedy: String,
-    /// Whether it may end without the operator, as in a failover.
+    /// Whether it may end without the operator's help, as in a failover.
     pub(crate) is_passing: bool,
 }
 
@@ -30,7 +30,7 @@ impl Unsuitable {
         Self { place, problems }
     }
 
-    /// Whether it may become suitable without the operator: the server is a standby, or accepts no changes now.
+    /// Whether it may become suitable without the operator's help: the server is a standby, or accepts no changes now.
     pub fn is_passing(&self) -> bool {
         self.problems.iter().all(|problem| problem.is_passing)
     }

@@ -18,9 +18,9 @@ pub struct WebhookNews {
 /// The companies whose webhooks have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedWebhooks {
-    /// These companies.
+    /// Those whose webhooks have certainly changed.
     pub companies: BTreeSet<CompanyId>,
-    /// All companies: notifications may have been missed.
+    /// Whether any company's may have changed: notifications may have been missed.
     pub is_all: bool,
 }
 

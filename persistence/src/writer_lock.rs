@@ -68,7 +68,7 @@ impl DataFolder {
     }
 
     /// Whether a session writes for this folder.
-    fn is_of(&self, session: &LockHolder) -> bool {
+    fn is_written_by(&self, session: &LockHolder) -> bool {
         session.name.as_ref().is_some_and(|name| name.starts_with(&self.prefix()))
     }
 
@@ -93,9 +93,9 @@ pub struct WriterClaim {
     epoch: AtomicI64,
     is_superseded: AtomicBool,
     /// Process id of the writing session on the database server; 0 before the first.
-    session: AtomicI32,
-    /// The holder that was last logged.
-    logged: AtomicI32,
+    session_pid: AtomicI32,
+    /// Process id of the holder that was last logged.
+    logged_pid: AtomicI32,
     /// `None` in a cluster, whose members share the lock.
     folder: Option<DataFolder>,
 }
@@ -112,7 +112,7 @@ impl WriterClaim {
     }
 
     /// Records the epoch this process has taken.
-    pub fn hold(&self, epoch: i64) {
+    pub fn set_epoch(&self, epoch: i64) {
         self.epoch.store(epoch, Ordering::Release);
     }
 
@@ -123,7 +123,7 @@ impl WriterClaim {
 
     /// Process id of the writing session on the database server; `None` before the first.
     pub(crate) fn session(&self) -> Option<i32> {
-        Some(self.session.load(Ordering::Acquire)).filter(|pid| *pid != 0)
+        Some(self.session_pid.load(Ordering::Acquire)).filter(|pid| *pid != 0)
     }
 
     /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the
@@ -132,12 +132,12 @@ impl WriterClaim {
         let key = lock_key(&mut *connection).await?;
         loop {
             let attempt = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()").bind(key);
-            if self.record(attempt.fetch_one(&mut *connection).await?) {
+            if self.record_attempt(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
             if self.is_epoch_taken(connection).await? {
                 self.is_superseded.store(true, Ordering::Release);
-            } else if let Some(holder) = holder(connection, key).await? {
+            } else if let Some(holder) = find_holder(connection, key).await? {
                 self.end_or_log(connection, &holder).await?;
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -149,21 +149,21 @@ impl WriterClaim {
         let key = lock_key(&mut *connection).await?;
         loop {
             let attempt = sqlx::query_as("select pg_try_advisory_lock_shared($1), pg_backend_pid()").bind(key);
-            if self.record(attempt.fetch_one(&mut *connection).await?) {
+            if self.record_attempt(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
-            if let Some(holder) = holder(connection, key).await? {
+            if let Some(holder) = find_holder(connection, key).await? {
                 self.log(&holder);
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Records the session of an attempt that has locked. Returns whether it has.
-    fn record(&self, (is_locked, session): (bool, i32)) -> bool {
+    /// Records the session if the attempt has taken the lock. Returns whether it has.
+    fn record_attempt(&self, (is_locked, session_pid): (bool, i32)) -> bool {
         if is_locked {
-            self.session.store(session, Ordering::Release);
-            self.logged.store(0, Ordering::Release);
+            self.session_pid.store(session_pid, Ordering::Release);
+            self.logged_pid.store(0, Ordering::Release);
         }
         is_locked
     }
@@ -180,7 +180,7 @@ impl WriterClaim {
     }
 
     async fn end_or_log(&self, connection: &mut PgConnection, holder: &LockHolder) -> sqlx::Result<()> {
-        match self.folder.as_ref().filter(|folder| folder.is_of(holder)) {
+        match self.folder.as_ref().filter(|folder| folder.is_written_by(holder)) {
             Some(_) => end_session(connection, holder).await,
             None => {
                 self.log(holder);
@@ -191,7 +191,7 @@ impl WriterClaim {
 
     /// Logs a holder once, not at each try.
     fn log(&self, holder: &LockHolder) {
-        if self.logged.swap(holder.pid, Ordering::AcqRel) != holder.pid {
+        if self.logged_pid.swap(holder.pid, Ordering::AcqRel) != holder.pid {
             tracing::warn!(%holder, "another session is the writer of this database; waiting for its end");
         }
     }
@@ -205,7 +205,7 @@ async fn lock_key<'c>(db: impl PgExecutor<'c>) -> sqlx::Result<i64> {
 }
 
 /// A session that keeps this process from the lock with this key.
-async fn holder(connection: &mut PgConnection, key: i64) -> sqlx::Result<Option<LockHolder>> {
+async fn find_holder(connection: &mut PgConnection, key: i64) -> sqlx::Result<Option<LockHolder>> {
     sqlx::query_as(
         "select l.pid, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
          from pg_locks l left join pg_stat_activity a on a.pid = l.pid
@@ -249,8 +249,8 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
             return Ok(());
         }
         let mut connection = with_timeout(db.acquire()).await?;
-        if let Some(holder) = with_timeout(holder(&mut connection, key)).await? {
-            if folder.is_some_and(|folder| folder.is_of(&holder)) {
+        if let Some(holder) = with_timeout(find_holder(&mut connection, key)).await? {
+            if folder.is_some_and(|folder| folder.is_written_by(&holder)) {
                 with_timeout(end_session(&mut connection, &holder)).await?;
             } else if started_at.elapsed() > PREDECESSOR_TIME_MAX {
                 return Err(Error::Held(holder));
@@ -301,8 +301,8 @@ mod tests {
     fn a_session_belongs_to_the_folder_that_its_name_begins_with() {
         let (one, other) = (DataFolder("00aa".to_owned()), DataFolder("00ab".to_owned()));
         let holder = holder_named(&one.session_name());
-        assert!(one.is_of(&holder) && !other.is_of(&holder));
-        assert!(!one.is_of(&holder_named("hotline")) && !one.is_of(&holder_named("hotline 00aa")));
+        assert!(one.is_written_by(&holder) && !other.is_written_by(&holder));
+        assert!(!one.is_written_by(&holder_named("hotline")) && !one.is_written_by(&holder_named("hotline 00aa")));
     }
 
     #[test]
@@ -318,8 +318,8 @@ mod tests {
     #[test]
     fn a_copy_of_a_folder_is_another_one() {
         let (one, copy) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        let of = |dir: &tempfile::TempDir| DataFolder::of(dir.path()).expect("it can be read");
-        assert_eq!(of(&one), of(&one));
-        assert_ne!(of(&one), of(&copy));
+        let folder_of = |dir: &tempfile::TempDir| DataFolder::of(dir.path()).expect("it can be read");
+        assert_eq!(folder_of(&one), folder_of(&one));
+        assert_ne!(folder_of(&one), folder_of(&copy));
     }
 }

@@ -113,6 +113,7 @@ pub async fn add_contacts(
         Ok(Json::of(contact_lists::add(db, caller.company, id.0, &contacts, tag).await?))
     });
     match added.await {
+        // A contact of the body may have been merged: then the error has the id of the other one.
         Err(error) if error.status == StatusCode::NOT_FOUND => {
             let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();
             Err(merges::missing(app.db(caller.company), caller.company, MergedNoun::Contact, &ids).await)

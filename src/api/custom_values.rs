@@ -92,8 +92,8 @@ impl<T: HasCustomValues> BodyWithValues<T> {
             Err(refused) => refused,
         };
         // If the custom fields cannot be read, the response has only the errors of the body.
-        if let Ok(known) = table::all_of::<CustomField>(db, company, T::APPLICATION).await
-            && let Err(others) = check_all(&known, &values, T::IS_NEW)
+        if let Ok(custom_fields) = table::all_of::<CustomField>(db, company, T::APPLICATION).await
+            && let Err(others) = check_all(&custom_fields, &values, T::IS_NEW)
         {
             errors.extend(others);
         }
@@ -153,8 +153,8 @@ pub async fn validate(
     if values.is_empty() && !is_new {
         return Ok(Vec::new());
     }
-    let known = table::lock_all_of::<CustomField>(db, company, application).await?;
-    check_all(&known, values, is_new).map_err(|errors| Refusal::Invalid(errors).into())
+    let custom_fields = table::lock_all_of::<CustomField>(db, company, application).await?;
+    check_all(&custom_fields, values, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 
 /// Validates values against the existing fields of one application. Returns the values to write, one per field: the
@@ -164,7 +164,7 @@ pub async fn validate(
 /// # Errors
 /// Every error, with the field's key.
 pub fn check_all(
-    known: &[CustomField],
+    custom_fields: &[CustomField],
     values: &[CustomValueInput],
     is_new: bool,
 ) -> Result<Vec<(CustomFieldId, Option<String>)>, Vec<FieldError>> {
@@ -175,7 +175,7 @@ pub fn check_all(
             errors.push(FieldError { field: format!("{path}{part}"), reason });
         };
         let Some(value) = value else { continue };
-        let Some(field) = known.iter().find(|field| field.key == *key) else {
+        let Some(field) = custom_fields.iter().find(|field| field.key == *key) else {
             refuse("key", format!("`{key}` is not a custom field"));
             continue;
         };
@@ -194,7 +194,7 @@ pub fn check_all(
     }
     if is_new {
         let is_present = |field: &CustomField| values.iter().any(|value| value.key == field.key);
-        for field in known.iter().filter(|field| field.required && !is_present(field)) {
+        for field in custom_fields.iter().filter(|field| field.required && !is_present(field)) {
             let reason = format!("must include a value for `{}`", field.key);
             errors.push(FieldError { field: "customFields".to_owned(), reason });
         }
@@ -221,13 +221,13 @@ pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<S
         CustomFieldType::Email => return Email::from_text(value).map(|email| email.0),
         CustomFieldType::Url => is_url(value),
         CustomFieldType::Phone => return Number::from_text(value).map(|number| number.0),
-        CustomFieldType::Select => return find_option(options, value).ok_or_else(|| expected(kind, options)),
+        CustomFieldType::Select => return find_option(options, value).ok_or_else(|| mismatch_reason(kind, options)),
         CustomFieldType::Multiselect => return parse_options(options, value),
     };
-    if is_accepted { Ok(value.to_owned()) } else { Err(expected(kind, options)) }
+    if is_accepted { Ok(value.to_owned()) } else { Err(mismatch_reason(kind, options)) }
 }
 
-fn expected(kind: CustomFieldType, options: &[String]) -> String {
+fn mismatch_reason(kind: CustomFieldType, options: &[String]) -> String {
     match kind {
         CustomFieldType::Number => "must be a number like 12.5".to_owned(),
         CustomFieldType::Boolean => "must be true or false".to_owned(),
@@ -240,11 +240,11 @@ fn expected(kind: CustomFieldType, options: &[String]) -> String {
 
 /// The number format of JSON, without an exponent.
 fn is_number(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole = whole.strip_prefix('-').unwrap_or(whole);
     let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
-    text.len() <= NUMBER_CHARACTERS_MAX && digits(whole) && !has_leading_zero && digits(fraction)
+    text.len() <= NUMBER_CHARACTERS_MAX && is_digits(whole) && !has_leading_zero && is_digits(fraction)
 }
 
 fn is_date(text: &str) -> bool {
@@ -263,26 +263,25 @@ fn is_url(text: &str) -> bool {
 
 /// Parses a JSON array of options; each may occur once.
 fn parse_options(options: &[String], text: &str) -> Result<String, String> {
-    let expected = || format!("must be a JSON array of {}", options.join(", "));
-    let values: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
+    let reason = || format!("must be a JSON array of {}", options.join(", "));
+    let values: Vec<String> = serde_json::from_str(text).map_err(|_| reason())?;
     let mut chosen: Vec<String> = Vec::with_capacity(values.len());
     for value in values {
         match find_option(options, &value).filter(|option| !chosen.contains(option)) {
             Some(option) => chosen.push(option),
-            None => return Err(expected()),
+            None => return Err(reason()),
         }
     }
-    serde_json::to_string(&chosen).map_err(|_| expected())
+    serde_json::to_string(&chosen).map_err(|_| reason())
 }
 
 /// The option that equals the value; without one, an option that looks the same. Equality comes first because earlier
 /// releases accepted options that look alike.
 fn find_option(options: &[String], value: &str) -> Option<String> {
     let value = visible_text::normalize(value);
-    let (equal, looks) = (options.iter().find(|option| **option == value), visible_text::appearance(&value));
-    equal
-        .or_else(|| options.iter().find(|option| visible_text::appearance(&visible_text::normalize(option)) == looks))
-        .cloned()
+    let appearance = visible_text::appearance(&value);
+    let looks_same = |option: &&String| visible_text::appearance(&visible_text::normalize(option)) == appearance;
+    options.iter().find(|option| **option == value).or_else(|| options.iter().find(looks_same)).cloned()
 }
 
 #[cfg(test)]
@@ -358,11 +357,11 @@ mod tests {
             ),
         ];
         assert_eq!(table.len(), CustomFieldType::ALL.len(), "a type is missing");
-        for (kind, good, bad) in table {
-            for (value, stored) in *good {
+        for (kind, accepted, refused) in table {
+            for (value, stored) in *accepted {
                 assert_eq!(check(*kind, &options, value).as_deref(), Ok(*stored), "{kind:?} {value}");
             }
-            for value in *bad {
+            for value in *refused {
                 assert!(check(*kind, &options, value).is_err(), "{kind:?} {value}");
             }
         }
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_named_with_its_key() {
+    fn each_error_has_the_key_of_its_custom_field() {
         let known = [
             field(1, "size", CustomFieldType::Number, true),
             field(2, "note", CustomFieldType::Text, false),
@@ -399,13 +398,13 @@ mod tests {
         };
         let errors =
             check_all(&known, &values(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");
-        let named: Vec<(&str, bool)> = errors
+        let errors: Vec<(&str, bool)> = errors
             .iter()
             .map(|error| {
                 (error.field.as_str(), ["`size`", "`shoe`", "`born`"].iter().any(|key| error.reason.contains(key)))
             })
             .collect();
-        assert_eq!(named, [("customFields[0].value", true), ("customFields[1].key", true), ("customFields", true)]);
+        assert_eq!(errors, [("customFields[0].value", true), ("customFields[1].key", true), ("customFields", true)]);
         assert!(check_all(&known, &values(&[("size", None)]), false).is_err(), "a required field is not cleared");
         assert_eq!(
             check_all(&known, &values(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::app::App;
 pub use crate::media::PATH;
-use crate::media::{Claim, InvalidLink};
+use crate::media::{InvalidLink, SignedLink};
 use crate::web::response::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
@@ -76,14 +76,14 @@ pub async fn show(
     let (company, id) = path.into_inner();
     let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
     let Query(SignedQuery { name, mime_type, expires, signature }) = query.ok_or_else(ApiError::not_found)?;
-    let claim = Claim { company, id, name, mime_type, expires };
+    let link = SignedLink { company, id, name, mime_type, expires };
     let now = clock::now();
-    app.media.links().check(&claim, &signature, now).map_err(|bad| match bad {
+    app.media.links().check(&link, &signature, now).map_err(|bad| match bad {
         InvalidLink::Forged => ApiError::not_found(),
         InvalidLink::Expired => ApiError::link_expired(),
     })?;
     let is_active = app.engine.directory().company(company).is_some_and(|organization| organization.company.active);
-    let id: MediaId = claim.id.parse().map_err(|_| ApiError::not_found())?;
+    let id: MediaId = link.id.parse().map_err(|_| ApiError::not_found())?;
     if !is_active {
         return Err(ApiError::not_found());
     }
@@ -91,7 +91,7 @@ pub async fn show(
     let tag = EntityTag::new_strong(id.to_string());
     if is_known(&request, &tag) {
         let mut response = HttpResponse::build(StatusCode::NOT_MODIFIED);
-        set_headers(&mut response, &claim, &tag, now.timestamp());
+        set_headers(&mut response, &link, &tag, now.timestamp());
         return Ok(response.finish());
     }
     let size = app.media.size(company, &id).await?;
@@ -102,8 +102,8 @@ pub async fn show(
     };
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
-    set_headers(&mut response, &claim, &tag, now.timestamp());
-    response.insert_header((CONTENT_TYPE, header_value(&claim.mime_type))).insert_header((ACCEPT_RANGES, "bytes"));
+    set_headers(&mut response, &link, &tag, now.timestamp());
+    response.insert_header((CONTENT_TYPE, header_value(&link.mime_type))).insert_header((ACCEPT_RANGES, "bytes"));
     let bytes = range.clone().unwrap_or(0..size);
     if let Some(range) = &range {
         response.insert_header((CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
@@ -165,23 +165,23 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 }
 
 /// Sets the headers that every response for the file has.
-fn set_headers(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
-    let is_inline = is_inline(&claim.mime_type);
+fn set_headers(response: &mut HttpResponseBuilder, link: &SignedLink, tag: &EntityTag, now_s: i64) {
+    let is_inline = is_inline(&link.mime_type);
     let policy = match is_inline {
-        true if claim.mime_type == "application/pdf" => PDF_POLICY,
+        true if link.mime_type == "application/pdf" => PDF_POLICY,
         true => INLINE_POLICY,
         false => DOWNLOAD_POLICY,
     };
     let disposition = if is_inline { DispositionType::Inline } else { DispositionType::Attachment };
     response
-        .insert_header((CONTENT_DISPOSITION, header_value_of(&content_disposition(disposition, &claim.name))))
+        .insert_header((CONTENT_DISPOSITION, header_value_of(&content_disposition(disposition, &link.name))))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         // Pages that embed the widget show the file, even pages with cross-origin isolation. Anyone who has the URL may
         // read the file anyway.
         .insert_header((CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin"))
         // The file never changes, but a browser's cache must not serve it after the URL has expired.
-        .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", claim.expires - now_s)))
+        .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", link.expires - now_s)))
         .insert_header((ETAG, header_value_of(tag)));
 }
 

@@ -1,4 +1,4 @@
-//! Products. Plain; deleting one does not change the lines of cards.
+//! Products. Plain; the lines of cards keep the name and price of a deleted product.
 
 use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::product_categories::{ProductCategory, ProductCategoryId};

@@ -16,12 +16,12 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Quer
 /// Filters of the list.
 pub struct Filters {
     /// Whether templates that may not be sent are listed as well.
-    all: bool,
+    includes_unapproved: bool,
 }
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
-        Self { all: query.filter("all").unwrap_or(false) }
+        Self { includes_unapproved: query.filter("all").unwrap_or(false) }
     }
 }
 
@@ -35,10 +35,11 @@ pub async fn list(
     let channel = check_channel(&caller, id.0)?;
     let templates: Arc<[Template]> = match app.templates.of(channel).await? {
         Some(templates) => templates,
+        // The templates of a channel that is not connected may be unknown.
         None if channel.status == ChannelStatus::Error => return Err(ApiError::unavailable()),
         None => Arc::new([]),
     };
-    let is_listed = |template: &&Template| query.filter.all || template.is_approved();
+    let is_listed = |template: &&Template| query.filter.includes_unapproved || template.is_approved();
     let mut listed: Vec<Template> = templates.iter().filter(is_listed).cloned().collect();
     listed.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
     // No language contains a line break, so no two templates share a position.

@@ -87,7 +87,7 @@ pub(super) async fn with_keys_as_found<T>(
         let keys = Keyring::at(args.key_file());
         // A remote database may belong to a service elsewhere, whose key must not be created again here.
         let is_here = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
-        work(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await
+        work(db, &keys, if is_here { NewFile::Create } else { NewFile::Refuse }).await
     })
     .await
 }

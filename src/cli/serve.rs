@@ -32,7 +32,7 @@ pub(super) async fn start(
     let settings = args.settings(database)?;
     log_start(&settings);
     let starting = service_manager::starting();
-    let service = match Service::start_unless(settings, signals.stop.clone()).await {
+    let service = match Service::start_unless_stopped(settings, signals.stop.clone()).await {
         Err(ServiceError::Interrupted) => return Ok(None),
         // Whatever fails after the signal no longer matters: nothing was acknowledged.
         Err(error) if signals.stop.is_given() => {
@@ -106,7 +106,7 @@ pub(super) async fn end_interrupted_start() -> ! {
 pub(super) async fn run_until_signal(service: Service, mut signals: Signals) -> Result<(), Failure> {
     service_manager::ready(&service.address.to_string());
     service_manager::start_watchdog(&service.app);
-    signals.stop.given().await;
+    signals.stop.wait_until_given().await;
     let report = service.stop().await?;
     telemetry::stop().await;
     match report.entries_in_journal {

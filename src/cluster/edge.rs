@@ -187,7 +187,7 @@ impl ThreadEdge {
     /// Closes the connection without a response: the outcome is unknown.
     async fn close_connection<T>(&self, closer: ConnectionCloser) -> T {
         self.inner().metrics.cluster.add_aborted();
-        match closer.now().await {}
+        match closer.close().await {}
     }
 
     async fn forward(

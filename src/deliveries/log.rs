@@ -30,7 +30,8 @@ pub(super) struct EventBatch {
 /// Why the log cannot be read now.
 pub(super) type EventReadError = String;
 
-/// The next events for an endpoint, at most `limit`. `may_wait`: its table may contain waiting deliveries.
+/// The next events for an endpoint, at most `limit`. `may_wait`: the table may contain waiting
+/// deliveries of the endpoint.
 pub(super) async fn page(
     app: &App,
     endpoint: &Endpoint,
@@ -46,7 +47,7 @@ pub(super) async fn page(
     }
     let portion = Portion { events: limit, bytes: BYTES_AT_ONCE };
     let stored_page = events::read(app.db(company), company, after, &kinds, portion).await.map_err(reason)?;
-    let heads = log_heads(&stored_page.events);
+    let heads = event_heads(&stored_page.events);
     let page = serialize_page(app.db(company), company, stored_page, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let page = page.map_err(reason)?;
     let events = outgoing_events(heads, page.events);
@@ -61,7 +62,7 @@ pub(super) async fn page(
 
 /// The events of due deliveries; `None` if the event has expired. Deliveries beyond the size limit are omitted and stay
 /// due.
-pub(super) async fn of_due(
+pub(super) async fn due_events(
     app: &App,
     company: CompanyId,
     due: Vec<DueDelivery>,
@@ -71,7 +72,7 @@ pub(super) async fn of_due(
         let id = LoggedEventId::new(delivery.event_id);
         stored_events.extend(events::find(app.db(company), company, id, delivery.created_at).await.map_err(reason)?);
     }
-    let heads = log_heads(&stored_events);
+    let heads = event_heads(&stored_events);
     let stored_ids: HashSet<i64> = stored_events.iter().map(|event| event.id.0).collect();
     let rendered =
         serialize_events(app.db(company), company, stored_events, &view_context(app, company)?, BYTES_AT_ONCE).await;
@@ -92,11 +93,12 @@ fn view_context(app: &App, company: CompanyId) -> Result<ViewContext, EventReadE
 /// The lane and creation time of a stored event.
 type Head = (String, DateTime<Utc>);
 
-fn log_heads(events: &[StoredEvent]) -> Vec<Head> {
+fn event_heads(events: &[StoredEvent]) -> Vec<Head> {
     events.iter().map(|event| (lane(&event.subject()), event.created_at)).collect()
 }
 
-/// The outgoing events of the first of these, as many as were rendered.
+/// Combines each rendered event with its head. Both are in the same order; heads beyond the last rendered event are
+/// dropped.
 fn outgoing_events(heads: Vec<Head>, rendered: Vec<SerializedEvent>) -> Vec<OutgoingEvent> {
     let event = |((lane, created_at), rendered): (Head, SerializedEvent)| {
         let json = Box::<str>::from(rendered.json).into_boxed_bytes();

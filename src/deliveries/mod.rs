@@ -35,8 +35,8 @@ use crate::app::App;
 /// How often deliveries of expired events are removed; events expire by the day.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// How long couriers may take to retire, including their statements: as long as the work of a company that is closed. If the
-/// database takes longer, what was delivered last is sent again.
+/// How long couriers may take to retire, including their statements: as long as closing a company waits for work in
+/// progress. If the database takes longer, the last deliveries are repeated.
 const RETIRE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause after a failed read of the tables.
@@ -155,14 +155,15 @@ struct Dispatcher {
     with_webhooks: BTreeSet<CompanyId>,
     /// Companies whose webhooks must be read again.
     changed: BTreeSet<CompanyId>,
-    /// Those among them that another process serves. They are checked periodically, because checking thousands of them at
-    /// each command would delay the moves that send the commands.
+    /// Companies that another process serves, and whose webhooks are read once this process serves them. They are
+    /// checked periodically, because checking thousands of them at each command would delay the moves that send the
+    /// commands.
     remote: BTreeSet<CompanyId>,
     /// When `remote` is checked next.
     remote_check_at: Instant,
     /// Companies whose deliveries are paused.
     paused: BTreeSet<CompanyId>,
-    /// The company whose webhooks could not be read last.
+    /// The last company whose webhooks could not be read; the next attempt starts after it.
     failed: Option<CompanyId>,
 }
 
@@ -186,20 +187,20 @@ impl Dispatcher {
         let shared = self.shared.clone();
         let changed_webhooks = shared.app.engine.store().webhooks.clone();
         let mut stopping = shared.stopping.clone();
-        let mut sweep = tokio::time::interval_at(Instant::now() + SWEEP_EVERY, SWEEP_EVERY);
-        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut is_lost = true;
+        let mut sweep_timer = tokio::time::interval_at(Instant::now() + SWEEP_EVERY, SWEEP_EVERY);
+        sweep_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut must_search = true;
         loop {
-            if is_lost {
-                is_lost = self.find_companies().await.is_err();
+            if must_search {
+                must_search = self.find_companies().await.is_err();
             }
             self.check_remote();
             self.read_changed().await;
-            let must_retry = is_lost || !self.changed.is_empty();
+            let must_retry = must_search || !self.changed.is_empty();
             let (has_remote, remote_check_at) = (!self.remote.is_empty(), self.remote_check_at);
             tokio::select! {
                 changes = changed_webhooks.next() => {
-                    is_lost |= changes.is_all;
+                    must_search |= changes.is_all;
                     self.changed.extend(changes.companies);
                 }
                 Some(command) = self.commands.recv() => {
@@ -222,13 +223,13 @@ impl Dispatcher {
                         }
                     }
                 }
-                _ = sweep.tick() => self.sweep_all(),
+                _ = sweep_timer.tick() => self.sweep_all(),
                 () = tokio::time::sleep(RETRY_AFTER), if must_retry => {}
                 () = sleep_until(remote_check_at), if has_remote => {}
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
         }
-        // The couriers notice this themselves, and write their outcomes.
+        // The couriers notice the stop themselves, and write their outcomes.
         self.running.clear();
         while self.couriers.join_next().await.is_some() {}
     }
@@ -248,8 +249,8 @@ impl Dispatcher {
         match command {
             Command::Pause(company, done) => {
                 self.paused.insert(company);
-                let of_company: Vec<WebhookKey> = self.running.keys().filter(|key| key.0 == company).copied().collect();
-                let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
+                let keys: Vec<WebhookKey> = self.running.keys().filter(|key| key.0 == company).copied().collect();
+                let couriers = keys.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.with_webhooks.remove(&company);
                 self.changed.remove(&company);
                 self.remote.remove(&company);
@@ -281,7 +282,7 @@ impl Dispatcher {
                 Ok(())
             }
             Ok(Err(error)) => {
-                tracing::debug!(%error, "search for due webhooks will be retried");
+                tracing::debug!(%error, "search for companies with webhooks will be retried");
                 Err(error)
             }
             Err(_) => Ok(()),
@@ -299,15 +300,15 @@ impl Dispatcher {
         self.changed.extend(self.remote.extract_if(.., |company| engine.owns(*company)));
     }
 
-    /// Reads the webhooks of companies that may have changed, up to the first failure: while the database does not respond,
-    /// commands would wait for each of them.
+    /// Reads the webhooks of companies that may have changed, up to the first failure: while the database does not
+    /// respond, commands would wait for each of them.
     async fn read_changed(&mut self) {
         let mut stopping = self.shared.stopping.clone();
         let mut changed: Vec<CompanyId> =
             self.changed.iter().filter(|company| !self.paused.contains(company)).copied().collect();
-        // A company that fails delays no other one.
-        let next = self.failed.map_or(0, |failed| changed.partition_point(|company| *company <= failed));
-        changed.rotate_left(next);
+        // A company whose read failed is read last, so that it does not delay the others.
+        let first_index = self.failed.map_or(0, |failed| changed.partition_point(|company| *company <= failed));
+        changed.rotate_left(first_index);
         for company in changed {
             if !self.shared.app.engine.owns(company) {
                 self.changed.remove(&company);
@@ -373,14 +374,14 @@ impl Dispatcher {
     fn sweep(&self, company: CompanyId) {
         let shared = self.shared.clone();
         drop(self.shared.app.engine.background().spawn(async move {
-            if let Err(error) = sweep(&shared, company).await {
+            if let Err(error) = delete_expired(&shared, company).await {
                 tracing::debug!(%error, company.id = %company, "removal of old deliveries will be retried");
             }
         }));
     }
 }
 
-async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
+async fn delete_expired(shared: &Shared, company: CompanyId) -> Result<()> {
     let store = shared.app.engine.store();
     let db = || store.db(company);
     // Read first: events added meanwhile have higher ids.
@@ -394,10 +395,10 @@ async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
         loop {
             let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
             let dropped = deliveries::drop_to(db(), company, webhook, first - 1).await?;
-            if dropped.are_due {
+            if dropped.has_due {
                 deliveries::wake(db(), company, webhook).await?;
             }
-            if dropped.are_all {
+            if dropped.is_complete {
                 break;
             }
         }

@@ -7,7 +7,8 @@
 //! | `account_alerts` | the last error of its channels |
 //! | `phone_number_quality_update` | the quality and the messaging limit of the number's channel |
 //!
-//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference> has a page for each field.
+//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference> has a page for each
+//! field.
 
 use hotline_persistence::tables::channels::{ChangedTemplate, ChannelQuality, PhoneNews};
 use serde_json::Value;
@@ -50,8 +51,8 @@ fn changed_template(field: &str, value: &Value) -> Option<ChangedTemplate> {
     })
 }
 
-/// The account was disabled, enabled, restricted or deleted, or no longer belongs to the app. What else is reported of it,
-/// such as a review, changes nothing about sending.
+/// The account was disabled, enabled, restricted or deleted, or no longer belongs to the app. What else is reported of
+/// it, such as a review, changes nothing about sending.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/account_update>
 fn account_update(value: &Value) -> Option<AccountNewsKind> {
     let event = text(value, "event")?;

@@ -1,10 +1,10 @@
-//! Limits the memory of calls: each channel has a share, and a call uses as much as it has sent.
+//! Limits the memory of providers' calls: each channel has a share, and a call uses as much as it has sent.
 //!
 //! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
 //! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
 //! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
-//! completely within a moment: they find room, and never become the oldest. One that then waits for the memory of its
-//! content is cancelled only if the channel has no call without a valid signature.
+//! completely within a moment: they find room, and never become the oldest. A call with a valid signature that waits
+//! for more memory is cancelled only if its channel has no call without one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The minimum pace of a call. Providers call from data centres, and wait some 10 seconds for the response.
 const MIN_RATE: MinRate = MinRate { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
 
-/// Memory of a value in a list or object once it is parsed. Calls of providers have some 20 values, of 20 bytes each, for a
-/// message.
+/// Memory of a value in a list or object once it is parsed. Calls of providers have some 20 values, of 20 bytes each,
+/// for a message.
 const VALUE_BYTES: usize = 100;
 
 /// How long a call waits for memory.
@@ -51,7 +51,7 @@ pub(super) struct CallLimits {
     /// Additional bytes for channels that use at most `small_bytes`: when others have used up the total, a normal call
     /// of some KiB need not wait.
     pub reserved_bytes: usize,
-    /// The size up to which a channel's use is small.
+    /// The maximum that a channel may use to get some of `reserved_bytes`.
     pub small_bytes: usize,
     /// Calls per channel: enough for a provider's burst, and more than a channel processes in a moment.
     pub of_channel_calls: usize,
@@ -94,7 +94,7 @@ struct Inner {
 #[derive(Default)]
 struct Calls {
     by_id: BTreeMap<u64, ReservedCall>,
-    started: u64,
+    next_id: u64,
 }
 
 struct ReservedCall {
@@ -146,17 +146,17 @@ impl CallBudget {
     /// signature is cancelled.
     ///
     /// # Errors
-    /// `503` when all of them have one: the provider repeats the call.
+    /// `503` when all its calls have a valid signature: the provider repeats the call.
     pub(super) fn admit(&self, channel: ChannelKey) -> ApiResult<CallPermit> {
         let mut calls = self.0.calls.lock();
         let permit = self.0.permits.try_acquire(channel).or_else(|| {
-            let oldest = calls.incomplete(channel).find(|(_, call)| !call.is_signed).map(|(id, _)| id)?;
+            let oldest = calls.incomplete_calls(channel).find(|(_, call)| !call.is_signed).map(|(id, _)| id)?;
             calls.cancel(oldest);
             self.0.permits.try_acquire(channel)
         });
         let permit = permit.ok_or_else(ApiError::unavailable)?;
-        let id = calls.started;
-        calls.started += 1;
+        let id = calls.next_id;
+        calls.next_id += 1;
         let memory = self.0.memory.start(vec![MemoryOwner::Channel(channel), MemoryOwner::Company(channel.0)]);
         let cancel = Arc::new(Notify::new());
         let call = ReservedCall {
@@ -185,14 +185,14 @@ impl CallBudget {
             let is_company_full = memory.used_by(&MemoryOwner::Company(channel.0)) + bytes > limits.of_company_bytes;
             let fullest = match () {
                 () if is_channel_full => Some(channel),
-                () if is_company_full => calls.fullest(Some(channel.0)),
-                () => calls.fullest(None),
+                () if is_company_full => calls.fullest_channel(Some(channel.0)),
+                () => calls.fullest_channel(None),
             };
             let oldest =
-                fullest.and_then(|fullest| calls.incomplete(fullest).find(|(_, call)| call.memory.bytes() > 0));
+                fullest.and_then(|fullest| calls.incomplete_calls(fullest).find(|(_, call)| call.memory.bytes() > 0));
             match oldest.map(|(oldest, call)| (oldest, call.since + CANCEL_AFTER)) {
-                Some((oldest, until)) if until <= now => calls.cancel(oldest),
-                Some((_, until)) => return Allocation::Full(Some(until)),
+                Some((oldest, cancel_at)) if cancel_at <= now => calls.cancel(oldest),
+                Some((_, cancel_at)) => return Allocation::Full(Some(cancel_at)),
                 None => return Allocation::Full(None),
             }
         }
@@ -201,16 +201,16 @@ impl CallBudget {
 
 impl Calls {
     /// The incomplete calls of a channel, oldest first, and those with a valid signature after the others.
-    fn incomplete(&self, channel: ChannelKey) -> impl Iterator<Item = (u64, &ReservedCall)> {
+    fn incomplete_calls(&self, channel: ChannelKey) -> impl Iterator<Item = (u64, &ReservedCall)> {
         let matches = move |call: &ReservedCall| *call.permit.key() == channel && call.is_incomplete;
-        let of = move |is_signed: bool| {
+        let calls_signed = move |is_signed: bool| {
             self.by_id.iter().filter(move |(_, call)| matches(call) && call.is_signed == is_signed)
         };
-        of(false).chain(of(true)).map(|(id, call)| (*id, call))
+        calls_signed(false).chain(calls_signed(true)).map(|(id, call)| (*id, call))
     }
 
-    /// The channel whose incomplete calls use most memory: of a company, or of all.
-    fn fullest(&self, company: Option<CompanyId>) -> Option<ChannelKey> {
+    /// The channel whose incomplete calls use most memory: of this company's channels, or of all.
+    fn fullest_channel(&self, company: Option<CompanyId>) -> Option<ChannelKey> {
         let mut by_channel: HashMap<ChannelKey, usize> = HashMap::new();
         let is_of_company = |call: &ReservedCall| company.is_none_or(|company| call.permit.key().0 == company);
         let calls = self.by_id.values().filter(|call| call.is_incomplete && call.memory.bytes() > 0);
@@ -234,7 +234,7 @@ impl CallPermit {
     /// `413` when it exceeds the maximum size, `408` when it arrives too slowly, `400` when it breaks off, `503` when
     /// there is no memory for it.
     pub(super) async fn read(&self, payload: Payload) -> ApiResult<Bytes> {
-        let mut chunks = MinRateStream::at(MIN_RATE, payload);
+        let mut chunks = MinRateStream::with_rate(MIN_RATE, payload);
         let mut body = BytesMut::new();
         loop {
             let chunk = tokio::select! {
@@ -255,16 +255,16 @@ impl CallPermit {
         }
     }
 
-    /// The signature is verified. The content is about to be parsed, which takes memory for each value, however short it
-    /// is; once the call has that, it can no longer be cancelled.
+    /// Marks a call as signed, and reserves the memory that parsing its content takes for each value, however short it
+    /// is. With that memory, the call can no longer be cancelled.
     ///
     /// # Errors
-    /// `503` when there is no memory for that.
-    pub(super) async fn verify(&self, body: &[u8]) -> ApiResult<()> {
+    /// `503` when there is no memory for parsing.
+    pub(super) async fn reserve_for_parsing(&self, body: &[u8]) -> ApiResult<()> {
         self.mark_signed();
         let values = body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
         self.grow(values * VALUE_BYTES).await?;
-        self.mark_verified();
+        self.mark_processing();
         Ok(())
     }
 
@@ -274,7 +274,7 @@ impl CallPermit {
         }
     }
 
-    fn mark_verified(&self) {
+    fn mark_processing(&self) {
         if let Some(call) = self.budget.0.calls.lock().by_id.get_mut(&self.id) {
             call.is_incomplete = false;
         }
@@ -310,7 +310,8 @@ impl Drop for CallPermit {
     }
 }
 
-/// Reads and discards the rest, for a while: a client that is still writing must be able to read the response.
+/// Reads and discards the rest, up to seven times the maximum size: a client that is still writing must be able to read
+/// the response.
 async fn drain(mut chunks: MinRateStream<Payload>) {
     let mut remaining = 7 * CALL_BYTES_MAX;
     while let Some(Ok(chunk)) = chunks.next().await {
@@ -359,9 +360,9 @@ mod tests {
         assert!(silent[0].grow(1).await.is_err());
         assert!(fourth.grow(4).await.is_ok());
         // Calls that are being processed are not cancelled.
-        fourth.mark_verified();
-        silent[1].mark_verified();
-        silent[2].mark_verified();
+        fourth.mark_processing();
+        silent[1].mark_processing();
+        silent[2].mark_processing();
         let refused = budget.admit(A).err().expect("one too many");
         assert_eq!((refused.status.as_u16(), refused.retry_after_s.is_some()), (503, true));
         drop(fourth);
@@ -378,7 +379,7 @@ mod tests {
         assert!(matches!(budget.allocate(more.id, 1, now), Allocation::Full(Some(_))));
         let other = budget.admit(B).expect("a permit");
         assert_eq!(budget.allocate(other.id, 4, now), Allocation::Granted);
-        // The slow call has had its second.
+        // The slow call is old enough to be cancelled.
         assert_eq!(budget.allocate(more.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(slow.id, 1, now), Allocation::Cancelled);
         assert_eq!(budget.0.memory.used(), 5);
@@ -393,7 +394,7 @@ mod tests {
         assert!(matches!(budget.allocate(second.id, 1, now), Allocation::Full(Some(_))));
         let other = budget.admit(B).expect("a permit");
         assert_eq!(budget.allocate(other.id, 4, now), Allocation::Granted);
-        // Its own oldest call ends.
+        // The company's own oldest call is cancelled.
         assert_eq!(budget.allocate(second.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(first.id, 1, now), Allocation::Cancelled);
     }
@@ -402,10 +403,10 @@ mod tests {
     async fn a_call_of_very_many_values_is_refused() {
         let budget = CallBudget::default();
         let call = budget.admit(A).expect("a permit");
-        assert!(call.verify(&[b','; 100_000]).await.is_ok());
+        assert!(call.reserve_for_parsing(&[b','; 100_000]).await.is_ok());
         let call = budget.admit(A).expect("a permit");
         tokio::time::pause();
-        assert!(call.verify(&[b','; 1_000_000]).await.is_err());
+        assert!(call.reserve_for_parsing(&[b','; 1_000_000]).await.is_err());
     }
 
     #[actix_web::test]
@@ -420,16 +421,14 @@ mod tests {
                 permit
             })
             .collect();
-        let small = budget.admit(B).expect("a permit");
-        let other = budget.admit(channel(9)).expect("a permit");
-        permits.iter().for_each(CallPermit::mark_verified);
-        assert_eq!(budget.allocate(other.id, 1, now), Allocation::Granted);
+        let small = budget.admit(channel(9)).expect("a permit");
+        permits.iter().for_each(CallPermit::mark_processing);
+        assert_eq!(budget.allocate(small.id, 1, now), Allocation::Granted);
         assert_eq!(
-            budget.allocate(other.id, 1, now),
-            Allocation::Full(Some(budget.0.calls.lock().by_id[&other.id].since + CANCEL_AFTER))
+            budget.allocate(small.id, 1, now),
+            Allocation::Full(Some(budget.0.calls.lock().by_id[&small.id].since + CANCEL_AFTER))
         );
         drop(small);
-        drop(other);
         assert_eq!(budget.0.memory.used(), 10);
     }
 
@@ -458,11 +457,11 @@ mod tests {
         let new = budget.admit(A).expect("a permit");
         assert_eq!(budget.allocate(new.id, 2, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(forged.id, 1, now), Allocation::Cancelled);
-        // Among those that wait with one, the oldest ends: otherwise none would continue.
+        // If all waiting calls are signed, the oldest is cancelled: otherwise none would continue.
         new.mark_signed();
         assert_eq!(budget.allocate(new.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(signed.id, 1, now), Allocation::Cancelled);
-        // A call that has sent nothing cancels none of them.
+        // A new call cancels no signed one.
         let others: Vec<CallPermit> = (0..2).map(|_| budget.admit(A).expect("a permit")).collect();
         others.iter().for_each(CallPermit::mark_signed);
         assert!(budget.admit(A).is_err());
@@ -473,7 +472,7 @@ mod tests {
         let budget = budget();
         let first = budget.admit(A).expect("a permit");
         first.grow(4).await.expect("memory");
-        first.mark_verified();
+        first.mark_processing();
         let second = budget.admit(A).expect("a permit");
         let (grown, ()) = futures_util::future::join(second.grow(3), async { drop(first) }).await;
         assert!(grown.is_ok());

@@ -15,10 +15,10 @@ use hotline_persistence::visible_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Maximum size of a message's body, as everywhere.
+/// Maximum size of a message's body, the same as in the API.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// Maximum length of a name, as everywhere.
+/// Maximum length of a name, the same as in the API.
 const NAME_CHARACTERS_MAX: usize = 255;
 
 /// Maximum length of a URL or another free text, in characters.
@@ -166,7 +166,7 @@ fn replace_unpaired_surrogates(json: &str) -> String {
     while let Some(start) = rest.find('\\') {
         let (before, escape) = rest.split_at(start);
         whole.push_str(before);
-        let length = match (unit(escape), escape.get(6..).and_then(unit)) {
+        let length = match (code_unit(escape), escape.get(6..).and_then(code_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
             (Some(0xD800..=0xDFFF), _) => {
                 whole.push_str("\\ufffd");
@@ -185,7 +185,7 @@ fn replace_unpaired_surrogates(json: &str) -> String {
 }
 
 /// The code unit of a `\uXXXX` escape at the beginning of a text.
-fn unit(text: &str) -> Option<u16> {
+fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
@@ -259,7 +259,7 @@ pub(super) fn placeholder(kind: &str) -> String {
 }
 
 /// A reaction; without an emoji it is withdrawn.
-pub(super) fn emoji(
+pub(super) fn new_reaction(
     by: Reactor,
     key: String,
     emoji: Option<String>,
@@ -274,9 +274,10 @@ pub(super) fn emoji(
     Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, sent_as, before, at })
 }
 
-/// A location as a text with a link.
-pub(super) fn place(name: Option<String>, address: Option<String>, at: &Value) -> Option<String> {
-    let coordinate = |short: &str, long: &str| at.get(short).or_else(|| at.get(long)).and_then(Value::as_f64);
+/// A location as a text with a link; `coordinates` is the object with its latitude and longitude.
+pub(super) fn location_text(name: Option<String>, address: Option<String>, coordinates: &Value) -> Option<String> {
+    let coordinate =
+        |short: &str, long: &str| coordinates.get(short).or_else(|| coordinates.get(long)).and_then(Value::as_f64);
     let link = coordinate("lat", "latitude")
         .zip(coordinate("long", "longitude"))
         .map(|(latitude, longitude)| format!("https://www.google.com/maps?q={latitude},{longitude}"));

@@ -19,7 +19,7 @@ use super::call::{id, list, scalar, text, text_at, truncate};
 /// Maximum items of an order, and shared contacts of a message: more than an app sends.
 const ITEMS_MAX: usize = 256;
 
-/// Maximum size of a structure that is kept as it is, the same as of a text.
+/// Maximum size of a structure that is stored as the provider sent it, the same as of a text.
 const STRUCTURE_BYTES_MAX: usize = 65_536;
 
 /// Maximum depth of such a structure: real ones have three levels.
@@ -31,7 +31,7 @@ const TEXT_CHARACTERS_MAX: usize = 10_000;
 
 /// The context of a phone's message: whether it was forwarded, the product it is about, and the advertisement that
 /// brought the contact.
-pub(super) fn of_context(message: &Value) -> MessageContent {
+pub(super) fn from_context(message: &Value) -> MessageContent {
     let context = message.get("context").unwrap_or(&Value::Null);
     let is_set = |flag: &str| context.get(flag).and_then(Value::as_bool) == Some(true);
     let product = context.get("referred_product").filter(|product| product.is_object());
@@ -47,7 +47,7 @@ pub(super) fn of_context(message: &Value) -> MessageContent {
     }
 }
 
-/// The chosen option of a phone's message; two may have the same title.
+/// The chosen option of a phone's message. Its id is stored, because two options may have the same title.
 pub(super) fn chosen_option(part: &Value) -> Option<ChosenOption> {
     let reply = ["button_reply", "list_reply"].into_iter().find_map(|kind| part.get(kind))?;
     let [id, title, description] = ["id", "title", "description"].map(|field| text(reply, field));
@@ -59,7 +59,7 @@ pub(super) fn form(part: &Value) -> Option<SubmittedForm> {
     let reply = part.get("nfm_reply")?;
     let answers = reply.get("response_json").and_then(Value::as_str);
     let answers = answers.and_then(|json| serde_json::from_str(json).ok()).filter(Value::is_object);
-    Some(SubmittedForm { name: text(reply, "name"), answers: answers.as_ref().and_then(bounded) })
+    Some(SubmittedForm { name: text(reply, "name"), answers: answers.as_ref().and_then(bounded_copy) })
 }
 
 /// The order of a phone's message.
@@ -73,21 +73,21 @@ pub(super) fn order(part: &Value) -> PlacedOrder {
     PlacedOrder { catalog_id: id(part, "catalog_id"), text: text(part, "text"), items: items.collect() }
 }
 
-/// A place: its coordinates are in `at`.
+/// A shared location; `coordinates` is the object with its latitude and longitude.
 pub(super) fn location(
     name: Option<String>,
     address: Option<String>,
     url: Option<String>,
-    at: &Value,
+    coordinates: &Value,
 ) -> SharedLocation {
-    let coordinate = |short: &str, long: &str| number(at, short).or_else(|| number(at, long));
+    let coordinate = |short: &str, long: &str| number(coordinates, short).or_else(|| number(coordinates, long));
     let (latitude, longitude) = (coordinate("lat", "latitude"), coordinate("long", "longitude"));
     SharedLocation { latitude, longitude, name, address, url }
 }
 
 /// The shared contacts of a phone's message, with the names of fields as the API writes them.
 pub(super) fn contacts(message: &Value) -> Vec<Value> {
-    list(message, "contacts").iter().take(ITEMS_MAX).filter_map(|card| bounded_with(card, camel_case)).collect()
+    list(message, "contacts").iter().take(ITEMS_MAX).filter_map(|card| bounded_copy_with(card, camel_case)).collect()
 }
 
 /// A story by its reference, or by the attachment that mentions the company.
@@ -102,7 +102,7 @@ pub(super) fn story(reference: &Value) -> StoryReference {
 /// The advertisement or post that brought the contact of a phone; `None` if it has no content.
 fn phone_referral(value: &Value) -> Option<MessageReferral> {
     let media_url = ["image_url", "video_url", "thumbnail_url"].iter().find_map(|field| text(value, field));
-    present(MessageReferral {
+    non_empty(MessageReferral {
         ctwa_clid: text(value, "ctwa_clid"),
         source_url: text(value, "source_url"),
         source_id: text(value, "source_id"),
@@ -124,7 +124,7 @@ pub(super) fn social_referral(value: &Value) -> Option<MessageReferral> {
         (None, Some(_)) => Some("video".to_owned()),
         (None, None) => None,
     };
-    present(MessageReferral {
+    non_empty(MessageReferral {
         ctwa_clid: text(value, "ctwa_clid"),
         source_url: text(value, "referer_uri").or_else(|| text(value, "source_url")),
         source_id: text(value, "ad_id"),
@@ -143,12 +143,12 @@ pub(super) fn social_product(referral: &Value) -> Option<ProductReference> {
     Some(ProductReference { catalog_id: None, retailer_id: Some(retailer_id) })
 }
 
-fn present(referral: MessageReferral) -> Option<MessageReferral> {
+fn non_empty(referral: MessageReferral) -> Option<MessageReferral> {
     (referral != MessageReferral::default()).then_some(referral)
 }
 
-/// What a contact keeps of a message's referral.
-pub(super) fn of_contact(referral: Option<&MessageReferral>) -> Referral {
+/// The part of a message's referral that is stored with its contact.
+pub(super) fn contact_referral(referral: Option<&MessageReferral>) -> Referral {
     let Some(referral) = referral.cloned() else { return Referral::default() };
     let MessageReferral { ctwa_clid, source_url, source_id, reference, headline, media_type, media_url, .. } = referral;
     Referral { ctwa_clid, source_url, source_id: source_id.or(reference), headline, media_type, media_url }
@@ -159,36 +159,37 @@ fn number(value: &Value, field: &str) -> Option<f64> {
 }
 
 /// A structure as the provider sent it, with texts that can be stored; `None` if it is too large.
-pub(super) fn bounded(value: &Value) -> Option<Value> {
-    bounded_with(value, as_is)
+pub(super) fn bounded_copy(value: &Value) -> Option<Value> {
+    bounded_copy_with(value, as_is)
 }
 
-/// As [`bounded`], with keys converted by `key`.
-fn bounded_with(value: &Value, key: fn(&str) -> String) -> Option<Value> {
+/// As [`bounded_copy`], with converted keys.
+fn bounded_copy_with(value: &Value, convert_key: fn(&str) -> String) -> Option<Value> {
     let mut bytes_left = STRUCTURE_BYTES_MAX;
-    let copy = copy(value, key, DEPTH_MAX, &mut bytes_left);
+    let copy = copy(value, convert_key, DEPTH_MAX, &mut bytes_left);
     if copy.is_none() {
         tracing::info!("the structure of a provider's message is too large and is left out");
     }
     copy
 }
 
-fn copy(value: &Value, key: fn(&str) -> String, depth: usize, bytes_left: &mut usize) -> Option<Value> {
+fn copy(value: &Value, convert_key: fn(&str) -> String, depth: usize, bytes_left: &mut usize) -> Option<Value> {
     /// Bytes that are counted for each value, besides those of keys and texts.
-    const MARKS: usize = 8;
-    *bytes_left = bytes_left.checked_sub(MARKS)?;
+    const VALUE_BYTES: usize = 8;
+    *bytes_left = bytes_left.checked_sub(VALUE_BYTES)?;
     let depth = depth.checked_sub(1)?;
     match value {
         Value::Array(values) => {
-            let values: Option<Vec<Value>> = values.iter().map(|value| copy(value, key, depth, bytes_left)).collect();
-            Some(Value::Array(values?))
+            let copies: Option<Vec<Value>> =
+                values.iter().map(|value| copy(value, convert_key, depth, bytes_left)).collect();
+            Some(Value::Array(copies?))
         }
         Value::Object(fields) => {
             let mut copied = Map::with_capacity(fields.len().min(ITEMS_MAX));
             for (name, value) in fields {
-                let name = truncate(key(&scalar(&Value::String(name.clone()))?), KEY_CHARACTERS_MAX);
+                let name = truncate(convert_key(&scalar(&Value::String(name.clone()))?), KEY_CHARACTERS_MAX);
                 *bytes_left = bytes_left.checked_sub(name.len())?;
-                copied.insert(name, copy(value, key, depth, bytes_left)?);
+                copied.insert(name, copy(value, convert_key, depth, bytes_left)?);
             }
             Some(Value::Object(copied))
         }
@@ -228,13 +229,13 @@ mod tests {
         let card = json!({"name": {"formatted_name": "Ana\0", "first_name": "Ana"}, "phones": [{"wa_id": "55", "type": "CELL"}]});
         let kept =
             json!({"name": {"formattedName": "Ana", "firstName": "Ana"}, "phones": [{"waId": "55", "type": "CELL"}]});
-        assert_eq!(bounded_with(&card, camel_case), Some(kept));
+        assert_eq!(bounded_copy_with(&card, camel_case), Some(kept));
         let same = json!({"a_b": [1, 2.5, true, null]});
-        assert_eq!(bounded(&same), Some(same));
+        assert_eq!(bounded_copy(&same), Some(same));
         let deep = (0..20).fold(json!(1), |value, _| json!([value]));
         let long = json!(vec!["x".repeat(9000); 9]);
         for too_large in [deep, long, json!(vec![0; STRUCTURE_BYTES_MAX])] {
-            assert_eq!(bounded(&too_large), None);
+            assert_eq!(bounded_copy(&too_large), None);
         }
     }
 

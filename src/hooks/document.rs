@@ -14,8 +14,8 @@ pub struct Challenge;
 /// The response to a call: the numbers of its parts by outcome.
 pub struct Received;
 
-/// The parts that both have in common.
-fn describe(operation: &mut Operation) {
+/// Describes what both operations have in common.
+fn describe_shared(operation: &mut Operation) {
     operation.path_ids.push(json!({
         "type": "string",
         "description": "The channel's public key, as `hotline channel list` shows it.",
@@ -26,7 +26,7 @@ fn describe(operation: &mut Operation) {
 
 impl ResponseDescription for Challenge {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        describe(operation);
+        describe_shared(operation);
         let parameter = |name: &str, text: &str, example: &str| {
             (name.to_owned(), json!({"type": "string", "description": text, "example": example}))
         };
@@ -44,7 +44,7 @@ impl ResponseDescription for Challenge {
 
 impl ResponseDescription for Received {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
-        describe(operation);
+        describe_shared(operation);
         operation.parameters.push(json!({
             "name": HEADER.as_str(),
             "in": "header",
@@ -52,8 +52,8 @@ impl ResponseDescription for Received {
             "schema": {"type": "string"},
             "example": "sha256=b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
         }));
-        schemas.insert(CALL.to_owned(), call());
-        operation.body = Some((CALL.into(), call()));
+        schemas.insert(CALL.to_owned(), call_schema());
+        operation.body = Some((CALL.into(), call_schema()));
         operation.errors.extend([403, 408, 413]);
         operation.success = (Json::<Tally>::STATUS, Json::<Tally>::schema(schemas));
     }
@@ -62,7 +62,7 @@ impl ResponseDescription for Received {
 /// The name of the body's schema.
 const CALL: &str = "ProviderCall";
 
-fn call() -> Value {
+fn call_schema() -> Value {
     json!({
         "type": "object",
         "properties": {

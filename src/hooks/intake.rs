@@ -43,7 +43,7 @@ pub(super) async fn process_call(
     let settings = channel.settings()?;
     let Call { events, news, mut ignored, unreadable } = call;
     let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
-    // First, so that the messages of the same call find the contact by its new keys.
+    // First, so that the messages of the same call find the contact by its new number or id.
     let (changes, events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|event| matches!(event.kind, EventKind::IdentityChanged(_)));
     let counts = Counts::default();
@@ -54,7 +54,7 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
-    // Processed after the others, once the messages that the same call names have their statuses.
+    // Processed last, when the statuses of single messages are recorded.
     let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
         let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };
@@ -97,7 +97,7 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Notice(notice) => sender_key(&notice.from),
         EventKind::OptOut { from, .. } => sender_key(from),
         EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
-        // A message that comes in the same call is looked up, and waited for.
+        // It need not follow its message: a revision that comes first is stored until the message is received.
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
@@ -113,8 +113,8 @@ fn sender_key(from: &Sender) -> String {
     format!("contact {}", from.address.as_deref().or(number).unwrap_or_default())
 }
 
-/// The channels of a business account: those that name it and have the secret of the called channel, or, if none does and
-/// the called channel names no other account, that one.
+/// The channels of a business account: those that name it in their settings and have the secret of the called channel.
+/// If there are none, the called channel is meant, unless its settings name another account.
 fn channels_of_account<'a>(
     organization: &'a Organization,
     called_channel: &'a ChannelRow,
@@ -130,8 +130,8 @@ fn channels_of_account<'a>(
             })
     };
     let channels: Vec<&ChannelRow> = organization.channels.values().filter(is_of_account).collect();
-    let may_be_called = account.is_none() || settings.business_account_id.is_none();
-    if channels.is_empty() && may_be_called { vec![called_channel] } else { channels }
+    let may_be_called_channel = account.is_none() || settings.business_account_id.is_none();
+    if channels.is_empty() && may_be_called_channel { vec![called_channel] } else { channels }
 }
 
 /// Processes news of the account of these channels.
@@ -160,8 +160,8 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
         AccountNewsKind::Phone { number, news } => {
             let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
             // A channel need not have its number: then the only channel of an account is meant.
-            let is_open = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
-            let only = if let [only] = channels { Some(only).filter(|only| is_open(only)) } else { None };
+            let may_have_number = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
+            let only = if let [only] = channels { Some(only).filter(|only| may_have_number(only)) } else { None };
             match channels.iter().find(has_number).or(only) {
                 Some(channel) => engine.inbound.record_phone_news(channel, &news).await?,
                 None => tracing::info!("provider has reported the quality of a number without a channel"),
@@ -176,8 +176,8 @@ async fn change_template(engine: &Engine, channels: &[&ChannelRow], template: &C
     let Some(company) = channels.first().map(|channel| channel.company_id) else { return Ok(()) };
     let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id).collect();
     if let Some(reason) = template.status.as_deref().and_then(PausedReason::of_template) {
-        let of = (template.name.as_str(), template.language.as_deref());
-        engine.campaigns.pause_of_template(company, &ids, of, reason).await?;
+        let name_and_language = (template.name.as_str(), template.language.as_deref());
+        engine.campaigns.pause_of_template(company, &ids, name_and_language, reason).await?;
     }
     engine.inbound.record_template_change(company, &ids, template).await
 }
@@ -209,7 +209,7 @@ fn addressee(
     sibling.map(|sibling| sibling.id).or((called_channel.kind == ChannelType::Instagram).then_some(called_channel.id))
 }
 
-/// The company whose events are processed.
+/// The services and the company of a call.
 #[derive(Clone, Copy)]
 struct IntakeContext<'a> {
     engine: &'a Engine,

@@ -111,16 +111,16 @@ pub async fn verify(
         }
     }
     let expected = channel.settings()?.verify_token;
-    let is_known = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
-    if !is_known {
+    let is_token_valid = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
+    if !is_token_valid {
         let message = "the verify token is missing or invalid".to_owned();
         return Err(hooks.wrong_guesses.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
     }
     let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
     match (mode.as_deref(), challenge) {
         (Some("subscribe"), Some(challenge)) => {
-            let plain = (X_CONTENT_TYPE_OPTIONS, "nosniff");
-            Ok(HttpResponse::Ok().content_type(PLAIN).insert_header(plain).body(challenge).into())
+            let no_sniffing = (X_CONTENT_TYPE_OPTIONS, "nosniff");
+            Ok(HttpResponse::Ok().content_type(PLAIN).insert_header(no_sniffing).body(challenge).into())
         }
         _ => Err(ApiError::bad_request("hub.mode must be `subscribe`, and hub.challenge is required")),
     }
@@ -154,7 +154,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         let refused = ApiError { message, ..ApiError::unauthorized() };
         return Err(hooks.wrong_guesses.refuse(address, GuessKind::Signature(key), refused));
     }
-    permit.verify(&bytes).await?;
+    permit.reserve_for_parsing(&bytes).await?;
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
@@ -169,12 +169,11 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
     let background = app.engine.background().clone();
     let outcome = background.spawn(async move {
         let (_permit, _presence) = (permit, presence);
-        let call = read(&channel, call::parse(&bytes).as_ref());
+        let call = parse_call(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        let is_of_templates = |kind: &AccountNewsKind| matches!(kind, AccountNewsKind::Template(_));
-        let is_news_of_templates = call.news.iter().any(|news| is_of_templates(&news.kind));
+        let has_template_identities = call.news.iter().any(|news| matches!(news.kind, AccountNewsKind::Template(_)));
         let outcome = act_as(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
-        if is_news_of_templates {
+        if has_template_identities {
             app.templates.forget(channel.company_id);
         }
         outcome
@@ -186,8 +185,8 @@ fn respond(tally: Tally) -> DocumentedResponse<Received> {
     HttpResponse::Ok().json(json!({"data": tally})).into()
 }
 
-/// Parses a call. An unreadable one has no content, however often it is repeated.
-fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
+/// Parses a call. An unreadable one counts as one unreadable part: a repetition would contain the same bytes.
+fn parse_call(channel: &ChannelRow, call: Option<&Value>) -> Call {
     let object = call.and_then(|call| call.get("object")?.as_str());
     match (channel.kind, call, object) {
         (ChannelType::Whatsapp, Some(call), Some("whatsapp_business_account")) => whatsapp::parse_call(call),

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_for_its_bytes_and_its_secret_only() {
+    fn a_signature_matches_only_its_bytes_and_its_secret() {
         // RFC 4231, test case 2.
         let (secret, body) = ("Jefe", b"what do ya want for nothing?");
         let good = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_the_same_or_not() {
+    fn only_the_same_token_is_accepted_and_no_empty_one() {
         let secret = Secret("verify me".to_owned());
         assert!(is_same(&secret, "verify me"));
         assert!(!is_same(&secret, "verify m") && !is_same(&secret, "") && !is_same(&Secret(String::new()), ""));

@@ -5,19 +5,18 @@
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
 //! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
-//! (`postback`) or quick reply becomes its title. Other attachments (a shared post) become a text that names and links them.
-//! The picture of a story is a file as well, because the provider shows it for a day only:
-//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. What programs need is the
-//! message's `content` (`content.rs`). Neither channel sends the contact's name.
+//! (`postback`) or quick reply becomes its title. Other attachments (a shared post) become a text that names and links
+//! them. The picture of a story is a file as well, because the provider shows it for a day only:
+//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. What programs need is
+//! the message's `content` (`content.rs`). Neither channel sends the contact's name.
 //!
 //! Messages that the account has sent come back (`is_echo`,
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/message-echoes>):
-//! those of other apps become messages of the company, our own are known. While another app handles a conversation, its
-//! events come as `standby`
+//! those of other apps become messages of the company, our own are ignored. While another app handles a conversation,
+//! its events come as `standby`
 //! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
-//! they have the same form, but no one waits for the company. That a conversation was handed over
-//! (`pass_thread_control`,
-//! `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
+//! they have the same form, but the contact does not wait for the company. A change of the app that handles a
+//! conversation (`pass_thread_control`, `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
 //!
 //! News are no messages: a reaction, an edit (`message_edit`,
 //! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) and a withdrawal
@@ -37,8 +36,8 @@ use hotline_persistence::tables::tickets::HandledBy;
 use serde_json::{Value, json};
 
 use super::call::{
-    Call, CallEvent, EventKind, FileReference, body, emoji, id, id_at, last_four, lines, list, name_at, place,
-    placeholder, text, text_at, time,
+    Call, CallEvent, EventKind, FileReference, body, id, id_at, last_four, lines, list, location_text, name_at,
+    new_reaction, placeholder, text, text_at, time,
 };
 use super::content;
 
@@ -120,17 +119,17 @@ impl Network {
 
     /// The events that an element stands for: none if it is ignored. `None` when it is unreadable.
     fn parse_event(self, parties: &Parties, event: &Value) -> Option<Vec<EventKind>> {
-        let Parties { contact, of } = parties;
+        let Parties { contact, direction } = parties;
         if let Some(message) = event.get("message") {
             return self.parse_messages(parties, event, message);
         }
         if let Some(reaction) = event.get("reaction") {
-            return revision(reaction, event, parse_reaction(*of, event, reaction)?).map(|kind| vec![kind]);
+            return revision(reaction, event, parse_reaction(*direction, event, reaction)?).map(|kind| vec![kind]);
         }
         if let Some(edit) = event.get("message_edit") {
-            return revision(edit, event, parse_edit(*of, event, edit)?).map(|kind| vec![kind]);
+            return revision(edit, event, parse_edit(*direction, event, edit)?).map(|kind| vec![kind]);
         }
-        if *of == Direction::Outbound {
+        if *direction == Direction::Outbound {
             return Some(Vec::new());
         }
         if let Some(postback) = event.get("postback") {
@@ -151,22 +150,22 @@ impl Network {
     /// The messages of an element, or the deletion of one.
     fn parse_messages(
         self,
-        Parties { contact, of }: &Parties,
+        Parties { contact, direction }: &Parties,
         event: &Value,
         message: &Value,
     ) -> Option<Vec<EventKind>> {
         if is_set(message, "is_deleted") {
-            return revision(message, event, Revision::Deleted { of: *of }).map(|kind| vec![kind]);
+            return revision(message, event, Revision::Deleted { of: *direction }).map(|kind| vec![kind]);
         }
         if is_set(message, "is_self") {
             return Some(Vec::new());
         }
         let messages = self.parse_message(contact, event, message)?.into_iter();
-        if *of == Direction::Inbound {
+        if *direction == Direction::Inbound {
             return Some(messages.map(|message| EventKind::Message(Box::new(message))).collect());
         }
         let (whole_id, origin) = (id(message, "mid")?, self.origin_of(message));
-        // Only ids of whole messages are numbers.
+        // `metadata` is the id of our message, if we have sent it.
         let names = text(message, "metadata").and_then(|id| id.parse().ok()).map(MessageId::new);
         let has_attachment = !list(message, "attachments").is_empty();
         let echo = |message| {
@@ -220,9 +219,10 @@ impl Network {
         let mid = id(message, "mid")?;
         let written_text = message.get("text").and_then(Value::as_str).map(str::to_owned);
         let story = message.pointer("/reply_to/story");
-        let named = story.and_then(|story| text(story, "url")).map(|url| format!("{} {url}", placeholder("story")));
-        let (mut text_body, attached) = parse_attachments(message, lines([named, written_text]));
-        let files: Vec<FileReference> = story.and_then(story_file).into_iter().chain(attached).collect();
+        let story_line =
+            story.and_then(|story| text(story, "url")).map(|url| format!("{} {url}", placeholder("story")));
+        let (mut text_body, attached_files) = parse_attachments(message, lines([story_line, written_text]));
+        let files: Vec<FileReference> = story.and_then(story_file).into_iter().chain(attached_files).collect();
         if text_body.is_none() && files.is_empty() {
             text_body = body(placeholder(if is_set(message, "is_unsupported") { "unsupported" } else { "message" }));
         }
@@ -232,7 +232,7 @@ impl Network {
             body: text_body,
             media: media.next(),
             quotes: id_at(message, "/reply_to/mid"),
-            referral: content::of_contact(content.referral.as_ref()),
+            referral: content::contact_referral(content.referral.as_ref()),
             content,
             ..self.new_message(sender, event, mid.clone())
         };
@@ -251,11 +251,11 @@ impl Network {
         let label = title.clone().or_else(|| payload.clone());
         let content = MessageContent {
             reply: Some(ChosenOption::of_payload(payload, title)),
-            ..of_referral(postback.get("referral").unwrap_or(&Value::Null))
+            ..referral_content(postback.get("referral").unwrap_or(&Value::Null))
         };
         InboundMessage {
             body: body(label.unwrap_or_else(|| placeholder("postback"))),
-            referral: content::of_contact(content.referral.as_ref()),
+            referral: content::contact_referral(content.referral.as_ref()),
             content,
             ..self.new_message(sender, event, message_id)
         }
@@ -282,8 +282,8 @@ impl Network {
 struct Parties {
     /// The provider's id of the contact.
     contact: String,
-    /// Who has caused the event: the contact, or the account.
-    of: Direction,
+    /// Inbound if the contact has caused the event, outbound if the account has.
+    direction: Direction,
 }
 
 impl Parties {
@@ -295,10 +295,10 @@ impl Parties {
         let is_echo = event.get("message").is_some_and(|message| is_set(message, "is_echo"));
         let recipient = recipient.filter(|recipient| *recipient != sender && !is_account(recipient));
         match recipient {
-            Some(contact) if is_echo || is_account(&sender) => Some(Self { contact, of: Direction::Outbound }),
+            Some(contact) if is_echo || is_account(&sender) => Some(Self { contact, direction: Direction::Outbound }),
             _ => {
-                let of = if is_echo { Direction::Outbound } else { Direction::Inbound };
-                Some(Self { contact: sender, of })
+                let direction = if is_echo { Direction::Outbound } else { Direction::Inbound };
+                Some(Self { contact: sender, direction })
             }
         }
     }
@@ -311,23 +311,24 @@ fn content_of(message: &Value) -> MessageContent {
     let is_story = |kind: String| STORY_KINDS.contains(&kind.as_str());
     let mention = attachments.iter().find(|attachment| text(attachment, "type").is_some_and(is_story));
     let story = message.pointer("/reply_to/story").or_else(|| mention?.get("payload"));
-    let place = attachments.iter().find(|attachment| attachment.pointer("/payload/coordinates").is_some());
-    let location = place.map(|attachment| {
+    let location_attachment =
+        attachments.iter().find(|attachment| attachment.pointer("/payload/coordinates").is_some());
+    let location = location_attachment.map(|attachment| {
         let payload = attachment.get("payload").unwrap_or(&Value::Null);
         let name = text(attachment, "title").or_else(|| text(payload, "title"));
-        let at = payload.get("coordinates").unwrap_or(&Value::Null);
-        content::location(name, None, text(attachment, "url"), at)
+        let coordinates = payload.get("coordinates").unwrap_or(&Value::Null);
+        content::location(name, None, text(attachment, "url"), coordinates)
     });
     MessageContent {
         reply: quick_reply.map(|reply| ChosenOption::of_payload(text(reply, "payload"), text(message, "text"))),
         story: story.map(content::story),
         location,
-        ..of_referral(message.get("referral").unwrap_or(&Value::Null))
+        ..referral_content(message.get("referral").unwrap_or(&Value::Null))
     }
 }
 
 /// The advertisement, link or product that a message came by.
-fn of_referral(referral: &Value) -> MessageContent {
+fn referral_content(referral: &Value) -> MessageContent {
     MessageContent {
         referral: content::social_referral(referral),
         product: content::social_product(referral),
@@ -351,23 +352,23 @@ fn revision(part: &Value, event: &Value, revision: Revision) -> Option<EventKind
     Some(EventKind::Revision(Box::new(revision)))
 }
 
-/// A reaction, or none if it was withdrawn. `None` when it is unreadable.
-fn parse_reaction(of: Direction, event: &Value, reaction: &Value) -> Option<Revision> {
+/// A reaction, without an emoji if it was withdrawn; `None` when it is unreadable.
+fn parse_reaction(direction: Direction, event: &Value, reaction: &Value) -> Option<Revision> {
     let is_withdrawn = text(reaction, "action").as_deref() == Some("unreact");
-    let shown = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)));
-    let shown = if is_withdrawn { None } else { Some(shown?) };
-    let (by, key) = match of {
+    let emoji = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)));
+    let emoji = if is_withdrawn { None } else { Some(emoji?) };
+    let (by, key) = match direction {
         Direction::Outbound => (Reactor::User, Reaction::OF_COMPANY),
         Direction::Inbound | Direction::Internal => (Reactor::Contact, Reaction::OF_CONTACT),
     };
-    Some(emoji(by, key.to_owned(), shown, None, time(event, "timestamp")))
+    Some(new_reaction(by, key.to_owned(), emoji, None, time(event, "timestamp")))
 }
 
-/// An edit, named by its number; `None` when it is unreadable.
-fn parse_edit(of: Direction, event: &Value, edit: &Value) -> Option<Revision> {
+/// An edit, identified by its number; `None` when it is unreadable.
+fn parse_edit(direction: Direction, event: &Value, edit: &Value) -> Option<Revision> {
     let new_body = edit.get("text").and_then(Value::as_str).and_then(body)?;
     let number = text(edit, "num_edit").or_else(|| text(event, "timestamp"))?;
-    Some(Revision::Edited { of, body: Some(new_body), id: format!("edit {number}") })
+    Some(Revision::Edited { of: direction, body: Some(new_body), id: format!("edit {number}") })
 }
 
 /// An id for events to which the provider gives none.
@@ -383,11 +384,12 @@ fn parse_statuses(sender: &str, event: &Value, receipt: &Value, status: &Deliver
     message_ids.extend(id(receipt, "mid"));
     if message_ids.is_empty() {
         let until = time(receipt, "watermark");
-        let of_all = |until| EventKind::StatusesUntil { address: sender.to_owned(), status: status.clone(), until };
-        return until.map(of_all).into_iter().collect();
+        let status_until =
+            |until| EventKind::StatusesUntil { address: sender.to_owned(), status: status.clone(), until };
+        return until.map(status_until).into_iter().collect();
     }
-    let of_one = |message_id| EventKind::Status { message_id, names: None, status: status.clone(), at };
-    message_ids.into_iter().map(of_one).collect()
+    let status_of = |message_id| EventKind::Status { message_id, names: None, status: status.clone(), at };
+    message_ids.into_iter().map(status_of).collect()
 }
 
 /// The body of a message, `text_body` and a line for each attachment that is not a file, and its files.
@@ -418,7 +420,7 @@ fn attachment_text(kind: &str, attachment: &Value, url: Option<String>) -> Strin
     let payload = attachment.get("payload").unwrap_or(&Value::Null);
     let title = text(attachment, "title").or_else(|| text(payload, "title"));
     if let Some(coordinates) = payload.get("coordinates")
-        && let Some(location) = place(title.clone(), None, coordinates)
+        && let Some(location) = location_text(title.clone(), None, coordinates)
     {
         return location;
     }
@@ -426,7 +428,7 @@ fn attachment_text(kind: &str, attachment: &Value, url: Option<String>) -> Strin
     [Some(placeholder(kind)), title, link].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What a contact keeps of the advertisement or link that brought them.
+/// The advertisement or link that brought a contact, as it is stored with the contact.
 fn referral(value: &Value) -> Referral {
-    content::of_contact(content::social_referral(value).as_ref())
+    content::contact_referral(content::social_referral(value).as_ref())
 }

@@ -44,8 +44,8 @@ use hotline_persistence::tables::messages::{
 use serde_json::Value;
 
 use super::call::{
-    AccountNews, Call, CallEvent, EventKind, FileReference, body, emoji, failure, id, id_at, last_four, lines, list,
-    name_at, place, placeholder, text, text_at, time,
+    AccountNews, Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, last_four, lines, list,
+    location_text, name_at, new_reaction, placeholder, text, text_at, time,
 };
 use super::{account, content, identity, numbers};
 use crate::providers::TEXT_SUFFIX;
@@ -121,7 +121,7 @@ fn status_event(status: &Value, message_id: String, delivery_status: DeliverySta
         let DeliveryStatus::Failed(error) = delivery_status else { return None };
         return Some(EventKind::TextFailed { message: MessageId::new(message), error });
     }
-    // Only ids of whole messages are numbers.
+    // The data of any other message is its id.
     let names = callback_data.parse().ok().map(MessageId::new);
     Some(EventKind::Status { message_id, names, status: delivery_status, at })
 }
@@ -141,8 +141,7 @@ fn add_echoes(value: &Value, call: &mut Call) {
     }
 }
 
-/// People who stop the business's marketing messages. A person who resumes them is opted in again by the company, which
-/// also has stop words of its own.
+/// Opts out people who stop the business's marketing messages. Resuming them opts nobody in: only the company does.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences>
 fn add_preferences(value: &Value, call: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
@@ -183,12 +182,12 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     let (Some(message_id), Some(from)) = (id(message, "id"), sender(message, contacts)) else {
         return ParsedMessage::Unreadable;
     };
-    let (from, author) = identity::of_group(message, from);
+    let (from, author) = identity::sender_and_author(message, from);
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
     if !is_message(&kind, message) {
         return parse_news(&kind, message, message_id, (from, author), Direction::Inbound);
     }
-    ParsedMessage::Event(EventKind::Message(Box::new(written(&kind, message, message_id, (from, author)))))
+    ParsedMessage::Event(EventKind::Message(Box::new(inbound_message(&kind, message, message_id, (from, author)))))
 }
 
 /// What the company's people have written in the app, to a person or a group.
@@ -197,7 +196,7 @@ fn parse_echo(echo: &Value, contacts: &[Value]) -> ParsedMessage {
     let (Some(message_id), Some(to)) = (id(echo, "id"), sender_of(id(echo, "to"), to_id, contacts)) else {
         return ParsedMessage::Unreadable;
     };
-    let (to, _) = identity::of_group(echo, to);
+    let (to, _) = identity::sender_and_author(echo, to);
     let kind = text(echo, "type").unwrap_or_else(|| "unknown".to_owned());
     if !is_message(&kind, echo) {
         return parse_news(&kind, echo, message_id, (to, None), Direction::Outbound);
@@ -205,34 +204,34 @@ fn parse_echo(echo: &Value, contacts: &[Value]) -> ParsedMessage {
     let app = MessageApp { id: None, name: Some(APP.to_owned()) };
     ParsedMessage::Event(EventKind::Echo(Box::new(EchoMessage {
         whole_id: message_id.clone(),
-        message: written(&kind, echo, message_id, (to, None)),
+        message: inbound_message(&kind, echo, message_id, (to, None)),
         origin: MessageOrigin { kind: Via::NativeApp, app, late: false },
         names: None,
         has_attachment: false,
     })))
 }
 
-/// A message of one of the kinds that are messages.
-fn written(
+/// The message of a kind that is a message ([`is_message`]).
+fn inbound_message(
     kind: &str,
     message: &Value,
     message_id: String,
     (from, author): (Sender, Option<MessageAuthor>),
 ) -> InboundMessage {
     let part = message.get(kind).unwrap_or(&Value::Null);
-    let mut content = content::of_context(message);
-    let body = written_body(kind, message, &mut content);
+    let mut content = content::from_context(message);
+    let body = message_body(kind, message, &mut content);
     let file = if FILE_KINDS.contains(&kind) { file_reference(part) } else { None };
     let media = file.map(FileReference::into_media);
     InboundMessage {
-        body: body.or_else(|| media.is_none().then(|| unknown(kind, message))),
+        body: body.or_else(|| media.is_none().then(|| placeholder_body(kind, message))),
         message_id,
         written_at: time(message, "timestamp"),
         from,
         media,
-        interactive: content.form.as_ref().and_then(|_| content::bounded(part)),
+        interactive: content.form.as_ref().and_then(|_| content::bounded_copy(part)),
         quotes: id_at(message, "/context/id"),
-        referral: content::of_contact(content.referral.as_ref()),
+        referral: content::contact_referral(content.referral.as_ref()),
         content,
         author,
         standby: false,
@@ -240,7 +239,7 @@ fn written(
 }
 
 /// The readable text of a message; its structure is added to `content`.
-fn written_body(kind: &str, message: &Value, content: &mut MessageContent) -> Option<String> {
+fn message_body(kind: &str, message: &Value, content: &mut MessageContent) -> Option<String> {
     let part = message.get(kind).unwrap_or(&Value::Null);
     match kind {
         "text" => text_body(part),
@@ -258,15 +257,15 @@ fn written_body(kind: &str, message: &Value, content: &mut MessageContent) -> Op
         "location" => {
             let (name, address) = (text(part, "name"), text(part, "address"));
             content.location = Some(content::location(name.clone(), address.clone(), text(part, "url"), part));
-            place(name, address, part)
+            location_text(name, address, part)
         }
         "contacts" => {
             content.contacts = content::contacts(message);
-            lines(list(message, "contacts").iter().map(card))
+            lines(list(message, "contacts").iter().map(card_line))
         }
         "order" => {
             content.order = Some(content::order(part));
-            order(part)
+            order_text(part)
         }
         _ => None,
     }
@@ -286,36 +285,40 @@ fn parse_news(
     message: &Value,
     message_id: String,
     (from, author): (Sender, Option<MessageAuthor>),
-    of: Direction,
+    direction: Direction,
 ) -> ParsedMessage {
     let part = message.get(kind).unwrap_or(&Value::Null);
-    let revises = |field: &str, revision: Revision| match id(part, field) {
-        Some(of) => {
-            let revision = MessageRevision { message_id: of, revision, at: time(message, "timestamp") };
+    let revision_of = |field: &str, revision: Revision| match id(part, field) {
+        Some(revised_id) => {
+            let revision = MessageRevision { message_id: revised_id, revision, at: time(message, "timestamp") };
             ParsedMessage::Event(EventKind::Revision(Box::new(revision)))
         }
         None => ParsedMessage::Unreadable,
     };
     match kind {
         "edit" => match edited_body(part) {
-            Some(body) => revises("original_message_id", Revision::Edited { of, body: Some(body), id: message_id }),
+            Some(body) => {
+                let edit = Revision::Edited { of: direction, body: Some(body), id: message_id };
+                revision_of("original_message_id", edit)
+            }
             None => ParsedMessage::Unreadable,
         },
-        "revoke" => revises("original_message_id", Revision::Deleted { of }),
+        "revoke" => revision_of("original_message_id", Revision::Deleted { of: direction }),
         "reaction" => {
-            let (by, key, name) = match (of, author) {
+            let (by, key, name) = match (direction, author) {
                 (Direction::Outbound, _) => (Reactor::User, Some(Reaction::OF_COMPANY.to_owned()), None),
                 // In a group each member has a reaction.
                 (_, Some(author)) => (Reactor::Contact, author.number.or(author.address), author.name),
                 (_, None) => (Reactor::Contact, None, from.name),
             };
             let key = key.unwrap_or_else(|| Reaction::OF_CONTACT.to_owned());
-            revises("message_id", emoji(by, key, text(part, "emoji"), name, time(message, "timestamp")))
+            let reaction = new_reaction(by, key, text(part, "emoji"), name, time(message, "timestamp"));
+            revision_of("message_id", reaction)
         }
-        _ if of == Direction::Outbound => ParsedMessage::Ignored,
+        _ if direction == Direction::Outbound => ParsedMessage::Ignored,
         _ => {
             let reported_text = text(part, "body").filter(|_| kind == "system").and_then(body);
-            let body = reported_text.unwrap_or_else(|| unknown(kind, message));
+            let body = reported_text.unwrap_or_else(|| placeholder_body(kind, message));
             tracing::info!(kind, "provider sent news of a kind without an effect");
             ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body, handled_by: None })))
         }
@@ -338,10 +341,10 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     sender_of(id(message, "from"), id(message, "from_user_id"), contacts)
 }
 
-/// A person by their number, or what the provider has in its place, and by their id.
+/// A person by their number in `from`, and by their id in `address`, with the name from `contacts`.
 fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) -> Option<Sender> {
     let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
-    // Any other sender id is all the provider has.
+    // If `from` is not a number, it is the id of a sender without another one.
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
     let number = number.map(|digits| Number { digits: digits.to_owned(), country: numbers::country(digits) });
     let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));
@@ -377,32 +380,33 @@ fn interactive_body(part: &Value) -> Option<String> {
 }
 
 /// A shared contact, on one line.
-fn card(card: &Value) -> Option<String> {
-    let of_list = |field: &str, value: &str| list(card, field).iter().filter_map(|entry| text(entry, value)).collect();
+fn card_line(card: &Value) -> Option<String> {
+    let list_values =
+        |field: &str, value: &str| list(card, field).iter().filter_map(|entry| text(entry, value)).collect();
     let mut parts: Vec<String> = Vec::new();
     parts.extend(name_at(card, "/name/formatted_name").or_else(|| name_at(card, "/name/first_name")));
     parts.extend(text_at(card, "/org/company"));
-    parts.extend::<Vec<String>>(of_list("phones", "phone"));
-    parts.extend::<Vec<String>>(of_list("emails", "email"));
-    parts.extend::<Vec<String>>(of_list("urls", "url"));
+    parts.extend::<Vec<String>>(list_values("phones", "phone"));
+    parts.extend::<Vec<String>>(list_values("emails", "email"));
+    parts.extend::<Vec<String>>(list_values("urls", "url"));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn order(part: &Value) -> Option<String> {
+fn order_text(part: &Value) -> Option<String> {
     let items = list(part, "product_items").iter().map(|item| {
-        let sold = text(item, "product_retailer_id")?;
+        let product = text(item, "product_retailer_id")?;
         let quantity = text(item, "quantity").unwrap_or_else(|| "1".to_owned());
         let price = text(item, "item_price").map(|price| {
             let currency = text(item, "currency").unwrap_or_default();
             format!(" ({price} {currency})")
         });
-        Some(format!("{quantity} × {sold}{}", price.unwrap_or_default()))
+        Some(format!("{quantity} × {product}{}", price.unwrap_or_default()))
     });
     lines(std::iter::once(text(part, "text")).chain(items))
 }
 
-/// The kind, and the provider's reason for not showing the content.
-fn unknown(kind: &str, message: &Value) -> String {
+/// The text of a message without readable content: its kind, and the provider's reason for not showing it.
+fn placeholder_body(kind: &str, message: &Value) -> String {
     let name = text_at(message, &format!("/{kind}/type")).filter(|_| kind == "unsupported");
     let error = list(message, "errors").first();
     let reason = error.and_then(|error| {

@@ -1,5 +1,5 @@
-//! Limits guessing at the hooks. Calls of providers are not limited: a refused call is repeated, later than its contact
-//! would like. Only wrong guesses count, and never against a call with a valid signature, whatever address both come
+//! Limits guessing at the hooks. Calls of providers are not limited: a refused call is repeated, so its messages would
+//! arrive late. Only wrong guesses count, and never against a call with a valid signature, whatever address both come
 //! from: behind an unknown proxy, all clients have the same address.
 
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::budget::ChannelKey;
 use crate::web::connections::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
-/// Refusals of one kind that state the reason, per address and minute: enough for setting up a channel. Each channel
-/// counts separately, because a provider calls for many channels from one address.
+/// Wrong guesses of one kind per address and minute; further ones get `429`. Enough for setting up a channel. Each
+/// channel counts separately, because a provider calls for many channels from one address.
 const REFUSED_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -34,22 +34,22 @@ pub(super) enum GuessKind {
 
 /// Recent wrong guesses.
 pub(super) struct WrongGuesses {
-    refused: TtlCache<(Option<Address>, GuessKind), Arc<AtomicU32>>,
+    refusals: TtlCache<(Option<Address>, GuessKind), Arc<AtomicU32>>,
 }
 
 impl Default for WrongGuesses {
     fn default() -> Self {
-        Self { refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
+        Self { refusals: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 }
 
 impl WrongGuesses {
     /// Drops the guesses at a company's channels.
     pub(super) fn forget(&self, company: CompanyId) {
-        let Self { refused } = self;
-        refused.remove_where(|(_, guess)| match guess {
+        let Self { refusals } = self;
+        refusals.remove_where(|(_, guess)| match guess {
             GuessKind::Key => false,
-            GuessKind::Signature((of, _)) | GuessKind::Token((of, _)) => *of == company,
+            GuessKind::Signature((owner, _)) | GuessKind::Token((owner, _)) => *owner == company,
         });
     }
 
@@ -59,17 +59,17 @@ impl WrongGuesses {
     /// # Errors
     /// `429`.
     pub(super) fn check(&self, address: Option<Address>, guess: GuessKind) -> ApiResult<()> {
-        let refused = self.refused.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
-        if refused < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
+        let count = self.refusals.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
+        if count < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
     }
 
-    /// Counts a wrong guess and returns the response: `refused`, or `429` when there were too many.
-    pub(super) fn refuse(&self, address: Option<Address>, guess: GuessKind, refused: ApiError) -> ApiError {
+    /// Counts a wrong guess and returns the response: `refusal`, or `429` when there were too many.
+    pub(super) fn refuse(&self, address: Option<Address>, guess: GuessKind, refusal: ApiError) -> ApiError {
         if let Err(limited) = self.check(address, guess) {
             return limited;
         }
-        self.refused.get_or_insert_with(&(address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
-        refused
+        self.refusals.get_or_insert_with(&(address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
+        refusal
     }
 }
 

@@ -28,11 +28,11 @@ const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 /// more means abuse, or a relay that hangs.
 const QUEUE_MAX: u32 = 200;
 
-/// How many of these may be requested without signing in, as links for passwords are. The others are for administrators.
+/// Maximum number of these that were requested without signing in (password links). The rest is for administrators.
 const UNAUTHENTICATED_MAX: usize = QUEUE_MAX as usize / 2;
 
-/// Concurrent connections to the relay: one that hangs does not delay the others; and how many of these are for e-mails that
-/// are requested without signing in.
+/// Maximum connections to the relay, so that one that hangs does not delay the others; and how many of them may be used
+/// for e-mails that were requested without signing in.
 const CONNECTIONS_MAX: usize = 4;
 const UNAUTHENTICATED_CONNECTIONS_MAX: usize = CONNECTIONS_MAX / 2;
 
@@ -189,8 +189,8 @@ impl Mailer {
         Some(QueuePermit { unauthenticated: Some(unauthenticated), ..self.reserve()? })
     }
 
-    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged. The
-    /// reservation can be used for further e-mails, one at a time.
+    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged.
+    /// The reservation can be used for further e-mails, one at a time.
     ///
     /// # Errors
     /// When the relay has not accepted it.
@@ -200,7 +200,7 @@ impl Mailer {
             Ok(()) => self.metrics.mails.add_sent(),
             Err(error) => {
                 self.metrics.mails.add_failed();
-                // Logs must not contain personal data: neither the recipient, nor the reply of a relay, which quotes it.
+                // Logs must not contain personal data: neither the recipient, nor a relay's reply, which quotes it.
                 tracing::warn!(error = error.without_recipient(), "could not send an e-mail");
             }
         }
@@ -226,7 +226,7 @@ impl Mailer {
         let compose_error = |error: &dyn std::fmt::Display| MailError::Message(error.to_string());
         // Only the address: a person's name may contain anything.
         let to = Mailbox::new(None, email.to.parse().map_err(|error| compose_error(&error))?);
-        let id = format!("<{}@{}>", uuid(), self.from.email.domain());
+        let id = format!("<{}@{}>", random_id(), self.from.email.domain());
         let mut message = Message::builder()
             .from(self.from.clone())
             .to(to)
@@ -263,7 +263,7 @@ impl Mailer {
 }
 
 /// 128 random bits, as text.
-fn uuid() -> String {
+fn random_id() -> String {
     hex::encode(rand::random::<[u8; 16]>())
 }
 
@@ -277,12 +277,12 @@ mod tests {
     use super::*;
 
     fn email() -> OutgoingEmail {
-        OutgoingEmail { to: "ana@example.com".to_owned(), subject: "A letter".to_owned(), text: "Hello".to_owned() }
+        OutgoingEmail { to: "ana@example.com".to_owned(), subject: "Hello".to_owned(), text: "Hello".to_owned() }
     }
 
     #[actix_web::test]
-    async fn letters_that_strangers_cause_take_a_part_of_the_queue_and_of_the_connections() {
-        // This relay accepts no e-mail, so each e-mail keeps its connection.
+    async fn unauthenticated_emails_are_limited_to_a_part_of_the_queue_and_of_the_connections() {
+        // This relay never responds, so each e-mail occupies its connection.
         let relay = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", relay.local_addr().expect("an address"));
         let from = "desk@acme.example".parse().expect("a sender");
@@ -297,7 +297,7 @@ mod tests {
         let mut sends: Vec<_> = unauthenticated.iter().map(|permit| Box::pin(mailer.send(permit, email()))).collect();
         assert!(sends.iter_mut().all(|sending| sending.as_mut().now_or_never().is_none()));
         assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX);
-        let permit = authenticated.into_iter().next().expect("a place");
+        let permit = authenticated.into_iter().next().expect("a permit");
         let mut authenticated = pin!(mailer.send(&permit, email()));
         assert!(authenticated.as_mut().now_or_never().is_none());
         assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX - 1);

@@ -28,6 +28,7 @@ pub struct Relay {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) security: Security,
+    /// User and password.
     pub(super) login: Option<(String, String)>,
 }
 
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relay_is_named_by_a_url_and_no_password_goes_in_clear() {
+    fn a_relay_is_parsed_from_its_url_and_passwords_are_never_shown() {
         let relay = |text: &str| text.parse::<Relay>();
         let login = Some(("desk@acme".to_owned(), "p:s/w".to_owned()));
         for (text, host, port, security, login) in [

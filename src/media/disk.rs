@@ -1,7 +1,7 @@
 //! Shares the disk between companies: a company that sends many files at once waits for its own writes, and delays no
 //! other company.
 //!
-//! Writing to a disk also occupies a processor, and the sync of a file is ahead of the journal's in the disk's queue.
+//! Writing to a disk also occupies a processor, and the journal's sync waits behind a file's sync in the disk's queue.
 //! So each company writes one chunk at a time, and all companies together leave processor time for the serving threads.
 
 use std::io;
@@ -12,7 +12,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use tokio::task::spawn_blocking;
 
-/// Chunks that are written at a time, if there are as many processors; in total and per company.
+/// Maximum chunks that are written at a time: in total, but no more than there are processors, and per company.
 const WRITES_MAX: usize = 4;
 const COMPANY_WRITES_MAX: usize = 1;
 
@@ -71,25 +71,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_company_writes_one_piece_after_the_other_and_another_one_beside_it() {
+    async fn a_company_writes_one_chunk_at_a_time_and_does_not_delay_another_company() {
         let disk = Disk(KeyedPermits::new(PermitLimits::new(2, COMPANY_WRITES_MAX).wait(2, WAIT_TIME_MAX)));
         let (release, released) = mpsc::channel();
-        let writes = tokio::spawn({
+        let running = tokio::spawn({
             let disk = disk.clone();
             async move { disk.run(CompanyId::new(1), move || released.recv().map_err(io::Error::other)).await }
         });
         while disk.0.keys() == 0 {
             tokio::task::yield_now().await;
         }
-        let waits = tokio::spawn({
+        let waiting = tokio::spawn({
             let disk = disk.clone();
             async move { disk.run(CompanyId::new(1), || Ok(2)).await }
         });
         assert_eq!(disk.run(CompanyId::new(2), || Ok(3)).await, Ok(3), "another company is served");
-        assert!(!waits.is_finished(), "its own next piece waits");
-        release.send(1).expect("it writes");
-        assert_eq!(writes.await.expect("written"), Ok(1));
-        assert_eq!(waits.await.expect("written"), Ok(2));
+        assert!(!waiting.is_finished(), "the next write of the first company waits");
+        release.send(1).expect("the write is running");
+        assert_eq!(running.await.expect("written"), Ok(1));
+        assert_eq!(waiting.await.expect("written"), Ok(2));
     }
 
     #[tokio::test]

@@ -1,4 +1,5 @@
-//! Incoming files: on disk, never completely in memory, in a folder from which a start removes what is left over.
+//! Incoming files: on disk, never completely in memory, in a folder from which a start removes the files that an
+//! earlier process left.
 
 use std::fs::{DirEntry, Permissions};
 use std::io::{self, Write};
@@ -31,12 +32,13 @@ const WRITE_BYTES: usize = 128 * 1024;
 /// Prefix of every file name in the folder.
 const NAME_PREFIX: &str = "arriving-";
 
-/// Disk space is reserved in steps of this size, which limits how far a refused file can go below the floor.
+/// Disk space is reserved in steps of this size, which limits how far a refused file can go below the minimum of free
+/// space.
 const SPACE_STEP_BYTES: u64 = 256 * 1024;
 
-/// How long a file in a folder that processes share is not written to before it counts as left over. Another process
-/// may still receive or store a younger one; no request takes this long.
-const LEFT_OVER_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// The age since the last write at which a file in a shared folder is removed: another process may still receive or
+/// store a younger one. No request takes this long.
+const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder of incoming files. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -70,8 +72,8 @@ pub(super) struct SpooledFile {
 }
 
 impl Incoming {
-    /// Opens the subfolder of `folder`, and removes what is left over there: everything, unless other processes use the
-    /// folder too.
+    /// Opens the subfolder of `folder`, and removes the files that an earlier process left there: all of them, or only
+    /// old ones if other processes use the folder too (`is_shared`).
     pub(super) fn open(folder: &Path, space: DiskSpace, disk: Disk, is_shared: bool) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It contains private messages of people, so no other user may read it.
@@ -81,8 +83,8 @@ impl Incoming {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }
         for entry in std::fs::read_dir(&folder)? {
-            match remove_left_over(&entry?, is_shared) {
-                // Its process has removed it meanwhile.
+            match remove_leftover(&entry?, is_shared) {
+                // Another process has removed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 outcome => outcome?,
             }
@@ -104,8 +106,8 @@ impl Incoming {
         let mut head = BytesMut::new();
         let (file, size) = self
             .copy(company, stream, file, bytes_max, |chunk| {
-                let missing = head_bytes.saturating_sub(head.len()).min(chunk.len());
-                head.extend_from_slice(&chunk[..missing]);
+                let head_part = head_bytes.saturating_sub(head.len()).min(chunk.len());
+                head.extend_from_slice(&chunk[..head_part]);
             })
             .await?;
         Ok(SpooledFile { path, file, size, head: head.freeze() })
@@ -179,9 +181,9 @@ impl Incoming {
 }
 
 /// Removes a file that an earlier process has left; in a shared folder, only if it is old.
-fn remove_left_over(entry: &DirEntry, is_shared: bool) -> io::Result<()> {
+fn remove_leftover(entry: &DirEntry, is_shared: bool) -> io::Result<()> {
     if is_shared {
-        let is_old = entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age >= LEFT_OVER_AFTER);
+        let is_old = entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age >= LEFTOVER_AGE_MIN);
         if !is_old {
             return Ok(());
         }
@@ -226,7 +228,7 @@ mod tests {
         let [new, old] = ["arriving-new", "arriving-old"].map(|name| incoming.folder.join(name));
         std::fs::write(&new, "half").expect("written");
         let file = std::fs::File::create(&old).expect("created");
-        file.set_modified(SystemTime::now() - 2 * LEFT_OVER_AFTER).expect("aged");
+        file.set_modified(SystemTime::now() - 2 * LEFTOVER_AGE_MIN).expect("aged");
         open(true);
         assert!(new.exists() && !old.exists());
         open(false);

@@ -34,9 +34,9 @@ struct Inner {
     valid_for: TimeDelta,
 }
 
-/// The claims of a URL.
+/// The signed content of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct SignedLink {
     /// The company of the file.
     pub company: CompanyId,
     /// The file's id.
@@ -70,7 +70,7 @@ impl Links {
     }
 
     /// The links with this origin before the path, unless a public URL is configured.
-    pub fn at(&self, origin: impl FnOnce() -> Option<String>) -> Self {
+    pub fn with_origin(&self, origin: impl FnOnce() -> Option<String>) -> Self {
         if !self.public_url.is_empty() {
             return self.clone();
         }
@@ -78,13 +78,13 @@ impl Links {
     }
 
     /// The origin of URLs; if empty, they are relative.
-    pub fn site(&self) -> &str {
+    pub fn origin(&self) -> &str {
         &self.public_url
     }
 
     /// A fresh URL of a file.
     pub fn url(&self, company: CompanyId, media: &StoredMedia, now: DateTime<Utc>) -> String {
-        let claim = Claim {
+        let link = SignedLink {
             company,
             id: media.id.to_string(),
             name: media.file_name.clone(),
@@ -92,29 +92,29 @@ impl Links {
             expires: (now + self.inner.valid_for).timestamp().div_euclid(STEP_S) * STEP_S + STEP_S,
         };
         let query = form_urlencoded::Serializer::new(String::new())
-            .append_pair("name", &claim.name)
-            .append_pair("type", &claim.mime_type)
-            .append_pair("expires", &claim.expires.to_string())
-            .append_pair("signature", &hex::encode(self.mac(&claim).finalize().into_bytes()))
+            .append_pair("name", &link.name)
+            .append_pair("type", &link.mime_type)
+            .append_pair("expires", &link.expires.to_string())
+            .append_pair("signature", &hex::encode(self.mac(&link).finalize().into_bytes()))
             .finish();
-        format!("{}/media/{company}/{}?{query}", self.public_url, claim.id)
+        format!("{}/media/{company}/{}?{query}", self.public_url, link.id)
     }
 
     /// Verifies a URL. The signature is compared in constant time.
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn check(&self, claim: &Claim, signature: &str, now: DateTime<Utc>) -> Result<(), InvalidLink> {
+    pub fn check(&self, link: &SignedLink, signature: &str, now: DateTime<Utc>) -> Result<(), InvalidLink> {
         let signature = hex::decode(signature).map_err(|_| InvalidLink::Forged)?;
-        self.mac(claim).verify_slice(&signature).map_err(|_| InvalidLink::Forged)?;
-        if now.timestamp() < claim.expires { Ok(()) } else { Err(InvalidLink::Expired) }
+        self.mac(link).verify_slice(&signature).map_err(|_| InvalidLink::Forged)?;
+        if now.timestamp() < link.expires { Ok(()) } else { Err(InvalidLink::Expired) }
     }
 
-    fn mac(&self, claim: &Claim) -> Hmac<Sha256> {
+    fn mac(&self, link: &SignedLink) -> Hmac<Sha256> {
         let mut mac = self.inner.mac.clone();
-        let (company, expires) = (claim.company.to_string(), claim.expires.to_string());
+        let (company, expires) = (link.company.to_string(), link.expires.to_string());
         // Each part is prefixed with its length, so that no byte can move from one part to the next.
-        for part in [company.as_str(), &claim.id, &claim.name, &claim.mime_type, &expires] {
+        for part in [company.as_str(), &link.id, &link.name, &link.mime_type, &expires] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
@@ -129,22 +129,22 @@ mod tests {
 
     use super::*;
 
-    fn parse(url: &str) -> (Claim, String) {
+    fn parse(url: &str) -> (SignedLink, String) {
         let url = url::Url::parse(&format!("http://host{url}")).expect("a URL");
         let path: Vec<&str> = url.path().split('/').collect();
         let query: std::collections::HashMap<String, String> = url.query_pairs().into_owned().collect();
-        let claim = Claim {
+        let link = SignedLink {
             company: path[2].parse().expect("company"),
             id: path[3].to_owned(),
             name: query["name"].clone(),
             mime_type: query["type"].clone(),
             expires: query["expires"].parse().expect("a number"),
         };
-        (claim, query["signature"].clone())
+        (link, query["signature"].clone())
     }
 
     #[test]
-    fn an_address_is_good_for_its_file_and_its_time_only() {
+    fn a_url_is_valid_only_for_its_file_and_its_time() {
         let now = DateTime::from_timestamp(1_766_000_000, 0).expect("a time");
         let links = Links::new([7; 64], None, TimeDelta::hours(24));
         let media = StoredMedia {
@@ -155,41 +155,41 @@ mod tests {
             voice: false,
         };
         let url = links.url(CompanyId::new(1), &media, now);
-        let (claim, signature) = parse(&url);
-        assert_eq!(claim.name, media.file_name);
-        assert_eq!(links.check(&claim, &signature, now), Ok(()));
-        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(24)), Ok(()));
-        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(25)), Err(InvalidLink::Expired));
+        let (link, signature) = parse(&url);
+        assert_eq!(link.name, media.file_name);
+        assert_eq!(links.check(&link, &signature, now), Ok(()));
+        assert_eq!(links.check(&link, &signature, now + TimeDelta::hours(24)), Ok(()));
+        assert_eq!(links.check(&link, &signature, now + TimeDelta::hours(25)), Err(InvalidLink::Expired));
         assert_eq!(
             links.url(CompanyId::new(1), &media, now + TimeDelta::seconds(1)),
             url,
-            "browsers keep what they know"
+            "the URL stays the same, for the browser's cache"
         );
 
         let others = [
-            Claim { company: CompanyId::new(2), ..claim.clone() },
-            Claim { id: format!("{}a", claim.id), ..claim.clone() },
-            Claim { name: "a".to_owned(), ..claim.clone() },
-            Claim { mime_type: "text/html".to_owned(), ..claim.clone() },
-            Claim { expires: claim.expires + 1, ..claim.clone() },
-            Claim { name: "a & b?.pngi".to_owned(), mime_type: "mage/png".to_owned(), ..claim.clone() },
+            SignedLink { company: CompanyId::new(2), ..link.clone() },
+            SignedLink { id: format!("{}a", link.id), ..link.clone() },
+            SignedLink { name: "a".to_owned(), ..link.clone() },
+            SignedLink { mime_type: "text/html".to_owned(), ..link.clone() },
+            SignedLink { expires: link.expires + 1, ..link.clone() },
+            SignedLink { name: "a & b?.pngi".to_owned(), mime_type: "mage/png".to_owned(), ..link.clone() },
         ];
         for other in others {
             assert_eq!(links.check(&other, &signature, now), Err(InvalidLink::Forged), "{other:?}");
         }
         for forged in ["", "00", "zz", &signature[2..], &signature.to_uppercase()[..62]] {
-            assert_eq!(links.check(&claim, forged, now), Err(InvalidLink::Forged), "{forged}");
+            assert_eq!(links.check(&link, forged, now), Err(InvalidLink::Forged), "{forged}");
         }
         let other_installation = Links::new([8; 64], None, TimeDelta::hours(24));
         assert_eq!(
-            other_installation.check(&claim, &signature, now),
+            other_installation.check(&link, &signature, now),
             Err(InvalidLink::Forged),
             "another installation's"
         );
     }
 
     #[test]
-    fn a_public_address_stands_before_the_path() {
+    fn urls_begin_with_the_public_url() {
         let links = Links::new([7; 64], Some("https://support.example/"), TimeDelta::hours(1));
         let media = StoredMedia {
             id: MediaId::new(DateTime::UNIX_EPOCH),

@@ -1,4 +1,5 @@
-//! The id of a folder that processes share, in a file that the first of them creates: it distinguishes folders of the same path.
+//! The id of a folder that processes share, in a file that the first of them creates. It distinguishes folders that
+//! have the same path on different machines.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,13 +8,13 @@ use std::path::Path;
 
 use hotline_persistence::key::{KEY_CHARACTERS, new_key};
 
-/// The file's name. No folder of an hour is named like this.
+/// The file's name. The folders of stored files have other names: their hour in hexadecimal digits.
 const NAME: &str = "folder-id";
 
 /// Read and write for its owner, read for others: processes may run as different users.
 const MODE: u32 = 0o644;
 
-/// How often the file is read until another process has written it.
+/// How many times the file is read, with a pause in between, until another process has written it.
 const READS_MAX: usize = 50;
 const READ_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 

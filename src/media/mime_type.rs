@@ -215,7 +215,7 @@ mod tests {
         assert_type(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
         assert_type(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
         assert_type(NOISE, "", "a.PDF", "application/pdf");
-        // These cannot be recognized by their first bytes.
+        // Pictures of this type cannot be recognized by their first bytes.
         assert_type(NOISE, "image/x-raw", "", "image/x-raw");
         for (mime_type, file_name) in [
             ("application/octet-stream", "backup.dat"),

@@ -7,14 +7,14 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::media::{FileKey, MediaId};
 use parking_lot::Mutex;
 
-/// Maximum number of files that are remembered until they are compared. More would not change the report.
+/// Maximum number of files that are remembered until they are looked up: enough to report that files are missing.
 const FILES_MAX: usize = 64;
 
-/// The remembered files.
+/// The files that were requested since the last look-up.
 #[derive(Debug, Default)]
-pub(super) struct Missing(Mutex<BTreeSet<FileKey>>);
+pub(super) struct MissingFiles(Mutex<BTreeSet<FileKey>>);
 
-impl Missing {
+impl MissingFiles {
     pub(super) fn add(&self, company: CompanyId, id: &MediaId) {
         let mut files = self.0.lock();
         if files.len() < FILES_MAX {

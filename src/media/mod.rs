@@ -44,9 +44,9 @@ pub use error::{FileError, OpenError, ReadError, StoreError, Unavailable};
 pub use incoming::Incoming;
 pub(crate) use incoming::SpoolError;
 use incoming::SpooledFile;
-pub use links::{Claim, InvalidLink, Links, PATH};
+pub use links::{InvalidLink, Links, PATH, SignedLink};
 pub use mime_type::FileDeclaration;
-use missing::Missing;
+use missing::MissingFiles;
 pub use object_store::GetResult;
 use space::DiskSpace;
 use storage::Storage;
@@ -127,7 +127,7 @@ struct Inner {
     links: Links,
     sweep_every: Duration,
     sweep_request: Notify,
-    missing: Missing,
+    missing: MissingFiles,
     shared_folder_id: Option<String>,
     /// The runtime for work that must not be cancelled with its caller.
     background: Handle,
@@ -188,7 +188,7 @@ impl Media {
             links: Links::new(key, public_url.as_deref(), valid_for),
             sweep_every,
             sweep_request: Notify::new(),
-            missing: Missing::default(),
+            missing: MissingFiles::default(),
             shared_folder_id,
             background,
         })))

@@ -304,7 +304,7 @@ impl MetricsSnapshot {
         let campaigns = self.engine.campaigns.stats();
         writer.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
         let mut samples = writer.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
-        for (state, recipients) in [("held", campaigns.held), ("under_way", campaigns.under_way)] {
+        for (state, recipients) in [("held", campaigns.recipients), ("under_way", campaigns.in_transit)] {
             samples.value([("state", state)], count(recipients))?;
         }
         let mut samples = writer.counters("campaign_recipients_ended_total", "Processed recipients, by result")?;

@@ -19,7 +19,7 @@ use super::extractors::PanelSession;
 use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
-use crate::web::admission::auth::{Admission, permit, register_presence};
+use crate::web::admission::auth::{Admission, check_permission, register_presence};
 use crate::web::admission::idempotency::execute_once;
 use crate::web::admission::modules::PANEL_API;
 use crate::web::admission::rate::{Allowance, RateLimits, Unlimited};
@@ -332,7 +332,7 @@ async fn check_company(request: &ServiceRequest, entered: SignedInRequest) -> Ap
         return Err(ApiError::company_inactive());
     }
     let caller = Caller::person(organization, entered.signed.clone());
-    permit(request, &caller)?;
+    check_permission(request, &caller)?;
     register_presence(request, company).await?;
     cards::check_path(&caller, &entered.state.app, request.match_info().as_str()).await?;
     Ok((entered, caller))

@@ -78,13 +78,13 @@ pub struct Service {
     pub keys: Keys,
     /// The address for HTTP.
     pub address: SocketAddr,
-    /// The listener for the other processes of a cluster, if it is in one.
+    /// The listener for the other processes of a cluster; `None` outside a cluster.
     peers: Option<Peers>,
     /// The listener for metrics, if they are served.
     pub metrics_listener: Option<Listener>,
     /// Delivers to webhooks; `None` where no events are kept.
     deliveries: Option<Deliveries>,
-    /// This process as a member of a cluster; `None`: it is alone.
+    /// This process as a member of a cluster; `None` outside a cluster.
     pub member: Option<Member>,
     /// How the service stops.
     stop_settings: StopSettings,
@@ -103,24 +103,24 @@ impl Service {
     /// # Errors
     /// When a part cannot start; the parts before it are stopped again.
     pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
-        Self::start_unless(settings, StopSignal::never()).await
+        Self::start_unless_stopped(settings, StopSignal::never()).await
     }
 
     /// As [`Service::start`], but stops what it has started once the signal is given.
     ///
     /// # Errors
     /// [`ServiceError::Interrupted`] when the signal is given.
-    pub async fn start_unless(settings: Settings, stop: StopSignal) -> Result<Self, ServiceError> {
+    pub async fn start_unless_stopped(settings: Settings, stop: StopSignal) -> Result<Self, ServiceError> {
         // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
         let sockets = match BoundSockets::bind(&settings) {
-            // Usually the process on the port is another service of the same folder; an error that says so is more
-            // useful.
+            // The port is usually taken by another service on the same data folder: then report that instead.
             Err(error) if settings.database.is_none() => {
                 Cluster::not_served(&settings.data_dir)?;
                 return Err(error);
             }
             sockets => sockets?,
         };
+        // Answers health checks until the service is ready.
         let early = EarlyListener::start(&sockets.http).map_err(BoundSockets::listen_error(LISTEN, settings.listen))?;
         let (postgres, database) = match settings.database.clone() {
             Some(database) => (None, database),
@@ -135,7 +135,7 @@ impl Service {
             }
         };
         // Boxed: a large future, and the stack of the caller may be small.
-        let start = Box::pin(Self::start_on(&settings, sockets, early, database, &stop));
+        let start = Box::pin(Self::start_with_database(&settings, sockets, early, database, &stop));
         let started = match &settings.cluster {
             // Nothing was acknowledged yet, so the start can be dropped at any point.
             None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
@@ -154,22 +154,21 @@ impl Service {
     }
 
     /// Starts everything that needs a database, from the store up.
-    async fn start_on(
+    async fn start_with_database(
         settings: &Settings,
         sockets: BoundSockets,
         early: EarlyListener,
         database: PgConnectOptions,
         stop: &StopSignal,
     ) -> Result<Self, ServiceError> {
-        let Parts { handles, keys, directory_task } = start_parts(settings, database, stop).await?;
+        let StartedEngine { handles, keys, directory_task } = start_engine(settings, database, stop).await?;
         background::start(&handles, settings);
         let deliveries = match &handles.app.engine.store().events {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
             None => None,
         };
         let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
-        let listening = |error| BoundSockets::listen_error(LISTEN, settings.listen)(error);
-        let socket = sockets.http.try_clone().map_err(listening)?;
+        let socket = sockets.http.try_clone().map_err(BoundSockets::listen_error(LISTEN, settings.listen))?;
         let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
         let metrics_listener = match sockets.metrics {
             Some((address, socket)) => {
@@ -200,19 +199,19 @@ impl Service {
     }
 }
 
-/// What runs before anything listens.
-struct Parts {
+/// The running engine with the state of the routes, before anything listens.
+struct StartedEngine {
     handles: Handles,
     keys: Keys,
     directory_task: JoinHandle<()>,
 }
 
 /// Opens the store, and starts the engine on it.
-async fn start_parts(
+async fn start_engine(
     settings: &Settings,
     database: PgConnectOptions,
     stop: &StopSignal,
-) -> Result<Parts, ServiceError> {
+) -> Result<StartedEngine, ServiceError> {
     let opening = stop.interrupt(Box::pin(async {
         wait_until_reachable(&database, settings.start.wait).await?;
         Store::open(settings.store_options(database), fail).await
@@ -231,8 +230,8 @@ async fn start_parts(
     // Opened after the store, whose lock on the folder excludes other processes.
     let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
     let key = installation_keys::find_or_create_temporary(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
-    let follow = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
-    let directory_task = tokio::spawn(follow);
+    let following = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
+    let directory_task = tokio::spawn(following);
     // The serving threads also run the actors.
     let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
     engine.start_sweeping();
@@ -243,8 +242,8 @@ async fn start_parts(
     let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let templates = Arc::new(Templates::new(graph.clone(), settings.templates));
     engine.campaigns.start(templates.clone()).await?;
-    let handles = handles(settings, engine, (media, graph, templates), keys.clone(), Cursors::new(key))?;
-    Ok(Parts { handles, keys, directory_task })
+    let handles = build_handles(settings, engine, (media, graph, templates), keys.clone(), Cursors::new(key))?;
+    Ok(StartedEngine { handles, keys, directory_task })
 }
 
 /// Joins the cluster, if this process is in one.
@@ -274,7 +273,7 @@ fn start_member(handles: &Handles, keys: Keys, eviction: CompanyEviction) -> Opt
 }
 
 /// Assembles the routes' state, over a running engine.
-fn handles(
+fn build_handles(
     settings: &Settings,
     engine: Engine,
     (media, graph, templates): (Media, Graph, Arc<Templates>),
@@ -357,7 +356,7 @@ fn listen(
         }
         let routes = Routes::new()
             .wrap(from_fn(compression::compress))
-            .wrap(from_fn(response_memory::count))
+            .wrap(from_fn(response_memory::count_response))
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
             .configure(routes::configure(handles.clone()));

@@ -59,16 +59,16 @@ impl OfflineService {
     /// When the database or the store of files is unavailable.
     pub async fn erase(&self) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
-            let is_left = self.engine.erasures.advance_unserved(|| {}).await.map_err(|refusal| refusal.to_string())?;
+            let has_more = self.engine.erasures.advance_unserved(|| {}).await.map_err(|refusal| refusal.to_string())?;
             self.media.sweep(&self.engine, clock::now()).await?;
-            if !is_left {
+            if !has_more {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Writes everything out, and stops PostgreSQL.
+    /// Writes all changes to the tables, and stops PostgreSQL.
     ///
     /// # Errors
     /// When the database does not accept the last changes; the journal keeps them for the next start.
@@ -83,6 +83,6 @@ impl OfflineService {
     }
 }
 
-/// Maximum rounds over the requested erasures: each round takes the next step of every erasure. An erasure that is left
-/// after the last round has failed, and the reason is recorded.
+/// Maximum rounds over the requested erasures: each round takes the next step of every erasure. An erasure that is not
+/// complete after the last round has failed, and the reason is recorded.
 const ROUNDS_MAX: usize = 100;

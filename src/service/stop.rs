@@ -1,4 +1,5 @@
-//! How the service stops: it announces the stop, ensures that no client is between two steps, and writes everything out.
+//! How the service stops: it announces the stop, waits until no client sends requests, and writes all changes to the
+//! tables.
 //!
 //! A connection that is closed while a request is on its way leaves a client with an unknown outcome. So each response
 //! after the announcement closes its connection; then the kernel drops new connection attempts (their clients repeat
@@ -16,18 +17,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{DRAIN_TIME_MAX, Service, ServiceError};
 use crate::cluster::Member;
 
-/// How long no other process may have sent a request before this one stops serving its peers: they read the placement
-/// every second, in case a notification was lost.
+/// The time without a request from another process after which this one stops serving its peers: they read the
+/// placement every second, in case a notification was lost.
 const PEERS_QUIET: Duration = Duration::from_millis(1500);
 
-/// Maximum wait for quiet peers. A peer that still sends requests then has lost the database, and its own slots with
-/// it.
+/// Maximum wait for peers to stop sending requests. A peer that still sends some has lost the database, and therefore
+/// its own slots.
 const PEERS_QUIET_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum wait for clients that never pause: their next response closes the connection as well.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// A request to stop, which may be given at any moment of a start. Cheap to clone.
+/// A request to stop, which may be given at any time, also during the startup. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct StopSignal(watch::Receiver<bool>);
 
@@ -49,7 +50,7 @@ impl StopSignal {
     }
 
     /// Returns once the signal is given.
-    pub async fn given(&mut self) {
+    pub async fn wait_until_given(&mut self) {
         if self.0.wait_for(|is_given| *is_given).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -59,19 +60,19 @@ impl StopSignal {
         self.0.clone()
     }
 
-    /// The result of the work; `None` if the signal was given before, and the work was dropped.
+    /// The result of the work; `None` if the signal was given before the work was done, which drops the work.
     pub(super) async fn interrupt<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut signal = self.clone();
         tokio::select! {
             biased;
-            () = signal.given() => None,
+            () = signal.wait_until_given() => None,
             result = work => Some(result),
         }
     }
 }
 
 impl Service {
-    /// Announces the stop, finishes requests in flight, writes everything out, and stops PostgreSQL.
+    /// Announces the stop, finishes requests in flight, writes all changes to the tables, and stops PostgreSQL.
     ///
     /// # Errors
     /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop.
@@ -118,8 +119,8 @@ impl Service {
         self.app.health.announce_stop();
         match &self.member {
             Some(member) => {
-                // Without another process there is no other place for requests, so a notice would help no client.
-                if self.hand_over(member).await {
+                // Without another process, no other place could serve the requests, so a notice would help no client.
+                if self.release_slots(member).await {
                     sleep_until(announced_at + self.stop_settings.notice).await;
                     self.wait_for_quiet_peers().await;
                 }
@@ -129,20 +130,20 @@ impl Service {
         self.wait_for_quiet_clients().await;
     }
 
-    /// Hands the slots over, and returns whether another process has them.
-    async fn hand_over(&self, member: &Member) -> bool {
+    /// Gives the slots to other processes, and returns whether there is one.
+    async fn release_slots(&self, member: &Member) -> bool {
         member.membership().begin_retiring();
         member.drain().await;
         !member.is_last().await
     }
 
     async fn wait_for_quiet_peers(&self) {
-        let edge = &self.app.metrics.cluster;
+        let cluster_metrics = &self.app.metrics.cluster;
         let deadline = Instant::now() + PEERS_QUIET_TIME_MAX;
-        let mut received = edge.received();
+        let mut received = cluster_metrics.received();
         loop {
             sleep(PEERS_QUIET).await;
-            let previous = std::mem::replace(&mut received, edge.received());
+            let previous = std::mem::replace(&mut received, cluster_metrics.received());
             if previous == received || Instant::now() >= deadline {
                 return;
             }
@@ -160,9 +161,9 @@ impl Service {
         let health = &self.app.health;
         let deadline = Instant::now() + QUIET_TIME_MAX;
         loop {
-            let before = health.late_requests();
+            let previous = health.late_requests();
             sleep(quiet).await;
-            if health.late_requests() == before || Instant::now() >= deadline {
+            if health.late_requests() == previous || Instant::now() >= deadline {
                 return;
             }
         }

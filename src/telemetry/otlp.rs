@@ -1,7 +1,7 @@
 //! The export of requests' spans to an OpenTelemetry collector, as protobuf over HTTP.
 //!
-//! A span is exported with only the attributes in [`EXPORTED_ATTRIBUTES`], whatever is logged during it. The exporter's thread
-//! collects and sends spans. When the collector is slow or unavailable, spans are dropped, and no request waits.
+//! A span is exported with only the attributes in [`EXPORTED_ATTRIBUTES`], never with other fields. The exporter's
+//! thread collects and sends spans. When the collector is slow or unavailable, spans are dropped, and no request waits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, reload};
 use url::Url;
 
-use super::{LogFormat, RequestSummary, lines, remember};
+use super::{LogFormat, RequestSummary, line_layer, record_started};
 use crate::tls;
 
 /// Maximum number of spans in the queue, some 1 KiB each; further ones are dropped.
@@ -73,9 +73,9 @@ pub(super) fn start(format: LogFormat, filter: EnvFilter, endpoint: &Url) -> Res
         .with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("hotline")));
     // The filter applies to the lines, and not to the exported spans.
     let (filter, handle) = reload::Layer::new(filter);
-    let result = tracing_subscriber::registry().with(lines(format).with_filter(filter)).with(spans).try_init();
+    let result = tracing_subscriber::registry().with(line_layer(format).with_filter(filter)).with(spans).try_init();
     if result.is_ok() {
-        remember(format, handle);
+        record_started(format, handle);
         let _ = EXPORT.set(provider);
     }
     Ok(())
@@ -86,7 +86,7 @@ fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
     let http = tls::client().timeout(SEND_TIME_MAX).build().map_err(|error| error_text(&error))?;
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_http()
-        .with_http_client(Client { http, runtime: Handle::current() })
+        .with_http_client(CollectorClient { http, runtime: Handle::current() })
         .with_endpoint(format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/')))
         .with_timeout(SEND_TIME_MAX)
         .build()
@@ -120,7 +120,7 @@ pub(super) fn exported_span(span: &Span, headers: &HeaderMap) -> Option<Span> {
     Some(span.clone())
 }
 
-pub(super) fn describe(span: &Span, summary: &RequestSummary<'_>) {
+pub(super) fn set_attributes(span: &Span, summary: &RequestSummary<'_>) {
     let RequestSummary { id, method, route, status, company } = *summary;
     span.set_attribute(REQUEST, id.to_owned());
     span.set_attribute(METHOD, method.to_owned());
@@ -181,12 +181,12 @@ fn reduce(span: &mut SpanData) {
 
 /// Calls the collector on the service's runtime, because the exporter's thread has none.
 #[derive(Debug)]
-struct Client {
+struct CollectorClient {
     http: reqwest::Client,
     runtime: Handle,
 }
 
-impl HttpClient for Client {
+impl HttpClient for CollectorClient {
     fn send_bytes<'this, 'sent>(
         &'this self,
         request: Request<Bytes>,

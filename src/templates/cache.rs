@@ -50,7 +50,9 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const CACHE_BYTES_MAX: u64 = 64 << 20;
-/// Expected number of accounts, if each has some hundred templates: an account may have 32 times as many.
+
+/// Expected number of accounts, if each has some hundred templates. [`TtlCache::weighted`] also stores an account with
+/// 32 times as many.
 const ACCOUNTS_EXPECTED: usize = 256;
 
 type CacheKey = (CompanyId, ChannelId);
@@ -71,7 +73,7 @@ pub struct Templates {
 
 /// The cached templates of a channel.
 struct CachedTemplates {
-    /// The account they belong to: a channel may be moved to another account.
+    /// The account and business account they belong to: a channel may be moved to others.
     account: (Account, Option<String>),
     fetched_at: Instant,
     templates: Arc<[Template]>,
@@ -81,18 +83,18 @@ struct CachedTemplates {
 impl Templates {
     /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
-        let bytes: TemplateWeight = |_, cached| cached.bytes;
-        let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, bytes);
+        let weigh: TemplateWeight = |_, cached| cached.bytes;
+        let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, weigh);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
         Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures, versions: DashMap::new() }
     }
 
-    /// Drops the templates of a company's channels: its provider has changed some, or the company is dropped.
+    /// Drops the templates of a company's channels, because its provider has changed some or the company is dropped.
     pub fn forget(&self, company: CompanyId) {
         let Self { graph: _, options: _, cached, fetch_locks: _, failures, versions } = self;
         *versions.entry(company).or_default() += 1;
-        cached.remove_where(|(id, _)| *id == company);
-        failures.remove_where(|(id, _)| *id == company);
+        cached.remove_where(|(owner, _)| *owner == company);
+        failures.remove_where(|(owner, _)| *owner == company);
     }
 
     /// The templates of a channel, approved or not; only phone channels have any. `None` if the channel is not
@@ -109,7 +111,7 @@ impl Templates {
     ///
     /// # Errors
     /// As for [`Templates::of`].
-    pub async fn refreshed(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
+    pub async fn refresh(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
         self.get(self.options.missed_for, channel).await
     }
 
@@ -129,14 +131,14 @@ impl Templates {
             return Ok(Some(templates));
         }
         let _guard = self.fetch_locks.lock(key).await;
-        // The previous request has just fetched them.
+        // Another request may have fetched them while this one waited for the lock.
         if let Some(templates) = fresh() {
             return Ok(Some(templates));
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
             let version = || self.versions.get(&channel.company_id).map_or(0, |version| *version);
-            let before = version();
+            let version_before = version();
             if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
                 self.failures.remove(&key);
                 let entry = CachedTemplates {
@@ -145,7 +147,7 @@ impl Templates {
                     templates: templates.clone(),
                     bytes,
                 };
-                if version() == before {
+                if version() == version_before {
                     self.cached.insert(key, Arc::new(entry));
                 }
                 return Ok(Some(templates));
@@ -167,24 +169,25 @@ impl TemplateStates for Templates {
         name: &'a str,
         language: &'a str,
     ) -> LocalBoxFuture<'a, Option<PausedReason>> {
-        let reason = move |templates: Option<Arc<[Template]>>| {
+        let reason_in = move |templates: Option<Arc<[Template]>>| {
             let templates = templates.filter(|_| channel.kind == ChannelType::Whatsapp)?;
-            let is_named = |template: &&Template| template.name == name && template.language == language;
-            match templates.iter().find(is_named) {
+            let is_requested = |template: &&Template| template.name == name && template.language == language;
+            match templates.iter().find(is_requested) {
                 Some(template) => PausedReason::of_template(&template.status),
                 None => Some(PausedReason::TemplateDeleted),
             }
         };
         async move {
-            reason(self.of(channel).await.ok()?)?;
+            reason_in(self.of(channel).await.ok()?)?;
             // The template may have been approved again since the templates were fetched.
-            reason(self.refreshed(channel).await.ok()?)
+            reason_in(self.refresh(channel).await.ok()?)
         }
         .boxed_local()
     }
 }
 
-/// The account whose templates a phone channel may send; `None` when it is not connected to one.
+/// The account and business account whose templates a phone channel may send; `None` when it is not connected to an
+/// account.
 fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
     let business_account = channel.settings().ok()?.business_account_id;
     Some((Account::of(channel)?, business_account))

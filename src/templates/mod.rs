@@ -1,5 +1,5 @@
-//! Message templates that a phone channel's provider has approved: fetched from the provider and cached. Sends are
-//! built from them in the provider's format.
+//! The message templates of phone channels: fetched from their providers and cached. Sends are built from approved
+//! templates, in the provider's format.
 
 mod build;
 mod cache;
@@ -35,7 +35,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Whether it may be sent.
+    /// Whether the provider has approved the template, so that it may be sent.
     pub fn is_approved(&self) -> bool {
         self.status.eq_ignore_ascii_case("approved")
     }

@@ -41,8 +41,8 @@ pub(super) struct WidgetSettings<'a> {
 #[serde(rename_all = "camelCase")]
 #[schema(as = WidgetAvailability)]
 struct Availability {
-    /// Whether somebody is there: within the last ten minutes, an active user of the channel's queue (without a queue: of the
-    /// company) has used the panel, or an integration has answered on the channel.
+    /// Whether an agent is available: in the last ten minutes, an active user of the channel's queue (without a queue:
+    /// of the company) has used the panel, or an integration has replied on the channel.
     now: bool,
 }
 

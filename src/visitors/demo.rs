@@ -1,4 +1,4 @@
-//! The page of `hotline demo`: the visitor on the left, a small desk on the right. It exists only in demo mode, and
+//! The page of `hotline demo`: the visitor on the left, an agent's page on the right. It exists only in demo mode, and
 //! gives the demo's token to everyone who opens it.
 
 use actix_web::http::header::{
@@ -11,11 +11,11 @@ use super::demo_page::Demo;
 use crate::web::response::methods::no_such_route;
 use crate::web::{ApiError, ApiResult};
 
-/// Nothing from other origins, and nothing inline.
+/// The content security policy: nothing from other origins, and no inline scripts or styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The files of the page, with their types.
+/// The files of the page: name, content type and text.
 const FILES: [(&str, &str, &str); 6] = [
     ("", "text/html; charset=utf-8", include_str!("assets/demo/index.html")),
     ("demo.css", "text/css; charset=utf-8", include_str!("assets/demo/demo.css")),
@@ -29,22 +29,22 @@ const FILES: [(&str, &str, &str); 6] = [
 const SETTINGS: &str = "settings.json";
 
 pub(super) fn configure(services: &mut ServiceConfig) {
-    // Every method responds with 404 unless this is a demo.
+    // Methods other than `GET` respond with 404, as do all methods unless this is a demo.
     let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
     services
-        .service(path("/").get(to_page))
-        .service(path("/demo").get(to_page))
-        .service(path("/demo/{file:.*}").get(file));
+        .service(path("/").get(redirect_to_page))
+        .service(path("/demo").get(redirect_to_page))
+        .service(path("/demo/{file:.*}").get(show_file));
 }
 
 /// `GET /`: redirects to the page, where its relative links work.
-async fn to_page(demo: Data<Demo>) -> ApiResult<HttpResponse> {
+async fn redirect_to_page(demo: Data<Demo>) -> ApiResult<HttpResponse> {
     demo.page()?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
 }
 
 /// `GET /demo/…`.
-async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> ApiResult<HttpResponse> {
+async fn show_file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> ApiResult<HttpResponse> {
     let page = demo.page()?;
     let mut response = HttpResponse::Ok();
     response
@@ -53,9 +53,9 @@ async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Api
         .insert_header((HeaderName::from_static("referrer-policy"), "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-store"));
     if *file == SETTINGS {
-        // Prevents DNS rebinding: a foreign page could let its own host name point here, and would then read this as
+        // Prevents DNS rebinding: a foreign page could let its own host name point here, and then read the settings as
         // same-origin.
-        if !is_named_plainly(&request) {
+        if !is_localhost_or_ip(&request) {
             return Err(ApiError::no_such_route());
         }
         return Ok(response.content_type("application/json").body(page.settings()?));
@@ -64,8 +64,8 @@ async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Api
     Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))
 }
 
-/// Whether the `Host` is `localhost` or an IP address, and not a name that anyone could have registered.
-fn is_named_plainly(request: &HttpRequest) -> bool {
+/// Whether the `Host` is `localhost` or an IP address, and not a name that someone could have registered.
+fn is_localhost_or_ip(request: &HttpRequest) -> bool {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let url = url::Url::parse(&format!("http://{host}/"));
     url.is_ok_and(|url| match url.host() {

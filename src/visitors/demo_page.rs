@@ -1,4 +1,4 @@
-//! The settings of the demo's page.
+//! The page of `hotline demo` and its settings.
 
 use std::sync::OnceLock;
 
@@ -12,9 +12,10 @@ use crate::web::{ApiError, ApiResult};
 /// How long the identity of the demo's visitor is valid, in seconds.
 const IDENTITY_VALID_S: i64 = 12 * 3600;
 
-/// The demo's page, once the demo has started.
+/// The demo's page.
 pub struct DemoPage {
     secret: Secret,
+    /// The claims of the visitor's identity, without `exp`.
     visitor: Value,
     settings: Value,
 }

@@ -64,9 +64,9 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
     });
     let external_id = external_id.map_err(ApiError::identity)?.0;
     let mut errors = Vec::new();
-    let name: Option<ContactName> = optional("name", claims.name, &mut errors);
-    let email: Option<Email> = optional("email", claims.email, &mut errors);
-    let number: Option<Number> = optional("number", claims.number, &mut errors);
+    let name: Option<ContactName> = optional_claim("name", claims.name, &mut errors);
+    let email: Option<Email> = optional_claim("email", claims.email, &mut errors);
+    let number: Option<Number> = optional_claim("number", claims.number, &mut errors);
     if !errors.is_empty() {
         return Err(ApiError::validation(&errors));
     }
@@ -137,13 +137,13 @@ fn check_validity(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Resu
     }
     let is_audience = match &claims.aud {
         None | Some(Value::Null) => true,
-        Some(Value::Array(all)) => all.iter().any(|audience| audience == public_key),
+        Some(Value::Array(audiences)) => audiences.iter().any(|audience| audience == public_key),
         Some(audience) => audience == public_key,
     };
     if is_audience { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
 }
 
-fn optional<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<FieldError>) -> Option<T> {
+fn optional_claim<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<FieldError>) -> Option<T> {
     let value =
         value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !visible_text::is_blank(text)))?;
     match T::from_json(&value) {
@@ -185,21 +185,22 @@ mod tests {
         sign(&secret(), claims).expect("signed")
     }
 
-    fn with(claims: Value) -> Value {
+    /// Valid claims, with these in addition.
+    fn claims_with(claims: Value) -> Value {
         let mut all = json!({"sub": "user-81", "exp": NOW_S + 3600});
         all.as_object_mut().expect("object").extend(claims.as_object().expect("object").clone());
         all
     }
 
-    fn refused(token: &str) -> String {
+    fn refusal_of(token: &str) -> String {
         let error = read_now(token, &[secret()]).expect_err(token);
         assert_eq!((error.status.as_u16(), error.code), (401, "ERR_API_UNAUTHORIZED"), "{error}");
         error.message
     }
 
     #[test]
-    fn a_token_of_another_maker_is_read() {
-        // The key of RFC 7515, appendix A.1, is not text; this value was created with `openssl dgst -sha256 -hmac`.
+    fn a_token_without_a_type_in_its_header_is_accepted() {
+        // The header is `{"alg":"HS256"}`, where `sign` also writes `typ`.
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTgxIiwiZXhwIjoxNzAwMDAzNjAwfQ.";
         let signed_part = token.trim_end_matches('.');
         let mac = mac_of(&secret(), signed_part).expect("mac").finalize().into_bytes();
@@ -208,16 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_of_the_visitor_is_read_as_anywhere_else() {
+    fn claims_about_the_visitor_are_normalized_and_checked() {
         let claims = json!({"name": " Maria ", "email": "maria@example.com", "number": "+55 11 98765-4321"});
-        let who = read_now(&token_of(&with(claims)), &[secret()]).expect("read");
-        let Visitor { name, email, number, number_country, external_id, .. } = who.visitor;
+        let identified = read_now(&token_of(&claims_with(claims)), &[secret()]).expect("read");
+        let Visitor { name, email, number, number_country, external_id, .. } = identified.visitor;
         let fields = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
         assert_eq!(fields, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
         let empty = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
-        assert_eq!(read_now(&token_of(&with(empty)), &[secret()]).expect("read").visitor.name, None);
+        assert_eq!(read_now(&token_of(&claims_with(empty)), &[secret()]).expect("read").visitor.name, None);
         let bad = json!({"name": "a\nb", "email": "nobody", "number": 7});
-        let error = read_now(&token_of(&with(bad)), &[secret()]).expect_err("refused");
+        let error = read_now(&token_of(&claims_with(bad)), &[secret()]).expect_err("refused");
         assert_eq!(error.status.as_u16(), 422);
         for field in ["identity.name", "identity.email", "identity.number"] {
             assert!(error.message.contains(field), "{error}");
@@ -225,20 +226,20 @@ mod tests {
     }
 
     #[test]
-    fn either_of_two_secrets_signs_and_no_other() {
+    fn a_token_is_signed_with_any_of_the_secrets_and_no_other() {
         let older = Secret("ids_the one before".to_owned());
-        let token = token_of(&with(json!({})));
+        let token = token_of(&claims_with(json!({})));
         assert!(read_now(&token, &[older.clone(), secret()]).is_ok());
         assert!(read_now(&token, std::slice::from_ref(&older)).is_err());
         assert!(read_now(&token, &[]).is_err());
         let empty = Secret(String::new());
-        let by_nobody = sign(&empty, &with(json!({}))).expect("signed");
-        assert!(read_now(&by_nobody, &[empty]).is_err());
+        let token = sign(&empty, &claims_with(json!({}))).expect("signed");
+        assert!(read_now(&token, &[empty]).is_err());
     }
 
     #[test]
     fn only_hs256_is_accepted() {
-        let claims = BASE64_URL_SAFE_NO_PAD.encode(with(json!({})).to_string());
+        let claims = BASE64_URL_SAFE_NO_PAD.encode(claims_with(json!({})).to_string());
         for header in [
             json!({"alg": "none"}),
             json!({"alg": "None"}),
@@ -252,56 +253,56 @@ mod tests {
         ] {
             let signed_part = format!("{}.{claims}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()));
             let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
-            refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
-            refused(&format!("{signed_part}."));
-            refused(&signed_part);
+            refusal_of(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+            refusal_of(&format!("{signed_part}."));
+            refusal_of(&signed_part);
         }
         let twice = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","alg":"HS256"}"#);
         let signed_part = format!("{twice}.{claims}");
         let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
-        refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+        refusal_of(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
     }
 
     #[test]
-    fn a_token_that_was_touched_is_none() {
-        let token = token_of(&with(json!({})));
+    fn a_modified_token_is_refused() {
+        let token = token_of(&claims_with(json!({})));
         let [header, claims, signature] = *token.split('.').collect::<Vec<_>>() else { panic!("three parts") };
-        let other = BASE64_URL_SAFE_NO_PAD.encode(with(json!({"sub": "admin"})).to_string());
-        refused(&format!("{header}.{other}.{signature}"));
+        let other = BASE64_URL_SAFE_NO_PAD.encode(claims_with(json!({"sub": "admin"})).to_string());
+        refusal_of(&format!("{header}.{other}.{signature}"));
         for end in 0..signature.len() {
-            refused(&format!("{header}.{claims}.{}", &signature[..end]));
+            refusal_of(&format!("{header}.{claims}.{}", &signature[..end]));
         }
-        refused(&format!("{token}="));
-        refused(&format!("{token}.{signature}"));
-        refused(&format!(" {token}"));
+        refusal_of(&format!("{token}="));
+        refusal_of(&format!("{token}.{signature}"));
+        refusal_of(&format!(" {token}"));
         for bad in ["", ".", "..", "...", "a.b.c", "vt_x", &"x".repeat(BYTES_MAX + 1)] {
-            refused(bad);
+            refusal_of(bad);
         }
     }
 
     #[test]
-    fn its_size_is_looked_at_first() {
-        let large = token_of(&with(json!({"more": "x".repeat(BYTES_MAX)})));
-        assert!(refused(&large).contains("too long"));
+    fn a_token_that_is_too_long_is_refused_before_it_is_parsed() {
+        let large = token_of(&claims_with(json!({"more": "x".repeat(BYTES_MAX)})));
+        assert!(refusal_of(&large).contains("too long"));
     }
 
     #[test]
-    fn it_holds_for_a_day_at_most_with_a_minute_of_skew() {
+    fn a_token_is_valid_for_a_day_at_most_with_a_minute_of_skew() {
         let at = |seconds: i64| token_of(&json!({"sub": "u", "exp": NOW_S + seconds}));
         for good in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
             assert!(read_now(&at(good), &[secret()]).is_ok(), "{good}");
         }
         for (bad, why) in [(-60, "expired"), (-3600, "expired"), (24 * 3600 + 61, "24 hours"), (25 * 3600, "24 hours")]
         {
-            assert!(refused(&at(bad)).contains(why), "{bad}");
+            assert!(refusal_of(&at(bad)).contains(why), "{bad}");
         }
         for exp in [json!(null), json!("1700003600"), json!([]), json!(true)] {
-            assert!(refused(&token_of(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
+            assert!(refusal_of(&token_of(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
         }
-        assert!(refused(&token_of(&json!({"sub": "u"}))).contains("`exp`"));
+        assert!(refusal_of(&token_of(&json!({"sub": "u"}))).contains("`exp`"));
         assert!(read_now(&token_of(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
-        assert!(read_now(&token_of(&with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
-        assert!(refused(&token_of(&with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
+        assert!(read_now(&token_of(&claims_with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
+        assert!(refusal_of(&token_of(&claims_with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
     }
 
     #[test]
@@ -309,19 +310,19 @@ mod tests {
         for sub in
             [json!(null), json!(""), json!(" "), json!(81), json!("a\u{0}b"), json!("a\nb"), json!("x".repeat(256))]
         {
-            assert!(refused(&token_of(&with(json!({"sub": sub})))).contains("`sub`"));
+            assert!(refusal_of(&token_of(&claims_with(json!({"sub": sub})))).contains("`sub`"));
         }
-        assert!(refused(&token_of(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
+        assert!(refusal_of(&token_of(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
         for aud in [json!(KEY), json!(["other", KEY])] {
-            assert!(read_now(&token_of(&with(json!({"aud": aud}))), &[secret()]).is_ok());
+            assert!(read_now(&token_of(&claims_with(json!({"aud": aud}))), &[secret()]).is_ok());
         }
         for aud in [json!("ch_there"), json!([]), json!(7)] {
-            assert!(refused(&token_of(&with(json!({"aud": aud})))).contains("`aud`"));
+            assert!(refusal_of(&token_of(&claims_with(json!({"aud": aud})))).contains("`aud`"));
         }
         let twice = format!(r#"{{"sub":"user-81","sub":"admin","exp":{}}}"#, NOW_S + 10);
         let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
         let signed_part = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(twice));
         let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
-        assert!(refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
+        assert!(refusal_of(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
     }
 }

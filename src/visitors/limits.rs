@@ -14,7 +14,7 @@ use hotline_persistence::{CompanyId, pool};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use super::uploads::{UploadAllowances, UploadMeter, UploadOptions};
-use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
+use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full_allowance};
 use crate::web::connections::origin::Address;
 
 /// Maximum number of sockets of one company, and of all, that read missed messages at the same time. When a company
@@ -138,7 +138,9 @@ impl VisitorLimits {
             RequestKind::Message => &self.messages,
             RequestKind::Other => &self.others,
         };
-        let (Some(limiter), Some(address)) = (&limit.limiter, address) else { return Ok(full(limit.per_minute)) };
+        let (Some(limiter), Some(address)) = (&limit.limiter, address) else {
+            return Ok(full_allowance(limit.per_minute));
+        };
         if limiter.len() >= KEYS_MAX {
             let allowance = allowance(limit.per_minute, 0);
             return Err(RateExceeded { allowance, retry_after_s: CLEANUP_INTERVAL.as_secs() });

@@ -102,10 +102,10 @@ impl VisitorFile {
         let file = stored_files.files().first().cloned();
         let command = SendVisitorMessage { body, file, content: None, quoted: None, client_id, attached: None };
         // A resend returns the first message, which refers to the file of the first request.
-        let is_used = |message: &MessageRow, file: &StoredMedia| {
+        let is_referenced = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|media| media.id == file.id)
         };
         let send = async || app.engine.sessions.ask(company, &session.id, command).await;
-        Ok(stored_files.attach_with(send, is_used).await?)
+        Ok(stored_files.attach_with(send, is_referenced).await?)
     }
 }

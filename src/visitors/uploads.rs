@@ -47,20 +47,20 @@ impl UploadOptions {
     pub const NONE: Self = Self { session_mib_per_hour: 0, address_mib_per_hour: 0, company_mib_per_hour: 0 };
 }
 
-type Keyed<K> = RateLimiter<K, DefaultKeyedStateStore<K>, LimitClock, NoOpMiddleware<Instant>>;
-type Direct = RateLimiter<NotKeyed, InMemoryState, LimitClock, NoOpMiddleware<Instant>>;
+type KeyedLimiter<K> = RateLimiter<K, DefaultKeyedStateStore<K>, LimitClock, NoOpMiddleware<Instant>>;
+type DirectLimiter = RateLimiter<NotKeyed, InMemoryState, LimitClock, NoOpMiddleware<Instant>>;
 
 struct UploadLimit<K: Clone + std::hash::Hash + Eq> {
     mib_per_hour: u32,
-    limiter: Option<Keyed<K>>,
+    limiter: Option<KeyedLimiter<K>>,
 }
 
 impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     fn new(mib_per_hour: u32) -> Self {
         let kib = mib_per_hour.saturating_mul(1024);
         let quota = NonZeroU32::new(kib).map(Quota::per_hour);
-        let new = |quota| RateLimiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
-        Self { mib_per_hour, limiter: quota.map(new) }
+        let new_limiter = |quota| RateLimiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
+        Self { mib_per_hour, limiter: quota.map(new_limiter) }
     }
 
     fn take(&self, key: &K, units: NonZeroU32) -> Result<(), RateExceeded> {
@@ -84,12 +84,12 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     }
 }
 
-/// As [`UploadLimit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than
-/// companies.
+/// As [`UploadLimit`], for companies. Each has its own limiter, so that [`Uploads::forget_company`] can drop it; there
+/// are no more limiters than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
-    limiters: DashMap<CompanyId, Arc<Direct>>,
+    limiters: DashMap<CompanyId, Arc<DirectLimiter>>,
 }
 
 impl CompanyLimit {
@@ -100,8 +100,8 @@ impl CompanyLimit {
 
     fn take(&self, company: CompanyId, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(quota) = self.quota else { return Ok(()) };
-        let new = || Arc::new(Direct::direct_with_clock(quota, LimitClock));
-        let limiter = self.limiters.entry(company).or_insert_with(new).clone();
+        let new_limiter = || Arc::new(DirectLimiter::direct_with_clock(quota, LimitClock));
+        let limiter = self.limiters.entry(company).or_insert_with(new_limiter).clone();
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(RateExceeded::after(self.mib_per_hour, error.wait_time_from(LimitClock.now()))),
@@ -135,7 +135,7 @@ impl UploadAllowances {
         self.companies.take(sender.company, units)
     }
 
-    /// Removes sessions and addresses with full allowances.
+    /// Removes sessions and addresses whose allowances are full again.
     pub(super) fn remove_full(&self) {
         self.sessions.remove_full();
         self.addresses.remove_full();
@@ -172,10 +172,10 @@ impl UploadMeter {
 
     /// Counts this many further bytes; refuses them when a limit is exceeded.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), RateExceeded> {
-        let missing = bytes.saturating_sub(self.prepaid_bytes);
-        let units = missing.div_ceil(UNIT_BYTES);
-        if let Some(count) = NonZeroU32::new(u32::try_from(units).unwrap_or(u32::MAX)) {
-            self.uploads.take(&self.sender, count)?;
+        let uncounted_bytes = bytes.saturating_sub(self.prepaid_bytes);
+        let units = uncounted_bytes.div_ceil(UNIT_BYTES);
+        if let Some(units) = NonZeroU32::new(u32::try_from(units).unwrap_or(u32::MAX)) {
+            self.uploads.take(&self.sender, units)?;
         }
         self.prepaid_bytes = (self.prepaid_bytes + units * UNIT_BYTES).saturating_sub(bytes);
         Ok(())
@@ -196,36 +196,36 @@ mod tests {
     }
 
     #[test]
-    fn a_session_an_address_and_a_company_have_each_their_own() {
+    fn sessions_addresses_and_companies_have_separate_limits() {
         let uploads = Arc::new(UploadAllowances::new(UploadOptions {
             session_mib_per_hour: 1,
             address_mib_per_hour: 2,
             company_mib_per_hour: 3,
         }));
         assert!(meter(&uploads, "a", 1, 1).take(MIB).is_ok());
-        let error = meter(&uploads, "a", 1, 1).take(MIB / 2).expect_err("the session has had its hour");
+        let error = meter(&uploads, "a", 1, 1).take(MIB / 2).expect_err("above the session's limit");
         assert_eq!(error.allowance.limit, 1);
         assert!((1500..=1800).contains(&error.retry_after_s), "{error:?}");
         assert!(meter(&uploads, "b", 1, 1).take(MIB).is_ok());
-        let error = meter(&uploads, "c", 1, 1).take(MIB / 2).expect_err("the address has");
+        let error = meter(&uploads, "c", 1, 1).take(MIB / 2).expect_err("above the address's limit");
         assert_eq!(error.allowance.limit, 2);
         assert!(meter(&uploads, "d", 2, 1).take(MIB).is_ok());
-        let error = meter(&uploads, "e", 3, 1).take(MIB / 2).expect_err("the company has");
+        let error = meter(&uploads, "e", 3, 1).take(MIB / 2).expect_err("above the company's limit");
         assert_eq!(error.allowance.limit, 3);
-        assert!(meter(&uploads, "f", 4, 2).take(MIB).is_ok(), "another company's");
+        assert!(meter(&uploads, "f", 4, 2).take(MIB).is_ok(), "another company has its own limit");
     }
 
     #[test]
-    fn bytes_are_counted_whole_however_they_come() {
+    fn bytes_count_the_same_in_one_chunk_and_in_many() {
         let options = UploadOptions { session_mib_per_hour: 1, ..UploadOptions::NONE };
         let uploads = Arc::new(UploadAllowances::new(options));
-        let mut one = meter(&uploads, "a", 1, 1);
+        let mut byte_by_byte = meter(&uploads, "a", 1, 1);
         for _ in 0..MIB / 2 {
-            one.take(1).expect("room");
+            byte_by_byte.take(1).expect("half of the limit");
         }
-        let mut two = meter(&uploads, "a", 1, 1);
-        two.take(MIB / 2 + 8 * UNIT_BYTES).expect_err("more than the rest");
-        two.take(MIB / 2 - UNIT_BYTES).expect("the rest");
+        let mut in_chunks = meter(&uploads, "a", 1, 1);
+        in_chunks.take(MIB / 2 + 8 * UNIT_BYTES).expect_err("more than remains");
+        in_chunks.take(MIB / 2 - UNIT_BYTES).expect("less than remains");
         let unlimited = Arc::new(UploadAllowances::new(UploadOptions::NONE));
         assert!(meter(&unlimited, "a", 1, 1).take(usize::MAX / 2).is_ok());
     }

@@ -40,7 +40,7 @@ use crate::web::response::head::is_head_request;
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Page, Query};
 
-/// How often an identification is repeated because the contact was deleted meanwhile.
+/// Maximum attempts of an identification. An attempt fails if the contact is deleted meanwhile.
 const IDENTIFY_ATTEMPTS_MAX: usize = 8;
 
 /// The caller: the visitor of one session of this webchat.
@@ -73,7 +73,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
         async move {
             let ((app, visitor_limits), webchat) =
                 app.zip(visitor_limits).zip(webchat).ok_or_else(ApiError::not_found)?;
-            let visitor = find(&app, &webchat, token.as_deref()).await?;
+            let visitor = find_visitor(&app, &webchat, token.as_deref()).await?;
             let mut upload_meter = visitor_limits.meter(&visitor.0, webchat.address);
             let meter = Meter::new(move |bytes| {
                 upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s))
@@ -95,13 +95,13 @@ pub async fn authenticate<B: MessageBody + 'static>(
 /// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte. The token of a
 /// session that ended unverified is void once its contact is verified, also by a merge: its visitor may be another
 /// person than the contact.
-pub(super) async fn find(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
-    let is_valid = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
-    let token = token.filter(is_valid).ok_or_else(ApiError::unauthorized)?;
+pub(super) async fn find_visitor(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
+    let has_format =
+        |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
+    let token = token.filter(has_format).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
     let row = row.ok_or_else(ApiError::unauthorized)?;
-    // Active sessions end when their contact becomes verified; of a session that has ended, only the token could be
-    // used.
+    // Only for ended sessions: an active one ends when its contact becomes verified.
     if row.status == SessionStatus::Ended && !row.verified {
         let contact = app.engine.contacts.get(row.company_id, row.contact_id).await?;
         if contact.is_some_and(|contact| contact.verified) {
@@ -131,7 +131,7 @@ impl OperationPart for Visitor {
     }
 }
 
-/// The token is optional. A signed identity beside it may be refused.
+/// The token is optional. The 401 is for a signed identity in the body that is refused.
 impl OperationPart for EarlierToken {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::VisitorOrAnonymous;
@@ -188,8 +188,8 @@ impl IdentityText {
     }
 }
 
-/// `POST …/sessions`. With a signed identity, the visitor is the person it names. With the token of an earlier session,
-/// the visitor is the one of that session, provided that it is anonymous.
+/// `POST …/sessions`. With a signed identity, the visitor is the person it names. Without one, the token of an earlier
+/// anonymous session makes the visitor the one of that session.
 pub async fn open(
     webchat: Webchat,
     app: Data<App>,
@@ -215,7 +215,7 @@ pub async fn open(
 
 /// The session of the token that the browser sent; `None` without a token, or with an invalid one.
 async fn find_earlier(app: &App, webchat: &Webchat, earlier: &EarlierToken) -> ApiResult<Option<SessionRow>> {
-    match find(app, webchat, earlier.0.as_deref()).await {
+    match find_visitor(app, webchat, earlier.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(error) => Err(error),
@@ -242,8 +242,8 @@ pub async fn identify(
 
 async fn sign_in(session: &SessionRow, app: &App, identity: &Identified) -> ApiResult<Json<SessionView>> {
     let token = key::new_key(TOKEN_PREFIX);
-    let (row, is_opened) = app.engine.sessions.identify(session, identity, key::hash(&token)).await?;
-    let view = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
+    let (row, is_opened_by_token) = app.engine.sessions.identify(session, identity, key::hash(&token)).await?;
+    let view = SessionView { token: is_opened_by_token.then_some(token), ..SessionView::from(&row) };
     Ok(Json::of(view))
 }
 
@@ -286,8 +286,8 @@ pub async fn list_messages(
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
-    let may_end_early = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
-    let count = if may_end_early { response.end_by_bytes()? } else { usize::MAX };
+    let may_be_truncated = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    let count = if may_be_truncated { response.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
         report_delivered(&app.engine, session.company_id, session.id.clone(), undelivered.first(count));

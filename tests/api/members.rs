@@ -256,8 +256,8 @@ async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
     let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
     assert_eq!(adopted, [1, 0], "once");
     assert_eq!(heirs().await, [(dead, last)]);
-    assert!(!lives::inherit(db, late, dead).await.expect("an answer"), "another one does");
-    assert!(lives::inherit(db, last, dead).await.expect("an answer"));
+    assert!(!lives::release_slots(db, late, dead).await.expect("an answer"), "another one does");
+    assert!(lives::release_slots(db, last, dead).await.expect("an answer"));
     let left = "select count(*) from slots where life is not null";
     let left: i64 = sqlx::query_scalar(left).fetch_one(db).await.expect("a count");
     assert_eq!(left, 0, "they are given to others");

@@ -12,8 +12,9 @@ use crate::contacts::ContactCache;
 /// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
 
-/// Repeats an attempt after conflicts. Two refusals are always conflicts: the actor has retired; or the contact is
-/// being deleted, and the end of that is awaited. `is_conflict` decides on all others.
+/// Repeats an attempt while a conflict refuses it. [`Refusal::Retired`] and [`Refusal::ContactLeaving`] are always
+/// conflicts; after the latter, waits until the contact's deletion or merge has ended. `is_conflict` decides on all
+/// others.
 ///
 /// # Errors
 /// The final refusal; [`Refusal::Unavailable`] after too many conflicts.
@@ -36,17 +37,18 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     Err(Refusal::Unavailable("too many concurrent changes of the conversation".to_owned()))
 }
 
-/// The contact's open ticket has changed: it was closed, or another one was opened.
+/// Whether the contact's open ticket has changed: it was closed, or another one was opened.
 pub(crate) fn is_slot_conflict(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_))
 }
 
-/// No further refusal is a conflict.
+/// The `is_conflict` of commands that are repeated only after the two refusals that are always conflicts.
 pub(crate) fn no_other_conflict(_: &Refusal) -> bool {
     false
 }
 
-/// Retries after each pause while the attempt is refused as unavailable.
+/// Repeats an attempt, after a pause each time, while it is refused as [`Refusal::Unavailable`] or
+/// [`Refusal::Unknown`].
 ///
 /// # Errors
 /// Any other refusal.
@@ -95,10 +97,11 @@ mod tests {
         assert_eq!(
             attempt_with(std::slice::from_ref(&closed), no_other_conflict).await,
             (Err(closed), 1),
-            "of a ticket that is named"
+            "only `is_slot_conflict` repeats after a closed ticket"
         );
-        let closed = Refusal::WindowClosed(None);
-        assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Err(closed.clone()), 1));
+        let window_closed = Refusal::WindowClosed(None);
+        let outcome = attempt_with(std::slice::from_ref(&window_closed), is_slot_conflict).await;
+        assert_eq!(outcome, (Err(window_closed), 1));
     }
 
     #[tokio::test]
@@ -109,11 +112,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_outage_is_waited_for_and_anything_else_ends_it() {
+    async fn an_outage_is_retried_and_any_other_refusal_is_returned() {
         let attempts = AtomicUsize::new(0);
         let attempt = || async {
             match attempts.fetch_add(1, Ordering::Relaxed) {
-                0 | 1 => Err::<(), _>(Refusal::Unavailable("away".to_owned())),
+                0 | 1 => Err::<(), _>(Refusal::Unavailable("the database is unavailable".to_owned())),
                 _ => Err(Refusal::NotFound),
             }
         };

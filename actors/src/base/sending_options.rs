@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How messages are handed over to providers. A channel's own settings of pace take precedence.
+/// How messages are sent to providers. A channel's own rate limits take precedence.
 #[derive(Clone, Debug)]
 pub struct SendingOptions {
     /// Maximum messages of one channel in any second; 0: without limit. Default 80, the limit of a phone number.
@@ -10,23 +10,24 @@ pub struct SendingOptions {
     /// Minimum time between messages to one recipient; zero: none. Default 6 seconds, the provider's limit for a pair
     /// of numbers.
     pub recipient_interval: Duration,
-    /// Messages to one recipient that may be sent at once after a pause; they use up the time that follows. Default 45,
+    /// Maximum messages to one recipient sent at once after a pause; they use up the intervals that follow. Default 45,
     /// the provider's limit for a pair of numbers within 6 seconds.
     pub recipient_burst: u32,
-    /// Maximum concurrent calls of one channel. Default 64: enough for the default pace while a call takes up to 0.8
+    /// Maximum concurrent calls of one channel. Default 64: enough for the default rate while a call takes up to 0.8
     /// seconds.
     pub in_flight_max: usize,
     /// Maximum messages of one channel whose outcome is decided but not yet durable. These and the concurrent calls are
-    /// the messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
-    /// below 20,000 messages a second, and at the usual pace there is rarely more than one.
+    /// the messages that may be sent twice after a crash. Default 256: a disk that takes 10 ms for a sync delays
+    /// nothing below 20,000 messages a second. At the default rate there is rarely more than one.
     pub unrecorded_max: usize,
     /// Maximum messages of one channel in memory; further ones wait in the tables. Default 2,000.
     pub memory_messages_max: usize,
     /// Maximum bytes in memory of one channel's messages. Default 4 MiB.
     pub memory_bytes_max: usize,
-    /// Maximum pause after the first failure of an attempt; it doubles with each further failure. Default a second.
+    /// The bound of the random pause after the first failure of an attempt; it doubles with each further failure.
+    /// Default a second.
     pub retry_pause_min: Duration,
-    /// Maximum pause after any number of failures. Default a minute.
+    /// The bound of the pause after any number of failures. Default a minute.
     pub retry_pause_max: Duration,
     /// How long a message whose answer was lost waits for a status that names it, before it is sent again. Default a
     /// minute: statuses follow within seconds.

@@ -13,8 +13,8 @@ const IN_TRANSIT_MAX: usize = 64;
 /// A send that is late by less than this does not delay the sends after it: timers and busy machines cause such delays.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// Messages that arrive within this time are counted together, so some of them count up to this much longer than a
-/// minute.
+/// Messages that arrive within this time are counted as one group, which expires a minute after its last message. The
+/// others of the group count up to this much longer.
 const ARRIVAL_GRAIN: Duration = Duration::from_millis(100);
 
 /// If the next send was due for longer than this when a message arrives, the provider was unavailable.
@@ -27,14 +27,14 @@ pub(super) struct Pace {
     interval: Duration,
     next_at: Instant,
     /// Arrivals of the last minute, the oldest first.
-    arrivals: VecDeque<Arrivals>,
+    arrivals: VecDeque<ArrivalGroup>,
     /// The number of messages in `arrivals`.
     in_minute: usize,
 }
 
 /// Messages that arrived at about the same time.
 #[derive(Clone, Copy, Debug)]
-struct Arrivals {
+struct ArrivalGroup {
     first: Instant,
     last: Instant,
     count: usize,
@@ -56,7 +56,7 @@ impl Pace {
         Self { per_minute, interval, next_at, arrivals: VecDeque::new(), in_minute: 0 }
     }
 
-    /// When the next message may be sent, given the number in transit; none: not before one of them has arrived.
+    /// When the next message may be sent, given the number in transit; `None`: not before one of them has arrived.
     ///
     /// Messages in transit may arrive at any time, so they count as if they arrived now: no minute exceeds the rate.
     pub(super) fn next_at(&mut self, in_transit: usize, now: Instant) -> Option<Instant> {
@@ -68,18 +68,19 @@ impl Pace {
         if excess == 0 {
             return Some(self.next_at);
         }
-        let last_excess = self.arrivals.iter().find(|arrivals| {
-            excess = excess.saturating_sub(arrivals.count);
+        // The send is allowed once this group and all older ones have expired.
+        let last_excess = self.arrivals.iter().find(|group| {
+            excess = excess.saturating_sub(group.count);
             excess == 0
         });
-        last_excess.map(|arrivals| self.next_at.max(arrivals.last + MINUTE))
+        last_excess.map(|group| self.next_at.max(group.last + MINUTE))
     }
 
     /// Records a send. A short delay does not delay the following sends, and a longer one is not made up for: no burst
     /// follows a wait, and no two sends follow each other immediately.
     pub(super) fn record_send(&mut self, now: Instant) {
-        let late = now.saturating_duration_since(self.next_at);
-        let is_on_time = late < LATE_MAX.min(self.interval / 2);
+        let delay = now.saturating_duration_since(self.next_at);
+        let is_on_time = delay < LATE_MAX.min(self.interval / 2);
         self.next_at = if is_on_time { self.next_at } else { now } + self.interval;
     }
 
@@ -87,11 +88,11 @@ impl Pace {
     pub(super) fn record_arrival(&mut self, now: Instant) {
         self.in_minute += 1;
         match self.arrivals.back_mut().filter(|last| now.saturating_duration_since(last.first) < ARRIVAL_GRAIN) {
-            Some(together) => {
-                together.count += 1;
-                together.last = now;
+            Some(group) => {
+                group.count += 1;
+                group.last = now;
             }
-            None => self.arrivals.push_back(Arrivals { first: now, last: now, count: 1 }),
+            None => self.arrivals.push_back(ArrivalGroup { first: now, last: now, count: 1 }),
         }
         // The next send does not immediately follow a message that took so long.
         if now.saturating_duration_since(self.next_at) > STALLED_AFTER {
@@ -106,10 +107,13 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    const NOT_BEGUN: bool = false;
+    const HAS_BEGUN: bool = true;
+
     #[test]
     fn a_rate_is_spread_evenly_and_lost_time_is_not_compensated() {
         let start = Instant::now();
-        let mut pace = Pace::new(600, start, false);
+        let mut pace = Pace::new(600, start, NOT_BEGUN);
         let mut at = start;
         let mut times = Vec::new();
         for _ in 0..50 {
@@ -118,19 +122,19 @@ mod tests {
             times.push(at);
         }
         let spread = times[49] - times[0];
-        assert_eq!(spread, Duration::from_millis(4900), "being late by a little slows nothing");
+        assert_eq!(spread, Duration::from_millis(4900), "small delays do not add up");
         // The provider was unavailable for a minute.
         let later = at + Duration::from_secs(60);
         pace.record_send(later);
         assert_eq!(pace.next_at - later, Duration::from_millis(100));
-        let resumed = Pace::new(6, start, true);
+        let resumed = Pace::new(6, start, HAS_BEGUN);
         assert_eq!(resumed.next_at - start, Duration::from_secs(10));
     }
 
     #[test]
-    fn at_a_low_rate_no_two_follow_each_other_however_late_one_is() {
+    fn at_a_low_rate_the_next_send_waits_a_whole_interval_after_a_late_one() {
         let start = Instant::now();
-        let mut pace = Pace::new(1, start, false);
+        let mut pace = Pace::new(1, start, NOT_BEGUN);
         pace.record_send(start + Duration::from_secs(59));
         assert_eq!(pace.next_at - start, Duration::from_secs(119));
     }
@@ -140,12 +144,12 @@ mod tests {
         assert_eq!([1, 60, 61, 600, 3840, 6000].map(in_transit_max), [1, 1, 2, 10, 64, 64]);
     }
 
-    /// Arrival times at a provider with this `latency` that is unavailable between the two seconds of `away`. The pace
-    /// is polled every other millisecond.
-    fn arrivals(per_minute: i32, seconds: u32, latency: impl Fn(u32) -> Duration, away: (u32, u32)) -> Vec<Duration> {
+    /// Arrival times at a provider with this `latency` (by the number of the poll) that is unavailable during `outage`,
+    /// given by the seconds of its start and end. The pace is polled every other millisecond.
+    fn arrivals(per_minute: i32, seconds: u32, latency: impl Fn(u32) -> Duration, outage: (u32, u32)) -> Vec<Duration> {
         let start = Instant::now();
-        let (from, until) = (Duration::from_secs(away.0.into()), Duration::from_secs(away.1.into()));
-        let mut pace = Pace::new(per_minute, start, false);
+        let (from, until) = (Duration::from_secs(outage.0.into()), Duration::from_secs(outage.1.into()));
+        let mut pace = Pace::new(per_minute, start, NOT_BEGUN);
         let (mut in_transit, mut arrived): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());
         for tick in 0..seconds * 500 {
             let since = 2 * MS * tick;
@@ -170,17 +174,18 @@ mod tests {
     }
 
     #[test]
-    fn no_minute_has_more_than_the_rate_also_after_the_provider_was_away() {
-        for (per_minute, away) in [(1, (30, 600)), (7, (100, 101)), (60, (90, 700)), (600, (61, 62)), (6000, (70, 130))]
+    fn no_minute_has_more_than_the_rate_also_after_an_outage() {
+        for (per_minute, outage) in
+            [(1, (30, 600)), (7, (100, 101)), (60, (90, 700)), (600, (61, 62)), (6000, (70, 130))]
         {
-            let times = arrivals(per_minute, 900, |tick| MS * (tick * 7919 % 97), away);
+            let times = arrivals(per_minute, 900, |tick| MS * (tick * 7919 % 97), outage);
             let rate = usize::try_from(per_minute).expect("a rate");
             for minute in times.windows(rate + 1) {
                 let span = minute[rate] - minute[0];
                 assert!(span >= MINUTE, "{} within {span:?} at {per_minute} a minute", rate + 1);
             }
-            let sent_for = 900 - (away.1 - away.0);
-            let share = 60.0 * times.len() as f64 / f64::from(sent_for) / f64::from(per_minute);
+            let available_seconds = 900 - (outage.1 - outage.0);
+            let share = 60.0 * times.len() as f64 / f64::from(available_seconds) / f64::from(per_minute);
             assert!(share > 0.9, "{share} of {per_minute} a minute");
         }
     }

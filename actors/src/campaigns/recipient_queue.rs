@@ -9,7 +9,7 @@ use crate::channels::WithdrawalVersion;
 /// Maximum recipients of a page, some tens of bytes each in memory.
 const PAGE_MAX: i64 = 500;
 
-/// Pages per minute: the data of a recipient in memory is at most some ten seconds old.
+/// Pages per minute: a page holds ten seconds of sends, so that the data of recipients in memory stays recent.
 const PAGES_PER_MINUTE: i64 = 6;
 
 /// A recipient in memory.
@@ -20,7 +20,7 @@ pub(super) struct NextRecipient {
     pub(super) is_opted_out: bool,
     /// Whether the contact is a group, to which campaigns do not write.
     pub(super) is_group: bool,
-    /// Whether the contact was cached for this campaign alone.
+    /// Whether the contact was cached for this campaign alone, and is evicted after the send.
     pub(super) is_fetched: bool,
     /// The version of withdrawals before the recipient was read: if it has changed since, opt-outs are checked again.
     pub(super) withdrawal_version: WithdrawalVersion,
@@ -49,7 +49,7 @@ pub(super) struct PageQuery {
     pub(super) limit: i64,
 }
 
-/// The size of a page: the recipients of some seconds.
+/// The size of a page: the recipients of ten seconds, up to [`PAGE_MAX`].
 pub(super) fn page_size(rate_per_minute: i32) -> i64 {
     (i64::from(rate_per_minute) / PAGES_PER_MINUTE).clamp(1, PAGE_MAX)
 }
@@ -87,27 +87,27 @@ impl RecipientQueue {
         self.waiting.len()
     }
 
-    /// The page to read now, if one is due: at most half a page is left in memory.
-    pub(super) fn begin_load(&mut self, page: i64) -> Option<PageQuery> {
-        let is_low = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX) <= page / 2;
+    /// The page to read now, if one is due: once at most half of `limit` recipients are left in memory.
+    pub(super) fn begin_load(&mut self, limit: i64) -> Option<PageQuery> {
+        let is_low = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX) <= limit / 2;
         if self.is_loading || self.is_exhausted || !is_low {
             return None;
         }
         self.is_loading = true;
         let after = self.after.unwrap_or(ContactId::new(0));
-        Some(PageQuery { generation: self.generation, after, limit: page })
+        Some(PageQuery { generation: self.generation, after, limit })
     }
 
     /// Adds a page that was read; `None`: it could not be read.
-    pub(super) fn end_load(&mut self, query: PageQuery, found: Option<Vec<NextRecipient>>) {
+    pub(super) fn end_load(&mut self, query: PageQuery, page: Option<Vec<NextRecipient>>) {
         if query.generation != self.generation {
             return;
         }
         self.is_loading = false;
-        let Some(found) = found else { return };
-        self.is_exhausted = i64::try_from(found.len()).unwrap_or(i64::MAX) < query.limit;
-        self.after = found.last().map(|last| last.contact_id).or(self.after);
-        self.waiting.extend(found);
+        let Some(page) = page else { return };
+        self.is_exhausted = i64::try_from(page.len()).unwrap_or(i64::MAX) < query.limit;
+        self.after = page.last().map(|last| last.contact_id).or(self.after);
+        self.waiting.extend(page);
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    fn all(queue: &mut RecipientQueue) -> Vec<i64> {
+    fn drain_ids(queue: &mut RecipientQueue) -> Vec<i64> {
         std::iter::from_fn(|| queue.pop_front()).map(|recipient| recipient.contact_id.0).collect()
     }
 
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(queue.begin_load(4), Some(second), "it could not be read");
         queue.end_load(second, Some(vec![recipient(7)]));
         assert!(!queue.is_done());
-        assert_eq!(all(&mut queue), [3, 4, 7]);
+        assert_eq!(drain_ids(&mut queue), [3, 4, 7]);
         assert!(queue.is_done() && queue.begin_load(4).is_none());
     }
 
@@ -175,10 +175,10 @@ mod tests {
         queue.push_front(head.clone());
         assert!(queue.is_new(), "the queue is empty");
         let again = queue.begin_load(2).expect("the page again");
-        let read = |id| NextRecipient { generation: again.generation, ..recipient(id) };
-        queue.end_load(again, Some(vec![read(1), read(2)]));
+        let reloaded = |id| NextRecipient { generation: again.generation, ..recipient(id) };
+        queue.end_load(again, Some(vec![reloaded(1), reloaded(2)]));
         queue.push_front(head);
-        assert_eq!(all(&mut queue), [1, 2]);
+        assert_eq!(drain_ids(&mut queue), [1, 2]);
     }
 
     #[test]

@@ -33,9 +33,9 @@ pub(crate) struct Inbox {
     received: Mutex<ReceivedIds>,
     /// Statuses that arrived before their message was known to be sent.
     pub(crate) early_statuses: EarlyStatusIndex,
-    /// Whether the table had room for the last revision that arrived before its message.
+    /// Whether the table had room for the last revision (edit, deletion, reaction) that arrived before its message.
     pub(crate) early_revisions_room: TableRoom,
-    /// Since when this process knows the channel: what was sent earlier is only in the tables.
+    /// When this process loaded the inbox: only the tables show what was sent earlier.
     pub(crate) since: DateTime<Utc>,
 }
 
@@ -106,7 +106,7 @@ impl ReceivedIds {
             Membership::Absent if self.uncertain.look_up(&id, may_be_missing) != Membership::Absent => {
                 Membership::Unknown
             }
-            known => known,
+            membership => membership,
         }
     }
 }
@@ -139,7 +139,7 @@ mod tests {
         // The first was evicted: a message written before or around that time may be it.
         assert_eq!(received.membership(1, Some(at(99))), Membership::Unknown);
         assert_eq!(received.membership(4, Some(at(105))), Membership::Unknown, "the provider's clock may be behind");
-        assert_eq!(received.membership(4, None), Membership::Unknown, "nobody knows when it was written");
+        assert_eq!(received.membership(4, None), Membership::Unknown, "it may have been written at any time");
         assert_eq!(received.membership(4, Some(at(111))), Membership::Absent);
         assert_eq!(received.membership(3, Some(at(111))), Membership::Present);
         for id in 10..13 {

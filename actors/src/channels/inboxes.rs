@@ -19,7 +19,7 @@ use crate::ttl_cache::TtlCache;
 /// Maximum cached messages by provider's id: statuses and replies arrive soon after a message. Some 150 bytes each.
 const MESSAGES_MAX: usize = 100_000;
 
-/// Maximum cached ids of contacts, some 100 bytes each.
+/// Maximum cached addresses of contacts, some 100 bytes each.
 const ADDRESSES_MAX: usize = 100_000;
 
 /// The inboxes of all channels.
@@ -27,13 +27,13 @@ pub(crate) struct Inboxes {
     inboxes: DashMap<ChannelKey, Arc<OnceCell<Arc<Inbox>>>>,
     messages: TtlCache<(ChannelKey, String), MessageRef>,
     /// The messages that early statuses have named.
-    pub(crate) named: NamedMessages,
-    /// What was just sent, by which own echoes are recognized.
-    pub(crate) own: OwnSends,
-    /// The provider's ids by which contacts are answered: those from which they wrote last.
+    pub(crate) named_messages: NamedMessages,
+    /// The latest sends of all channels, by which their echoes are recognized.
+    pub(crate) own_sends: OwnSends,
+    /// The addresses at which contacts are answered: those from which they wrote last.
     addresses: TtlCache<(ChannelKey, ContactId), String>,
     /// Applies to a message the statuses that arrived before it was known.
-    apply_early: OnceLock<ApplyEarlyStatuses>,
+    apply_early_statuses: OnceLock<ApplyEarlyStatuses>,
 }
 
 /// Starts to apply to a message, by its provider's id, the statuses that arrived before it was known. It must not
@@ -45,10 +45,10 @@ impl Default for Inboxes {
         Self {
             inboxes: DashMap::new(),
             messages: TtlCache::new(MESSAGES_MAX, Duration::MAX),
-            named: NamedMessages::default(),
-            own: OwnSends::default(),
+            named_messages: NamedMessages::default(),
+            own_sends: OwnSends::default(),
             addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
-            apply_early: OnceLock::new(),
+            apply_early_statuses: OnceLock::new(),
         }
     }
 }
@@ -64,48 +64,49 @@ impl Inboxes {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { inboxes, messages, named, own, addresses, apply_early: _ } = self;
-        inboxes.retain(|(of, _), _| *of != company);
-        messages.remove_where(|((of, _), _)| *of == company);
-        named.forget_company(company);
-        own.forget_company(company);
-        addresses.remove_where(|((of, _), _)| *of == company);
+        let Self { inboxes, messages, named_messages, own_sends, addresses, apply_early_statuses: _ } = self;
+        inboxes.retain(|(owner, _), _| *owner != company);
+        messages.remove_where(|((owner, _), _)| *owner == company);
+        named_messages.forget_company(company);
+        own_sends.forget_company(company);
+        addresses.remove_where(|((owner, _), _)| *owner == company);
     }
 
-    /// The provider's id by which a contact is answered, if it is cached.
+    /// The address at which a contact is answered, if it is cached.
     pub(crate) fn address(&self, channel: ChannelKey, contact: ContactId) -> Option<String> {
         self.addresses.get(&(channel, contact))
     }
 
-    /// Caches the id from the tables, unless the contact has written meanwhile. Returns the id that is cached now.
+    /// Caches the address from the tables, unless another was cached because the contact has written meanwhile. Returns
+    /// the address that is cached now.
     pub(crate) fn cache_address(&self, channel: ChannelKey, contact: ContactId, address: String) -> String {
         self.addresses.get_or_insert_with(&(channel, contact), || address)
     }
 
-    /// Records that a contact has written from this id. Returns whether a different id was cached, or none.
+    /// Records that a contact has written from this address. Returns whether a different one was cached, or none.
     pub(crate) fn record_address(&self, channel: ChannelKey, contact: ContactId, address: &str) -> bool {
         let key = (channel, contact);
-        let is_other = self.addresses.get(&key).is_none_or(|cached| cached != address);
-        if is_other {
+        let has_changed = self.addresses.get(&key).is_none_or(|cached| cached != address);
+        if has_changed {
             self.addresses.insert(key, address.to_owned());
         }
-        is_other
+        has_changed
     }
 
-    /// Drops the cached id of a contact.
+    /// Drops the cached address of a contact.
     pub(crate) fn forget_address(&self, channel: ChannelKey, contact: ContactId) {
         self.addresses.remove(&(channel, contact));
     }
 
-    /// Records that a contact was merged into another, which has the ids of both: an echo of what was sent to the
-    /// merged one now names the other.
+    /// Records that a contact was merged into another, which has the addresses of both: an echo of a message to the
+    /// merged contact now belongs to the other.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
-        self.own.record_merge(company, from, into);
-        self.addresses.remove_where(|((of, _), contact)| *of == company && [from, into].contains(contact));
+        self.own_sends.record_merge(company, from, into);
+        self.addresses.remove_where(|((owner, _), contact)| *owner == company && [from, into].contains(contact));
     }
 
     /// Drops index entries of early statuses from before this time.
-    pub(crate) fn sweep_early(&self, before: DateTime<Utc>) {
+    pub(crate) fn sweep_early_statuses(&self, before: DateTime<Utc>) {
         self.inboxes.iter().filter_map(|cell| cell.get().cloned()).for_each(|inbox| inbox.early_statuses.sweep(before));
     }
 
@@ -119,9 +120,9 @@ impl Inboxes {
         self.messages.insert((channel, provider_message_id.to_owned()), message);
     }
 
-    /// Sets the function that applies early statuses. Once, before anything is received.
-    pub(crate) fn set_apply_early(&self, apply: impl Fn(ChannelKey, String) + Send + Sync + 'static) {
-        let _ = self.apply_early.set(Box::new(apply));
+    /// Sets the function that applies early statuses. Called once, before anything is received.
+    pub(crate) fn set_apply_early_statuses(&self, apply: impl Fn(ChannelKey, String) + Send + Sync + 'static) {
+        let _ = self.apply_early_statuses.set(Box::new(apply));
     }
 
     /// Caches the provider's ids of messages, and applies their early statuses.
@@ -129,7 +130,7 @@ impl Inboxes {
         for (id, message) in ids {
             self.cache_message(channel, &id, message);
             if self.may_have_early_statuses(channel, &id)
-                && let Some(apply) = self.apply_early.get()
+                && let Some(apply) = self.apply_early_statuses.get()
             {
                 apply(channel, id);
             }

@@ -1,5 +1,5 @@
-//! The provider's ids of our messages, as early statuses name them: a status may return an id of ours that was sent
-//! with the message. If the answer to a send was lost, such a status shows that the message has left.
+//! The provider's ids of messages that early statuses have named. A status names a message if it returns our id, which
+//! was sent with the message. If the answer to a send was lost, such a status shows that the provider has the message.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::ttl_cache::TtlCache;
 /// Maximum messages in memory, some 150 bytes each: those whose first status came before the answer to their send.
 const NAMED_MAX: usize = 50_000;
 
-/// How long a message is remembered: longer than a call to its provider takes, and the wait for a status after it.
+/// How long a message is remembered: with the default timeouts, longer than a call to its provider and the wait for a
+/// status after the call.
 const NAMED_FOR: Duration = Duration::from_secs(600);
 
 /// The messages that early statuses have named.
@@ -29,35 +30,40 @@ impl Default for NamedMessages {
 }
 
 impl NamedMessages {
-    /// A status of the channel has named a message and its provider's id.
+    /// Records that a status of the channel has named a message, with the provider's id of it.
     pub(crate) fn record(&self, channel: ChannelKey, message: MessageId, provider_message_id: &str) {
         self.provider_ids.insert((channel, message), provider_message_id.to_owned());
         self.changes.send_replace(());
     }
 
     /// The provider's id of a message, if a status has named it.
-    pub(crate) fn get(&self, channel: ChannelKey, message: MessageId) -> Option<String> {
+    pub(crate) fn provider_id(&self, channel: ChannelKey, message: MessageId) -> Option<String> {
         self.provider_ids.get(&(channel, message))
     }
 
     /// The provider's id of a message as soon as a status has named it; `None` if none does within `time_max`.
-    pub(crate) async fn wait(&self, channel: ChannelKey, message: MessageId, time_max: Duration) -> Option<String> {
+    pub(crate) async fn wait_for_provider_id(
+        &self,
+        channel: ChannelKey,
+        message: MessageId,
+        time_max: Duration,
+    ) -> Option<String> {
         let mut changes = self.changes.subscribe();
-        let named = async {
+        let provider_id = async {
             loop {
-                let id = self.get(channel, message);
+                let id = self.provider_id(channel, message);
                 if id.is_some() || changes.changed().await.is_err() {
                     return id;
                 }
             }
         };
-        tokio::time::timeout(time_max, named).await.ok().flatten()
+        tokio::time::timeout(time_max, provider_id).await.ok().flatten()
     }
 
     /// Drops a company's messages.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { provider_ids, changes: _ } = self;
-        provider_ids.remove_where(|((of, _), _)| *of == company);
+        provider_ids.remove_where(|((owner, _), _)| *owner == company);
     }
 }
 
@@ -72,10 +78,10 @@ mod tests {
     const MESSAGE: MessageId = MessageId::new(7);
 
     #[tokio::test]
-    async fn a_message_is_named_before_or_while_somebody_waits_and_only_on_its_own_channel() {
+    async fn a_wait_finds_the_status_that_came_before_or_during_it_on_its_own_channel_only() {
         let named = NamedMessages::default();
-        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await, None);
-        let wait = named.wait(PHONE, MESSAGE, Duration::from_secs(600));
+        assert_eq!(named.wait_for_provider_id(PHONE, MESSAGE, Duration::ZERO).await, None);
+        let wait = named.wait_for_provider_id(PHONE, MESSAGE, Duration::from_secs(600));
         let record = async {
             named.record(OTHER, MESSAGE, "wamid.other");
             named.record(PHONE, MessageId::new(8), "wamid.8");
@@ -83,9 +89,9 @@ mod tests {
             named.record(PHONE, MESSAGE, "wamid.7");
         };
         assert_eq!(tokio::join!(wait, record).0.as_deref(), Some("wamid.7"));
-        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.7"));
+        assert_eq!(named.wait_for_provider_id(PHONE, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.7"));
         named.forget_company(PHONE.0);
-        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await, None);
-        assert_eq!(named.wait(OTHER, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.other"));
+        assert_eq!(named.wait_for_provider_id(PHONE, MESSAGE, Duration::ZERO).await, None);
+        assert_eq!(named.wait_for_provider_id(OTHER, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.other"));
     }
 }

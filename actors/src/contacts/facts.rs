@@ -71,7 +71,7 @@ pub struct ContactFacts {
 }
 
 impl ContactFacts {
-    /// Adds those of a ticket's facts that are required.
+    /// Adds the facts of a hot ticket that are required.
     pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
         if required.reachable {
             self.reachable |= reachable;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn found_facts_are_no_longer_missing_and_the_latest_one_counts() {
+    fn found_facts_are_no_longer_missing_and_the_latest_inbound_counts() {
         let all = RequiredFacts { reachable: true, last_inbound: true, values: true };
         let mut facts = ContactFacts::default();
         assert_eq!(all.missing_in(&facts), all);

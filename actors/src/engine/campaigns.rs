@@ -1,4 +1,4 @@
-//! Campaigns: they are paused while they are changed, and resumed and dropped with their company.
+//! Campaigns: a change pauses its campaign. A company's campaigns are resumed and dropped with the company.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,20 +19,23 @@ use crate::services::{Contacts, Sending};
 /// How long a change of a campaign waits until the campaign has paused: the time limit of a statement.
 const HOLD_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
+/// Pause before campaigns that could not be resumed during an outage are resumed again.
+const RESUME_PAUSE: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
+
 /// Approximate statistics of all campaigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CampaignStats {
     /// Running campaigns.
     pub running: usize,
     /// Recipients loaded in memory.
-    pub held: usize,
+    pub recipients: usize,
     /// Messages that are decided but not yet with their provider.
-    pub under_way: usize,
-    /// Recipients whose message was sent since the start.
+    pub in_transit: usize,
+    /// Recipients whose message was accepted for its channel, since the process started.
     pub handed_over: u64,
-    /// Recipients that were skipped since the start.
+    /// Recipients that were skipped, since the process started.
     pub skipped: u64,
-    /// Recipients whose message could not be created since the start.
+    /// Recipients to whom no message could be sent, since the process started.
     pub failed: u64,
 }
 
@@ -54,7 +57,7 @@ impl CampaignStartGuard {
     /// Starts the created campaign.
     ///
     /// # Errors
-    /// Never in practice.
+    /// None is expected: starting the actor needs no database.
     pub async fn start(mut self, id: CampaignId) -> Result<(), Refusal> {
         match self.campaigns.take() {
             Some(campaigns) => campaigns.begin(self.company, id).await,
@@ -81,18 +84,18 @@ impl Drop for CampaignStartGuard {
 pub struct CampaignHold {
     scope: Arc<CampaignScope>,
     company: CompanyId,
-    hot: ActorHandle<CampaignRunner>,
+    runner: ActorHandle<CampaignRunner>,
     holder: Option<Arc<()>>,
 }
 
 impl Drop for CampaignHold {
     fn drop(&mut self) {
-        // Whatever the outcome of the change: each message is checked again before it is sent.
+        // The change may have canceled the campaign, so each message in transit is checked again before it is sent.
         self.scope.in_transit.withdrawals.invalidate(self.company);
         // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
         hotline_persistence::fail_point!("campaign_released");
-        self.hot.addr.do_send(Changed);
+        self.runner.addr.do_send(Changed);
     }
 }
 
@@ -117,7 +120,8 @@ impl Campaigns {
         Self { base, contacts, scope }
     }
 
-    /// Resumes campaigns of an earlier run, and schedules those to come. Once, after sending has begun.
+    /// Starts the actors of campaigns that are scheduled, or that an earlier run of the process did not finish. To be
+    /// called once, after sending has begun.
     pub async fn start(&self, templates: Arc<dyn TemplateStates>) -> Result<(), Refusal> {
         if self.scope.templates.set(templates).is_err() {
             return Err(Refusal::Defect("campaigns have already started".to_owned()));
@@ -130,7 +134,7 @@ impl Campaigns {
         Ok(())
     }
 
-    /// Must be called before a campaign is created.
+    /// The guard for the creation of a campaign, to be taken before the creation.
     pub fn start_guard(self: &Arc<Self>, company: CompanyId) -> CampaignStartGuard {
         CampaignStartGuard { campaigns: Some(self.clone()), company }
     }
@@ -138,9 +142,9 @@ impl Campaigns {
     /// Starts a campaign that was created, or resumes one that was changed.
     ///
     /// # Errors
-    /// Never in practice.
+    /// None is expected: starting the actor needs no database.
     pub async fn begin(&self, company: CompanyId, id: CampaignId) -> Result<(), Refusal> {
-        self.hot(company, id).await.map(|hot| hot.addr.do_send(Changed))
+        self.get_or_start(company, id).await.map(|runner| runner.addr.do_send(Changed))
     }
 
     /// Pauses a campaign, and waits until every pending send has an outcome. When the hold is released,
@@ -150,12 +154,12 @@ impl Campaigns {
     /// [`Refusal::Unavailable`] when the campaign does not pause in time, or the database is unavailable.
     pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<CampaignHold, Refusal> {
         let attempt = || async {
-            let hot = self.hot(company, id).await?;
+            let runner = self.get_or_start(company, id).await?;
             let holder = Arc::new(());
             let message = Hold(Arc::downgrade(&holder));
-            // Created before the call: its drop notifies the actor however the call ends.
-            let hold = CampaignHold { scope: self.scope.clone(), company, hot, holder: Some(holder) };
-            self.base.deliver(&self.scope.hot, &hold.hot, message).await?;
+            // Created before the call, so that its drop notifies the actor even if the call fails or is cancelled.
+            let hold = CampaignHold { scope: self.scope.clone(), company, runner, holder: Some(holder) };
+            self.base.deliver(&self.scope.hot, &hold.runner, message).await?;
             Ok(hold)
         };
         let hold = on_conflict(self.contacts.cache(), company, attempt, no_other_conflict);
@@ -166,8 +170,8 @@ impl Campaigns {
         Ok(hold)
     }
 
-    /// Pauses the campaigns that are being sent with a template through one of these channels; without a language, in
-    /// any language of the template.
+    /// Pauses the campaigns that are being sent with a template through one of these channels: in this language of the
+    /// template, or in any if `language` is `None`.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a campaign does not pause in time, or the database is unavailable.
@@ -215,7 +219,7 @@ impl Campaigns {
             failed: _,
         } = &**scope;
         // Messages in transit are tracked for as long as their campaign's actor lives.
-        dismiss(hot, |(of, _)| *of == company).await?;
+        dismiss(hot, |(owner, _)| *owner == company).await?;
         in_transit.withdrawals.forget_company(company);
         Ok(())
     }
@@ -227,7 +231,7 @@ impl Campaigns {
         }
         let campaigns = self.clone();
         self.base.spawn(async move {
-            let starts = crate::base::retry::while_unavailable(HOLD_TIME_MAX, || async {
+            let starts = crate::base::retry::while_unavailable(RESUME_PAUSE, || async {
                 let db = campaigns.base.store.db(company);
                 for (company, id) in campaigns::unfinished_of_company(db, company).await? {
                     campaigns.begin(company, id).await?;
@@ -253,8 +257,8 @@ impl Campaigns {
             let gauges = &hot.status.shared;
             CampaignStats {
                 running: stats.running + gauges.is_running.load(Ordering::Relaxed),
-                held: stats.held + gauges.recipients.load(Ordering::Relaxed),
-                under_way: stats.under_way + gauges.in_transit.load(Ordering::Relaxed),
+                recipients: stats.recipients + gauges.recipients.load(Ordering::Relaxed),
+                in_transit: stats.in_transit + gauges.in_transit.load(Ordering::Relaxed),
                 ..stats
             }
         })
@@ -264,7 +268,7 @@ impl Campaigns {
         self.scope.hot.population()
     }
 
-    async fn hot(&self, company: CompanyId, id: CampaignId) -> Result<ActorHandle<CampaignRunner>, Refusal> {
+    async fn get_or_start(&self, company: CompanyId, id: CampaignId) -> Result<ActorHandle<CampaignRunner>, Refusal> {
         self.scope.hot.get_or_start(&(company, id), || async { Ok(self.scope.start(company, id)) }).await
     }
 }

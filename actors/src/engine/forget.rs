@@ -33,9 +33,8 @@ impl Engine {
             assignment,
             sessions,
             retention,
-            // Enters the company before each step, and holds nothing of it.
+            // These enter the company before each step, and hold nothing of it.
             cascades: _,
-            // These also enter the company before each step.
             erasures: _,
             merging: _,
             attendance,
@@ -43,7 +42,8 @@ impl Engine {
             sweeper: _,
             is_sweeping: _,
         } = self;
-        // These may still record something: the outcome of a call to a provider, or when a visitor was last present.
+        // Before the log refuses entries, because these may still record the outcome of a call to a provider, or when a
+        // visitor was last present.
         sending.pause(company).await?;
         sessions.forget_company(company).await?;
         schedules.forget_company(company).await?;

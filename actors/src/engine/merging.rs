@@ -74,7 +74,7 @@ impl Merging {
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         let channels = tickets::channels_of_contacts(db, company, &contacts).await?;
-        self.tickets.load_channels(company, &channels).await?;
+        self.tickets.load_conversations(company, &channels).await?;
         let open = tickets::open_of_contacts(db, company, &contacts).await?;
         let sessions = webchat_sessions::of_contacts(db, company, &contacts).await?;
         let sessions = sessions.into_iter().map(|(id, contact, ticket)| (id, (contact, ticket))).collect();
@@ -96,7 +96,7 @@ impl Merging {
         }
         let db = self.base.reads().tables(*company).await?;
         let open_now = tickets::open_of_contacts(db, *company, contacts).await?;
-        self.tickets.replace_open(*company, contacts, open, &open_now);
+        self.tickets.replace_open_tickets(*company, contacts, open, &open_now);
         let tickets: Vec<TicketId> = open.iter().chain(&open_now).map(|ticket| ticket.id).collect();
         if !tickets.is_empty() {
             let listed = desk::open_of(db, *company, &tickets).await?;

@@ -169,7 +169,7 @@ impl Engine {
     }
 
     /// Starts the periodic work: idle actors retire, abandoned sessions end, and references to deleted records are
-    /// removed. Once.
+    /// removed. Later calls do nothing.
     pub fn start_sweeping(&self) {
         if !self.is_sweeping.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
@@ -199,7 +199,8 @@ impl Engine {
         CompletionQueue::open();
     }
 
-    /// Marks the service as stopping: an actor that is missing from now on ended with its thread.
+    /// Marks the service as stopping: scheduled messages and campaigns begin no further work, and a command is refused
+    /// as unavailable if its actor has ended with its thread.
     pub fn begin_stopping(&self) {
         self.base.begin_stopping();
     }
@@ -209,8 +210,8 @@ impl Engine {
         self.base.arbiters.stop();
     }
 
-    /// Asks idle actors to retire, as happens periodically. Returns false while the database does not respond, so that
-    /// all stay, or refuses changes.
+    /// Asks idle actors to retire, as happens periodically. While the database does not respond, all actors stay.
+    /// Returns whether it responds and refuses no changes.
     pub async fn retire_idle(&self) -> bool {
         self.sweeper.retire_idle().await
     }
@@ -220,8 +221,8 @@ impl Engine {
         &self.base.store
     }
 
-    /// Subscribes to the events of a company; none where no events are recorded. A reader that reads after each
-    /// notification misses nothing that happens from now on.
+    /// Subscribes to the events of a company; `None` if this process records no events. A reader that reads the events
+    /// after each notification misses none that is recorded from now on.
     pub fn listen(&self, company: CompanyId) -> Option<Listening> {
         self.store().events.as_ref().map(|events| events.listen(company))
     }
@@ -256,8 +257,8 @@ impl Engine {
         self.base.refresh(company).await;
     }
 
-    /// Deletes a contact with all its data, if it is in an expected state. A concurrent opening either comes first, and
-    /// the deletion is refused, or it comes later and finds no contact.
+    /// Deletes a contact with all its data, if it is in an expected state. If a ticket or session of the contact is
+    /// opened concurrently, either the deletion is refused or the opening finds no contact.
     ///
     /// # Errors
     /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while the contact has an

@@ -1,5 +1,5 @@
-//! Slots of a cluster: starts the work of their companies when they are opened here. Closing them drops each of their
-//! companies ([`Engine::forget`]).
+//! Slots of a cluster. Opening slots starts the work of their companies in this process; closing them drops each
+//! company from memory ([`Engine::forget`]).
 
 use futures_util::stream::{self, TryStreamExt};
 use hotline_persistence::cluster::SlotFilter;
@@ -63,7 +63,7 @@ impl Engine {
         let these = SlotFilter::these(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
         let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
-        // Ids are then assigned above every id of an earlier owner.
+        // From now on, ids are assigned above every id of an earlier owner.
         base.store.ids.renew(base.store.housekeeper()).await?;
         let mut backlogs = messages::outboxes(db, &these).await?;
         backlogs.retain(|(company, _)| is_loaded(company));
@@ -71,8 +71,8 @@ impl Engine {
         scheduled.retain(is_loaded);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
         unfinished.retain(|(company, _)| is_loaded(company));
-        // While a slot is closed but not shut, requests wait, and the log accepts outcomes of messages that other
-        // processes have left.
+        // While a slot is closed but not shut, requests wait, and the log accepts entries: senders already record the
+        // outcomes of the messages in the backlogs.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
         sending.take_over(backlogs, is_here);

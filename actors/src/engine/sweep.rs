@@ -1,5 +1,5 @@
-//! Periodic work: retires idle actors, evicts expired caches, ends abandoned visitor sessions, writes the uses of
-//! tokens, and deletes the remaining rows of deleted records.
+//! Periodic work: retires idle actors, evicts expired cache entries, ends abandoned visitor sessions, writes the uses
+//! of tokens, and deletes the remaining rows of deleted records.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,12 +24,13 @@ const SESSIONS_MAX: i64 = 1000;
 /// Maximum rows that one statement deletes, in some ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
-/// Maximum such statements for one deleted record, and maximum such records, in one sweep; more wait for the next.
+/// Maximum such statements for one deleted record in one sweep; more wait for the next.
 const STATEMENTS_MAX: usize = 20;
+
+/// Maximum deleted records whose rows one sweep deletes; more wait for the next.
 const REMOVALS_MAX: i64 = 20;
 
-/// Interval between evictions of expired entries: each scans a whole cache, and expired entries are not returned
-/// meanwhile.
+/// Interval between evictions of expired entries. Each scans a whole cache, and a cache never returns an expired entry.
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 
 /// The periodic work.
@@ -52,7 +53,7 @@ impl Sweeper {
         Self { base, contacts, tickets, session_scope, sessions }
     }
 
-    /// Sweeps periodically, for as long as the engine lives.
+    /// Sweeps periodically, until the thread that runs it ends.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -63,6 +64,7 @@ impl Sweeper {
             if last_eviction.elapsed() >= EVICT_EVERY {
                 last_eviction = Instant::now();
                 self.contacts.sweep();
+                // Otherwise a dropped overview could not be loaded again.
                 if is_up {
                     self.base.overviews.sweep(last_eviction);
                 }
@@ -80,10 +82,10 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors whose changes are all in the tables to retire, unless they could not be loaded again: while the
-    /// database does not respond, or refuses a change of their company. Returns whether it responds and refuses none.
-    /// One pass over each registry: there may be a million actors, and each part of a registry is locked during the
-    /// pass.
+    /// Asks idle actors to retire if their changes are all in the tables, and they could be loaded again: not while the
+    /// database does not respond, nor while it refuses changes and the tables lack a change of their company. Returns
+    /// whether the database responds and refuses no changes. Makes one pass over each registry, because there may be a
+    /// million actors, and each shard of a registry is locked while it is scanned.
     pub(super) async fn retire_idle(&self) -> bool {
         if !self.base.store.responds().await {
             return false;

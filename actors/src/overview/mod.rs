@@ -44,12 +44,12 @@ const TICKETS_MAX: usize = 200_000;
 /// for a dashboard, in about a millisecond, while the log waits. Each takes up to 324 bytes.
 const GROUPS_MAX: usize = 20_000;
 
-/// Maximum open tickets in memory of all companies, some 120 MiB. Beyond it, companies with more than [`SHARE`] are
-/// counted and listed in the tables.
+/// Maximum open tickets in memory of all companies, some 120 MiB. Beyond it, companies with more than [`COMPANY_SHARE`]
+/// are counted and listed in the tables.
 const ALL_TICKETS_MAX: usize = 1_000_000;
 
 /// Open tickets in memory that each company may always have, however many other companies have.
-const SHARE: usize = 10_000;
+const COMPANY_SHARE: usize = 10_000;
 
 /// Maximum tickets that a list examines before it lets the log record changes: some tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
@@ -64,7 +64,7 @@ const CHANGES_AT_ONCE: usize = 1_000;
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
     /// The number of open tickets in memory, of all companies.
-    tickets: Arc<AtomicUsize>,
+    all_tickets: Arc<AtomicUsize>,
     /// Permits for the loads of all companies.
     loads: Arc<Semaphore>,
 }
@@ -85,7 +85,7 @@ pub(crate) enum OverviewStatus {
 }
 
 struct OverviewState {
-    open: OpenTicketOrders,
+    tickets: OpenTicketOrders,
     load_state: LoadState,
     last_query: Instant,
     /// The number of open tickets in memory, of all companies.
@@ -99,11 +99,11 @@ enum LoadState {
     /// The tables are being read; these tickets have changed since.
     Running(HashSet<TicketId>),
     /// The tables could not be read, or had too many tickets: they are not read again before this moment.
-    FailedUntil(Instant),
+    PausedUntil(Instant),
     Done,
 }
 
-/// The open tickets that the tables had when an overview was loaded.
+/// The result of a load: the open tickets in the tables, or why the overview has none.
 pub(crate) enum Loaded {
     All(Vec<OpenTicket>),
     /// There is no room for them in memory.
@@ -114,20 +114,20 @@ pub(crate) enum Loaded {
 
 impl Default for Overviews {
     fn default() -> Self {
-        Self { companies: IdMap::default(), tickets: Arc::default(), loads: Arc::new(Semaphore::new(LOADS_MAX)) }
+        Self { companies: IdMap::default(), all_tickets: Arc::default(), loads: Arc::new(Semaphore::new(LOADS_MAX)) }
     }
 }
 
 impl Overviews {
     /// The number of open tickets in memory, of all companies.
     pub(crate) fn ticket_count(&self) -> usize {
-        self.tickets.load(Ordering::Relaxed)
+        self.all_tickets.load(Ordering::Relaxed)
     }
 
     /// The overview of a company that is queried now, and whether it can answer.
     pub(crate) fn query(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, OverviewStatus) {
-        let overview = self.of(company).unwrap_or_else(|| {
-            let new = || Arc::new(Overview::new(now, self.tickets.clone()));
+        let overview = self.get(company).unwrap_or_else(|| {
+            let new = || Arc::new(Overview::new(now, self.all_tickets.clone()));
             self.companies.entry(company).or_insert_with(new).clone()
         });
         let status = overview.state.lock().query(now);
@@ -138,7 +138,7 @@ impl Overviews {
     pub(crate) fn on_commit(&self, changes: &[Change]) {
         for change in changes {
             if let Change::Ticket(row) = change
-                && let Some(overview) = self.of(row.company_id)
+                && let Some(overview) = self.get(row.company_id)
             {
                 overview.state.lock().record(row, last_message_of(row, changes));
             }
@@ -150,51 +150,51 @@ impl Overviews {
         self.loads.clone().try_acquire_owned().ok()
     }
 
-    /// Whether so many open tickets of a company that has none in memory yet may be loaded.
+    /// Whether this number of open tickets may be loaded for a company that has none in memory yet.
     pub(crate) fn has_room(&self, tickets: usize) -> bool {
         !is_too_many(tickets, self.ticket_count() + tickets)
     }
 
     /// Whether a company still has this overview, so that commits reach it.
     pub(crate) fn is_current(&self, company: CompanyId, overview: &Arc<Overview>) -> bool {
-        self.of(company).is_some_and(|current| Arc::ptr_eq(&current, overview))
+        self.get(company).is_some_and(|current| Arc::ptr_eq(&current, overview))
     }
 
-    /// Updates tickets that a merge has changed in the tables, from those that are open now.
+    /// Updates tickets that a merge has changed in the tables; `open` has those of them that are open now.
     pub(crate) fn replace(&self, company: CompanyId, tickets: &[TicketId], open: &[OpenTicket]) {
-        if let Some(overview) = self.of(company) {
+        if let Some(overview) = self.get(company) {
             overview.state.lock().replace(tickets, open);
         }
     }
 
     /// Drops a company's overview, because the company is dropped from memory.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { companies, tickets: _, loads: _ } = self;
+        let Self { companies, all_tickets: _, loads: _ } = self;
         companies.remove(&company);
     }
 
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
         let overviews: Vec<_> = self.companies.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
-        // The clones are dropped last, outside the map, because that takes a while. The map waits only for overviews
-        // that were unused, and are hardly locked.
+        // The clones live until the end, so that no overview is dropped while the map is locked: that takes a while.
+        // The map waits only for the locks of unused overviews, which are hardly ever held.
         for (company, _) in overviews.iter().filter(|(_, overview)| overview.state.lock().is_unused(now)) {
             self.companies.remove_if(company, |_, overview| overview.state.lock().end_if_unused(now));
         }
     }
 
     /// The overview of a company, if it has one. A clone, so that the map is not locked while it is in use.
-    fn of(&self, company: CompanyId) -> Option<Arc<Overview>> {
+    fn get(&self, company: CompanyId) -> Option<Arc<Overview>> {
         self.companies.get(&company).map(|overview| overview.clone())
     }
 }
 
 /// Whether a company has more open tickets than may be in memory, while all companies together have `all`.
 const fn is_too_many(own: usize, all: usize) -> bool {
-    own > TICKETS_MAX || own > SHARE && all > ALL_TICKETS_MAX
+    own > TICKETS_MAX || own > COMPANY_SHARE && all > ALL_TICKETS_MAX
 }
 
-/// The last message of a ticket, if it is new.
+/// The last message of a ticket, if it is among these changes.
 fn last_message_of<'a>(row: &TicketRow, changes: &'a [Change]) -> Option<&'a MessageRow> {
     let id = row.last_message_id?;
     changes.iter().find_map(|change| match change {
@@ -205,8 +205,8 @@ fn last_message_of<'a>(row: &TicketRow, changes: &'a [Change]) -> Option<&'a Mes
 
 impl Overview {
     fn new(now: Instant, all_tickets: Arc<AtomicUsize>) -> Self {
-        let (open, load_state) = (OpenTicketOrders::default(), LoadState::Idle);
-        Self { state: Mutex::new(OverviewState { open, load_state, last_query: now, all_tickets }) }
+        let (tickets, load_state) = (OpenTicketOrders::default(), LoadState::Idle);
+        Self { state: Mutex::new(OverviewState { tickets, load_state, last_query: now, all_tickets }) }
     }
 
     /// Ends a load. The tickets are put in order without the lock, because the log would wait for it, and on a thread
@@ -214,28 +214,28 @@ impl Overview {
     pub(crate) async fn end_load(self: &Arc<Self>, loaded: Loaded) {
         let open = match loaded {
             Loaded::All(open) => open,
-            Loaded::TooMany => return self.state.lock().fail(SIZE_PAUSE),
-            Loaded::Failed => return self.state.lock().fail(LOAD_PAUSE),
+            Loaded::TooMany => return self.state.lock().unload(SIZE_PAUSE),
+            Loaded::Failed => return self.state.lock().unload(LOAD_PAUSE),
         };
         let overview = self.clone();
         if tokio::task::spawn_blocking(move || overview.install(OpenTicketOrders::of(open))).await.is_err() {
-            self.state.lock().fail(LOAD_PAUSE);
+            self.state.lock().unload(LOAD_PAUSE);
         }
     }
 
     /// Leaves a load to a later query.
     pub(crate) fn postpone_load(&self) {
-        self.state.lock().fail(Duration::ZERO);
+        self.state.lock().unload(Duration::ZERO);
     }
 
-    /// Applies the changes made during the load to the loaded tickets, and takes these over. Many changes are applied
-    /// without the lock: the log may record others meanwhile.
+    /// Applies the changes made during the load to the loaded tickets, which then replace those in memory. Many changes
+    /// are applied without the lock: the log may record others meanwhile.
     fn install(&self, mut loaded: OpenTicketOrders) {
         loop {
-            let changed = self.state.lock().take_many_changed();
+            let changed = self.state.lock().take_changed_if_many();
             let Some(changed) = changed else { break };
             for ids in changed.chunks(CHANGES_AT_ONCE) {
-                let recorded = self.state.lock().recorded(ids);
+                let recorded = self.state.lock().recorded_times(ids);
                 recorded.into_iter().for_each(|(id, times)| loaded.apply(id, times));
             }
         }
@@ -246,21 +246,21 @@ impl Overview {
     /// The open tickets by queue and user, one row for each channel with any; `None`: read the tables.
     pub(crate) fn counts(&self) -> Option<Vec<OpenTicketCounts>> {
         let state = self.state.lock();
-        state.is_loaded().then(|| state.open.counts())
+        state.is_loaded().then(|| state.tickets.counts())
     }
 
     /// The open tickets that a query asks for, in its order; `None`: read the tables. The lock is released after every
     /// [`LISTED_AT_ONCE`] tickets: one that moves in the order meanwhile may be missed, but is not listed twice.
     pub(crate) async fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
-        let few = {
+        let matching = {
             let state = self.state.lock();
             if !state.is_loaded() {
                 return None;
             }
-            state.open.few(query)
+            state.tickets.matching_if_few(query)
         };
-        if let Some(few) = few {
-            return Some(query.page_of(few));
+        if let Some(matching) = matching {
+            return Some(query.page_of(matching));
         }
         let mut listing = Listing::new(query);
         loop {
@@ -269,7 +269,7 @@ impl Overview {
                 if !state.is_loaded() {
                     return None;
                 }
-                let has_ended = state.open.continue_list(query, &mut listing, LISTED_AT_ONCE);
+                let has_ended = state.tickets.continue_list(query, &mut listing, LISTED_AT_ONCE);
                 // The log may be waiting for the lock.
                 MutexGuard::unlock_fair(state);
                 has_ended
@@ -292,8 +292,8 @@ impl OverviewState {
         match self.load_state {
             LoadState::Done => OverviewStatus::Loaded,
             LoadState::Running(_) => OverviewStatus::ReadTables,
-            LoadState::FailedUntil(until) if now < until => OverviewStatus::ReadTables,
-            LoadState::Idle | LoadState::FailedUntil(_) => {
+            LoadState::PausedUntil(until) if now < until => OverviewStatus::ReadTables,
+            LoadState::Idle | LoadState::PausedUntil(_) => {
                 // Changes are recorded from now on, and the tables are read after that, so that no change is missed.
                 self.load_state = LoadState::Running(HashSet::new());
                 OverviewStatus::Load
@@ -318,77 +318,77 @@ impl OverviewState {
     /// Records a ticket as it is now. `message` is its last message, if that is new.
     fn record(&mut self, row: &TicketRow, message: Option<&MessageRow>) {
         match &mut self.load_state {
-            LoadState::Idle | LoadState::FailedUntil(_) => return,
+            LoadState::Idle | LoadState::PausedUntil(_) => return,
             LoadState::Running(changed) => drop(changed.insert(row.id)),
             LoadState::Done => {}
         }
-        let earlier = self.open.get(row.id).map(|earlier| earlier.last_activity_at);
-        let last_message_at = message.map(|message| message.created_at).or(earlier);
+        let earlier_activity_at = self.tickets.get(row.id).map(|times| times.last_activity_at);
+        let last_message_at = message.map(|message| message.created_at).or(earlier_activity_at);
         let times = (row.status == TicketStatus::Open).then(|| OpenTicketTimes {
             group: GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id },
             last_activity_at: last_message_at.map_or(row.opened_at, |at| row.opened_at.max(at)),
             waiting_since: row.waiting_since,
         });
-        self.set(row.id, times);
+        self.set_ticket(row.id, times);
         if self.is_too_large() {
-            self.fail(SIZE_PAUSE);
+            self.unload(SIZE_PAUSE);
         }
     }
 
     /// Adds or moves an open ticket, or removes one that is closed.
-    fn set(&mut self, ticket: TicketId, times: Option<OpenTicketTimes>) {
-        let before = self.open.len();
+    fn set_ticket(&mut self, ticket: TicketId, times: Option<OpenTicketTimes>) {
+        let before = self.tickets.len();
         match times {
-            Some(times) => self.open.insert(ticket, times),
-            None => self.open.remove(ticket),
+            Some(times) => self.tickets.insert(ticket, times),
+            None => self.tickets.remove(ticket),
         }
-        self.all_tickets.fetch_add(self.open.len(), Ordering::Relaxed);
+        self.all_tickets.fetch_add(self.tickets.len(), Ordering::Relaxed);
         self.all_tickets.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Updates tickets that a merge has changed, from those that are open now.
+    /// Updates tickets that a merge has changed; `open` has those of them that are open now.
     fn replace(&mut self, tickets: &[TicketId], open: &[OpenTicket]) {
         match &mut self.load_state {
-            LoadState::Idle | LoadState::FailedUntil(_) => return,
+            LoadState::Idle | LoadState::PausedUntil(_) => return,
             LoadState::Running(changed) => changed.extend(tickets),
             LoadState::Done => {}
         }
         for id in tickets {
-            self.set(*id, open.iter().find(|ticket| ticket.id == *id).map(OpenTicketTimes::from));
+            self.set_ticket(*id, open.iter().find(|ticket| ticket.id == *id).map(OpenTicketTimes::from));
         }
         if self.is_too_large() {
-            self.fail(SIZE_PAUSE);
+            self.unload(SIZE_PAUSE);
         }
     }
 
-    /// The tickets that have changed since the load began, if they are too many to be applied at once. Later changes are
-    /// collected from now on.
-    fn take_many_changed(&mut self) -> Option<Vec<TicketId>> {
+    /// The tickets that have changed since the load began, if they are too many to be applied at once. From then on,
+    /// only later changes are collected.
+    fn take_changed_if_many(&mut self) -> Option<Vec<TicketId>> {
         let LoadState::Running(changed) = &mut self.load_state else { return None };
         (changed.len() > CHANGES_AT_ONCE).then(|| std::mem::take(changed).into_iter().collect())
     }
 
-    /// The recorded state of tickets; `None`: closed.
-    fn recorded(&self, tickets: &[TicketId]) -> Vec<(TicketId, Option<OpenTicketTimes>)> {
-        tickets.iter().map(|id| (*id, self.open.get(*id))).collect()
+    /// What the log has recorded of these tickets during the load; `None`: the ticket is closed.
+    fn recorded_times(&self, tickets: &[TicketId]) -> Vec<(TicketId, Option<OpenTicketTimes>)> {
+        tickets.iter().map(|id| (*id, self.tickets.get(*id))).collect()
     }
 
-    /// Takes over the loaded tickets, except those that have changed since. Returns tickets for the caller to drop
-    /// without the lock.
+    /// Replaces the tickets in memory by the loaded ones, after applying the remaining changes to these. Returns
+    /// tickets for the caller to drop without the lock.
     fn install(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
         let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
             // The overview has become too large meanwhile.
-            self.fail(SIZE_PAUSE);
+            self.unload(SIZE_PAUSE);
             return loaded;
         };
         for id in changed {
-            loaded.apply(id, self.open.get(id));
+            loaded.apply(id, self.tickets.get(id));
         }
         self.all_tickets.fetch_add(loaded.len(), Ordering::Relaxed);
-        self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
-        let recorded = std::mem::replace(&mut self.open, loaded);
+        self.all_tickets.fetch_sub(self.tickets.len(), Ordering::Relaxed);
+        let recorded = std::mem::replace(&mut self.tickets, loaded);
         if self.is_too_large() {
-            self.fail(SIZE_PAUSE);
+            self.unload(SIZE_PAUSE);
         }
         recorded
     }
@@ -396,14 +396,14 @@ impl OverviewState {
     fn is_too_large(&self) -> bool {
         let changed = if let LoadState::Running(changed) = &self.load_state { changed.len() } else { 0 };
         let all = self.all_tickets.load(Ordering::Relaxed);
-        is_too_many(self.open.len(), all) || self.open.group_count() > GROUPS_MAX || changed > TICKETS_MAX
+        is_too_many(self.tickets.len(), all) || self.tickets.group_count() > GROUPS_MAX || changed > TICKETS_MAX
     }
 
     /// Drops the open tickets. After this pause they may be loaded from the tables again.
-    fn fail(&mut self, pause: Duration) {
-        self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
-        let open = std::mem::take(&mut self.open);
-        self.load_state = LoadState::FailedUntil(Instant::now() + pause);
+    fn unload(&mut self, pause: Duration) {
+        self.all_tickets.fetch_sub(self.tickets.len(), Ordering::Relaxed);
+        let open = std::mem::take(&mut self.tickets);
+        self.load_state = LoadState::PausedUntil(Instant::now() + pause);
         if open.len() == 0 {
             return;
         }
@@ -417,7 +417,7 @@ impl OverviewState {
 
 impl Drop for OverviewState {
     fn drop(&mut self) {
-        self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
+        self.all_tickets.fetch_sub(self.tickets.len(), Ordering::Relaxed);
     }
 }
 

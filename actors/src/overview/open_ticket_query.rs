@@ -1,4 +1,4 @@
-//! The lists of a company's open tickets that memory can answer.
+//! The queries for lists of open tickets that are answered from memory.
 
 use hotline_persistence::select::{Place, TimePosition};
 use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketRow, TicketSort, TicketStatus};
@@ -29,8 +29,8 @@ impl OpenTicketQuery {
     pub(crate) fn of(filter: &TicketFilter, request: SortedPage) -> Option<Self> {
         let TicketFilter { queue_id, user_id, channel_id, unassigned, .. } = *filter;
         let status = Some(TicketStatus::Open);
-        let known = TicketFilter { status, queue_id, user_id, channel_id, unassigned, ..TicketFilter::default() };
-        if *filter != known {
+        let answerable = TicketFilter { status, queue_id, user_id, channel_id, unassigned, ..TicketFilter::default() };
+        if *filter != answerable {
             return None;
         }
         let SortedPage { sort, page, after } = request;
@@ -50,12 +50,12 @@ impl OpenTicketQuery {
     }
 
     /// Whether a ticket still belongs to the list.
-    pub(crate) fn lists(&self, row: &TicketRow) -> bool {
+    pub(crate) fn includes(&self, row: &TicketRow) -> bool {
         let group = GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id };
         row.status == TicketStatus::Open && self.matches(group)
     }
 
-    /// The page of these tickets, which are all that match.
+    /// The page of the query, from all tickets that match it, in any order.
     pub(super) fn page_of(&self, matching: Vec<(TicketId, OpenTicketTimes)>) -> Vec<TimePosition> {
         let position = |(id, times): (TicketId, OpenTicketTimes)| {
             let at = match self.sort {
@@ -67,9 +67,9 @@ impl OpenTicketQuery {
         };
         let order = |a: &TimePosition, b: &TimePosition| {
             // Tickets without a time come last in either direction.
-            let order = a.at.is_none().cmp(&b.at.is_none());
-            let times = (a.at, a.id).cmp(&(b.at, b.id));
-            order.then(if self.descending { times.reverse() } else { times })
+            let by_presence = a.at.is_none().cmp(&b.at.is_none());
+            let by_time = (a.at, a.id).cmp(&(b.at, b.id));
+            by_presence.then(if self.descending { by_time.reverse() } else { by_time })
         };
         let mut positions: Vec<TimePosition> = matching.into_iter().map(position).collect();
         positions.retain(|position| self.after.is_none_or(|after| order(position, &after).is_gt()));

@@ -32,10 +32,10 @@ impl From<Micros> for DateTime<Utc> {
 
 /// Maximum matching tickets that are collected and sorted for a query. If more match, the query's order is read from
 /// its start until the page is full: among so many, enough are found soon.
-const FEW: usize = 2_000;
+const SORTED_MAX: usize = 2_000;
 
 /// Maximum groups that are examined for a query, in some tens of microseconds.
-const FEW_GROUPS: usize = 5_000;
+const EXAMINED_GROUPS_MAX: usize = 5_000;
 
 /// The place of a group in [`OpenTicketOrders::groups`].
 type GroupIndex = u32;
@@ -73,13 +73,14 @@ pub(super) struct OpenTicketOrders {
     free: Vec<GroupIndex>,
 }
 
-/// Tickets of a list that follow each other in one of the orders.
+/// A part of a list that is read from one of the orders. A list by wait has two parts: the tickets in which the contact
+/// waits, then the others by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Segment {
     ById,
     ByActivity,
     ByWait,
-    /// By id, the tickets in which no one waits.
+    /// By id, the tickets in which the contact does not wait.
     NotWaiting,
 }
 
@@ -108,7 +109,7 @@ impl Listing {
 }
 
 impl OpenTicketOrders {
-    /// Puts loaded tickets in order. All at once, which takes a third less memory than one after the other.
+    /// Puts loaded tickets in order. All at once, which takes a third less memory than inserting one after the other.
     pub(super) fn of(open: Vec<OpenTicket>) -> Self {
         let mut orders = Self::default();
         let mut groups: Vec<Vec<(Micros, TicketId)>> = Vec::new();
@@ -183,8 +184,8 @@ impl OpenTicketOrders {
         let wait = |entry: OpenTicketEntry| entry.wait.map(|wait| (wait, entry.group));
         let (wait_before, wait_after) = (before.and_then(wait), after.and_then(wait));
         replace_in(&mut self.by_wait, ticket, wait_before, wait_after);
-        let place = |entry: OpenTicketEntry| (entry.group, entry.wait);
-        if before.map(place) == after.map(place) {
+        let group_and_wait = |entry: OpenTicketEntry| (entry.group, entry.wait);
+        if before.map(group_and_wait) == after.map(group_and_wait) {
             return;
         }
         if let Some(after) = after
@@ -194,12 +195,12 @@ impl OpenTicketOrders {
             group.waiting += usize::from(after.wait.is_some());
         }
         if let Some(before) = before {
-            self.leave(ticket, before);
+            self.remove_from_group(ticket, before);
         }
     }
 
     /// Removes a ticket from the group in which it was. The index of a group that is now empty is free.
-    fn leave(&mut self, ticket: TicketId, before: OpenTicketEntry) {
+    fn remove_from_group(&mut self, ticket: TicketId, before: OpenTicketEntry) {
         let Some(group) = self.group_mut(before.group) else { return };
         group.tickets.remove(&(before.wait.unwrap_or(NOT_WAITING), ticket));
         group.waiting -= usize::from(before.wait.is_some());
@@ -227,8 +228,8 @@ impl OpenTicketOrders {
 
     /// All tickets that match a query, in no order; `None` if they are many, or if reading the query's order until the
     /// page is full would examine fewer.
-    pub(super) fn few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
-        if self.indexes.len() > FEW_GROUPS {
+    pub(super) fn matching_if_few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
+        if self.indexes.len() > EXAMINED_GROUPS_MAX {
             return None;
         }
         let matching = || {
@@ -238,20 +239,20 @@ impl OpenTicketOrders {
         let count = matching().map(|group| group.tickets.len()).sum::<usize>();
         // The tickets that would be examined in the query's order, if the matching ones are spread evenly.
         let examined = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
-        if count > FEW.min(examined) {
+        if count > SORTED_MAX.min(examined) {
             return None;
         }
         let ids = matching().flat_map(|group| &group.tickets);
         Some(ids.filter_map(|(_, id)| Some((*id, self.get(*id)?))).collect())
     }
 
-    /// Continues a list, and examines `max` tickets at most. Returns whether the list has ended, or has as many as the
-    /// query asks for.
+    /// Continues a list, and examines `max` tickets at most. Returns whether the list has ended, or has as many tickets
+    /// as the query requests.
     pub(super) fn continue_list(&self, query: &OpenTicketQuery, listing: &mut Listing, mut max: usize) -> bool {
-        // Of these, some may have moved since they were found.
-        let earlier = listing.found.len();
+        // A ticket that was found in an earlier step may have moved in the order since, and is not listed twice.
+        let found_earlier = listing.found.len();
         while let Some(segment) = listing.segment {
-            for (position, group, is_listed) in self.entries(segment, listing.after, query.descending) {
+            for (position, group, is_in_segment) in self.entries(segment, listing.after, query.descending) {
                 if listing.found.len() == query.limit {
                     return true;
                 }
@@ -260,12 +261,12 @@ impl OpenTicketOrders {
                 }
                 max -= 1;
                 listing.after = Some(position);
-                if !is_listed || !self.group(group).is_some_and(|group| query.matches(group.key)) {
+                if !is_in_segment || !self.group(group).is_some_and(|group| query.matches(group.key)) {
                     continue;
                 }
                 if listing.skipped > 0 {
                     listing.skipped -= 1;
-                } else if listing.found.iter().take(earlier).all(|found| found.id != position.id) {
+                } else if listing.found.iter().take(found_earlier).all(|found| found.id != position.id) {
                     listing.found.push(position);
                 }
             }
@@ -287,8 +288,8 @@ impl OpenTicketOrders {
                 let after = after.map_or(Unbounded, |after| Excluded(TicketId::new(after.id)));
                 let range = if descending { (Unbounded, after) } else { (after, Unbounded) };
                 let entries = self.by_id.range(range).map(move |(id, entry)| {
-                    let is_listed = segment == Segment::ById || entry.wait.is_none();
-                    (TimePosition { at: None, id: id.0 }, entry.group, is_listed)
+                    let is_in_segment = segment == Segment::ById || entry.wait.is_none();
+                    (TimePosition { at: None, id: id.0 }, entry.group, is_in_segment)
                 });
                 return if descending { Box::new(entries.rev()) } else { Box::new(entries) };
             }

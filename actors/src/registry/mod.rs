@@ -60,9 +60,9 @@ impl<A: Registered> Registration<A> {
 /// The number of hot actors, and their load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Population {
-    /// Actors in memory.
+    /// Actors in memory, or being started.
     pub hot: usize,
-    /// Commands that were sent and not yet taken by an actor.
+    /// Commands that were sent and not yet accepted by an actor.
     pub waiting: usize,
 }
 
@@ -132,7 +132,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
 
     /// The result of `work` on the actor, if it is hot and alive. `work` must not block, as in [`Self::read_status`].
     fn with_hot<R>(&self, key: &K, work: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
-        let dead = {
+        let dead_status = {
             let entry = self.actors.get(key)?;
             let hot = entry.hot()?;
             if hot.addr.connected() {
@@ -141,7 +141,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             hot.status.clone()
         };
         // The actor ended by a panic outside a command: no further message may be sent to it.
-        self.remove(key, &dead);
+        self.remove(key, &dead_status);
         None
     }
 
@@ -177,7 +177,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
                 Registration::Starting(cell) => cell.clone(),
             };
             match cell.get_or_try_init(&load).await {
-                Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
+                Ok(hot) if self.finish_start(key, &cell, hot) => return Ok(hot.clone()),
                 // The actor was removed from the registry while it started, so no caller can find it: start another
                 // one.
                 Ok(_) => {}
@@ -193,8 +193,9 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         }
     }
 
-    /// Replaces the starting entry by its actor, unless that is done already; false when the entry was removed.
-    fn has_started(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
+    /// Replaces the starting entry by its actor, unless another caller has done so. Returns false when the entry was
+    /// removed.
+    fn finish_start(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
         let Some(mut entry) = self.actors.get_mut(key) else { return false };
         // The cell is no longer needed, and larger than its contents.
         if entry.is_starting(cell) {
@@ -203,14 +204,14 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         entry.hot().is_some_and(|found| Arc::ptr_eq(&found.status, &hot.status))
     }
 
-    /// Removes every actor whose key `which` selects, and returns them; an actor that is being started is waited for.
-    pub(crate) async fn remove_where(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
-        let keys: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
+    /// Removes every actor whose key `is_selected` selects, and returns them; waits for actors that are being started.
+    pub(crate) async fn remove_where(&self, is_selected: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
+        let keys: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| is_selected(key)).collect();
         let mut removed = Vec::with_capacity(keys.len());
         for key in keys {
             match self.actors.remove(&key) {
                 Some((_, Registration::Hot(hot))) => removed.push(hot),
-                // The caller that started it no longer finds its entry.
+                // Waits for a running load. Its caller no longer finds the entry, and starts another actor.
                 Some((_, Registration::Starting(cell))) => {
                     removed.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
                 }
@@ -230,10 +231,11 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.actors.remove_if(key, |_, entry| entry.hot().is_some_and(|other| Arc::ptr_eq(&other.status, status)));
     }
 
-    /// Every hot actor that `wanted` selects by its key and status.
-    pub fn select(&self, wanted: impl Fn(&K, &ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
-        let hot = |key: &K, entry: &Registration<A>| entry.hot().filter(|hot| wanted(key, &hot.status)).cloned();
-        self.actors.iter().filter_map(|entry| hot(entry.key(), entry.value())).collect()
+    /// Every hot actor that `is_selected` selects by its key and status.
+    pub fn select(&self, is_selected: impl Fn(&K, &ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
+        let selected =
+            |key: &K, entry: &Registration<A>| entry.hot().filter(|hot| is_selected(key, &hot.status)).cloned();
+        self.actors.iter().filter_map(|entry| selected(entry.key(), entry.value())).collect()
     }
 
     /// Wraps a command for one of these actors, and returns the receiver of its reply.
@@ -247,12 +249,12 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         Population { hot: self.len(), waiting: self.in_flight.count() }
     }
 
-    /// The number of hot actors.
+    /// The number of actors that are hot or being started.
     pub fn len(&self) -> usize {
         self.actors.len()
     }
 
-    /// Whether no actor is hot.
+    /// Whether no actor is hot or being started.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
     }

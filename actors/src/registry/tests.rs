@@ -4,7 +4,7 @@ use actix::{Context, Handler};
 
 use super::*;
 
-/// Blocks at the first command until released.
+/// Blocks at each command until the sender is dropped.
 struct Stuck(std::sync::mpsc::Receiver<()>);
 
 impl Actor for Stuck {
@@ -39,12 +39,12 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
         Stuck(blocker)
     });
     let waiting = || registry.population().waiting;
-    let settle = async |count: usize| {
+    let wait_until_waiting = async |count: usize| {
         while waiting() != count {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     };
-    // The first is taken; the others are sent, and two of their callers are cancelled.
+    // The actor accepts the first command and blocks. The others are sent, and two of their callers are cancelled.
     let send = || {
         let (block, reply) = registry.wrap(Block);
         let sent = stuck.send(block);
@@ -54,24 +54,24 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
         })
     };
     let first = send();
-    settle(0).await;
+    wait_until_waiting(0).await;
     let others: Vec<_> = (0..5).map(|_| send()).collect();
     assert_eq!(waiting(), 5);
     for cancelled in &others[3..] {
         cancelled.abort();
     }
-    // Commands in the mailbox stay there until the actor takes them.
+    // Commands in the mailbox stay there until the actor accepts them.
     drop(release);
-    settle(0).await;
+    wait_until_waiting(0).await;
     assert!(matches!(first.await, Ok(Some(Ok(())))));
-    // An actor that has ended leaves nothing behind.
+    // A command to an actor that has ended is dropped, and does not count.
     arbiter.stop();
     assert!(arbiter.join().is_ok());
     drop(send().await);
     assert_eq!(waiting(), 0);
 }
 
-fn hot() -> ActorHandle<Stuck> {
+fn start_actor() -> ActorHandle<Stuck> {
     let (_, blocker) = std::sync::mpsc::channel();
     ActorHandle { addr: Stuck(blocker).start(), status: Arc::default() }
 }
@@ -83,19 +83,19 @@ async fn concurrent_callers_share_one_load_and_a_failed_one_leaves_no_entry() {
     let load = || async {
         loads.fetch_add(1, Ordering::Relaxed);
         release.notified().await;
-        Ok(hot())
+        Ok(start_actor())
     };
     let ask = || registry.get_or_start(&7, load);
     let release_load = async {
-        assert!(registry.read_status(&7, |_| Some(())).is_none(), "nobody sees it before it is there");
+        assert!(registry.read_status(&7, |_| Some(())).is_none(), "an actor is visible while it is loaded");
         release.notify_one();
     };
     let (first, second, ()) = tokio::join!(ask(), ask(), release_load);
-    let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
+    let (Ok(first), Ok(second)) = (first, second) else { panic!("the actor did not start") };
     assert!(Arc::ptr_eq(&first.status, &second.status) && loads.load(Ordering::Relaxed) == 1);
     assert!(registry.actors.get(&7).is_some_and(|entry| matches!(*entry, Registration::Hot(_))));
     // Removing an earlier actor does not remove its successor.
-    registry.remove(&7, &hot().status);
+    registry.remove(&7, &start_actor().status);
     assert_eq!(registry.len(), 1);
     registry.remove(&7, &first.status);
     assert!(registry.is_empty());
@@ -115,18 +115,18 @@ async fn an_actor_that_is_removed_while_it_starts_is_replaced_by_the_next_one() 
         if let Ok(permit) = release.acquire().await {
             permit.forget();
         }
-        Ok(hot())
+        Ok(start_actor())
     };
-    registry.insert(8, hot());
+    registry.insert(8, start_actor());
     let removal = async {
-        assert_eq!(loads.load(Ordering::Relaxed), 1, "it starts");
+        assert_eq!(loads.load(Ordering::Relaxed), 1, "the actor is being started");
         release.add_permits(2);
         registry.remove_where(|key| *key == 7).await
     };
     let (started, removed) = tokio::join!(registry.get_or_start(&7, load), removal);
-    let Ok(started) = started else { panic!("it does not start") };
+    let Ok(started) = started else { panic!("the actor did not start") };
     assert_eq!((removed.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
-    assert!(!Arc::ptr_eq(&started.status, &removed[0].status), "two would serve under one key");
+    assert!(!Arc::ptr_eq(&started.status, &removed[0].status), "the removed actor was returned");
     assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.status, &started.status)));
     assert_eq!(registry.remove_where(|_| true).await.len(), 2);
     assert!(registry.is_empty());

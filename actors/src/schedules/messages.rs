@@ -45,7 +45,7 @@ pub struct NewSchedule {
     pub by: By,
 }
 
-/// Changes to a scheduled message.
+/// Changes to a scheduled message; `None` leaves a value as it is.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleChanges {
     /// The recipient.

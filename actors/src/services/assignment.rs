@@ -16,12 +16,12 @@ use crate::distribution::{Assigner, Assigners, CountStatus, find_distribution};
 use crate::overview::{Loaded, Overview, OverviewStatus};
 use crate::tickets::Open;
 
-/// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
-/// milliseconds; a database outage must not delay a contact.
+/// How long an opening waits for the count of the agents' open tickets. One statement over a company's open tickets
+/// takes some milliseconds; a database outage must not delay a contact.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Maximum open tickets that one statement reads, each with its last message.
-const READ_AT_ONCE: i64 = 5_000;
+const BATCH_MAX: i64 = 5_000;
 
 /// Assignment of tickets to agents.
 pub struct Assignment {
@@ -40,13 +40,13 @@ impl Assignment {
         assigners.forget_company(company);
     }
 
-    /// The assigner of a new ticket, if its queue distributes. For `LeastBusy` the loads are counted first; while they
-    /// cannot be counted, agents take turns.
+    /// The assigner of a new ticket, if its queue distributes. For `LeastBusy`, the open tickets of each agent are
+    /// counted first; while they cannot be counted, agents take turns.
     pub(crate) async fn assigner_for(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
         let (_, distribution) = find_distribution(organization, open)?;
         let assigner = self.assigners.of(open.company);
         if distribution == Distribution::LeastBusy {
-            self.count(open.company, &assigner).await;
+            self.count_open_tickets(open.company, &assigner).await;
         }
         Some(assigner)
     }
@@ -87,8 +87,9 @@ impl Assignment {
         None
     }
 
-    /// Waits until loads are counted, with a time limit. The count continues if its caller is cancelled.
-    async fn count(&self, company: CompanyId, assigner: &Arc<Assigner>) {
+    /// Waits until the open tickets of each agent are counted, with a time limit. The count continues if its caller is
+    /// cancelled.
+    async fn count_open_tickets(&self, company: CompanyId, assigner: &Arc<Assigner>) {
         let mut count_ended = assigner.count_ended();
         match assigner.begin_count(Instant::now()) {
             CountStatus::Known | CountStatus::Delayed => return,
@@ -111,7 +112,8 @@ impl Assignment {
         let _ = tokio::time::timeout(COUNT_TIME_MAX, count_ended.changed()).await;
     }
 
-    /// Runs `work` while no decision can choose the record, once earlier decisions are in the tables.
+    /// Deletes a record by running `work`. Earlier decisions are in the tables before it begins; no decision can choose
+    /// the record until it has ended.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the error of `work`; the record is then unchanged.
@@ -154,17 +156,17 @@ impl Assignment {
     }
 }
 
-/// Reads a company's open tickets, until there is no room for them in memory or the overview was dropped. They are read
-/// in parts, because each needs a look-up of its last message. Changes meanwhile are recorded, so the parts need not be
-/// of one moment.
+/// Reads a company's open tickets in batches, because each ticket needs a look-up of its last message. Stops when there
+/// is no room for them in memory, or the overview was dropped. The overview records changes meanwhile, so the batches
+/// need not be of one moment.
 async fn load_open(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<Loaded, Refusal> {
     let mut open: Vec<OpenTicket> = Vec::new();
     let db = base.reads().tables_as_of_now(company).await?;
     while base.overviews.is_current(company, overview) {
         let after = open.last().map_or(TicketId::new(0), |last| last.id);
-        let part = desk::each_open(db, company, after, READ_AT_ONCE).await?;
-        let is_last = (part.len() as i64) < READ_AT_ONCE;
-        open.extend(part);
+        let batch = desk::each_open(db, company, after, BATCH_MAX).await?;
+        let is_last = (batch.len() as i64) < BATCH_MAX;
+        open.extend(batch);
         if !base.overviews.has_room(open.len()) {
             return Ok(Loaded::TooMany);
         }
@@ -175,7 +177,8 @@ async fn load_open(base: &Base, company: CompanyId, overview: &Arc<Overview>) ->
     Ok(Loaded::Failed)
 }
 
-/// Marks a record as being removed until dropped, whether the deletion succeeds, is refused or is cancelled.
+/// Marks a record as being removed until the guard is dropped, whether the deletion succeeds, is refused or is
+/// cancelled.
 struct RemovalGuard {
     base: Arc<Base>,
     company: CompanyId,

@@ -65,7 +65,7 @@ impl Tickets {
     }
 
     /// Loads the conversations of these channels, so that they can be corrected after a merge.
-    pub(crate) async fn load_channels(&self, company: CompanyId, channels: &[ChannelId]) -> Result<(), Refusal> {
+    pub(crate) async fn load_conversations(&self, company: CompanyId, channels: &[ChannelId]) -> Result<(), Refusal> {
         for channel in channels {
             self.conversations(company, *channel).await?;
         }
@@ -73,7 +73,7 @@ impl Tickets {
     }
 
     /// Corrects the open tickets of marked contacts in memory: from those `before` a merge to those `after` it.
-    pub(crate) fn replace_open(
+    pub(crate) fn replace_open_tickets(
         &self,
         company: CompanyId,
         contacts: &[ContactId],
@@ -83,13 +83,13 @@ impl Tickets {
         for entry in self.conversations.iter().filter(|entry| entry.key().0 == company) {
             let Some(conversations) = entry.value().get() else { continue };
             for contact in contacts {
-                let is_here = |open: &&OpenTicketOf| (open.channel_id, open.contact_id) == (entry.key().1, *contact);
-                conversations.set(*contact, after.iter().find(is_here).map(|open| open.id));
+                let is_in_slot = |open: &&OpenTicketOf| (open.channel_id, open.contact_id) == (entry.key().1, *contact);
+                conversations.set(*contact, after.iter().find(is_in_slot).map(|open| open.id));
             }
         }
-        let agent = |ticket: TicketId| after.iter().find(|open| open.id == ticket).and_then(|open| open.user_id);
+        let agent_of = |ticket: TicketId| after.iter().find(|open| open.id == ticket).and_then(|open| open.user_id);
         for open in before.iter().chain(after) {
-            self.scope.assigners.record(company, open.id, agent(open.id));
+            self.scope.assigners.record(company, open.id, agent_of(open.id));
         }
     }
 }

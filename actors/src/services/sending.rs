@@ -167,13 +167,13 @@ impl Sending {
         send: &Send,
     ) -> Result<(), Refusal> {
         let kind = self.base.organization(company)?.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
-        let mut open = Vec::new();
+        let mut open_tickets = Vec::new();
         for contact in contacts {
             if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
-                open.push(ticket);
+                open_tickets.push(ticket);
             }
         }
-        self.tickets.keep_all_hot(company, &open).await;
+        self.tickets.keep_all_hot(company, &open_tickets).await;
         if self.required_facts(kind, send).last_inbound {
             let cache = self.contacts.cache();
             let is_unknown =
@@ -201,8 +201,8 @@ impl Sending {
     ) -> Result<MessageRow, Refusal> {
         let company = target.company;
         let Some(ticket) = self.find_conversation(target, contact, execute.command.reopen).await? else {
-            // Boxed, as in `send`.
-            return Box::pin(self.open_with(target, contact, execute)).await;
+            // Boxed, as in `send_to`.
+            return Box::pin(self.open_with_send(target, contact, execute)).await;
         };
         match self.tickets.attempt(company, ticket, execute).await {
             Err(Refusal::NotFound) => Err(Box::pin(self.explain_not_found(company, contact, ticket)).await),
@@ -211,7 +211,7 @@ impl Sending {
     }
 
     /// Opens a ticket with the send.
-    async fn open_with(
+    async fn open_with_send(
         &self,
         target: &Target,
         contact: ContactId,
@@ -274,8 +274,8 @@ impl Sending {
 
     async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
         let mut required = self.required_facts(target.kind, send);
-        // On a phone channel, only a contact without a number must be known to be reachable. Without the database, the
-        // ticket decides.
+        // On a phone channel, only a contact without a number must be known to be reachable. If the contact cannot be
+        // read now, its ticket decides.
         if target.kind.has_phone() {
             let contact = self.contacts.get(target.company, contact).await.ok().flatten();
             required.reachable = contact.is_some_and(|contact| contact.number.is_none());
@@ -339,7 +339,7 @@ impl Sending {
         apply(Send { facts, ..send }, &ticket, context()).map(drop)
     }
 
-    /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.
+    /// Starts to send messages to providers, first those left by an earlier run. Called once, before any request.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
         self.outboxes.start(provider, self.tickets.clone()).await
     }

@@ -17,7 +17,7 @@ use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
-/// Maximum times that a page by number is listed from memory, because tickets of it have changed meanwhile.
+/// Maximum times that a page by number is listed from memory: it is listed again when its tickets changed meanwhile.
 const LISTINGS_MAX: usize = 3;
 
 impl Tickets {
@@ -40,7 +40,7 @@ impl Tickets {
             {
                 tries += 1;
                 let expected = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
-                let page = self.open_page(company, found, &query, request).await?;
+                let page = self.open_tickets_page(company, found, &query, request).await?;
                 // By number, a page that is too short would look like the last one.
                 if page.rows.len() == expected || request.page.is_by_cursor() {
                     return Ok(page);
@@ -54,7 +54,7 @@ impl Tickets {
 
     /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more,
     /// are left out.
-    async fn open_page(
+    async fn open_tickets_page(
         self: &Arc<Self>,
         company: CompanyId,
         mut found: Vec<TimePosition>,
@@ -66,20 +66,20 @@ impl Tickets {
         found.truncate(size);
         let ids: Vec<TicketId> = found.iter().map(|position| TicketId::new(position.id)).collect();
         let (tickets, cold) = self.get_all(company, &ids).await?;
-        let position = |position: TimePosition| match sort {
+        let cursor_position = |position: TimePosition| match sort {
             TicketSort::Id => Position::Id(position.id),
             TicketSort::Activity | TicketSort::Waiting => Position::Time(position),
         };
-        let end = found.last().copied().map(position).filter(|_| page.is_by_cursor());
+        let end = found.last().copied().map(cursor_position).filter(|_| page.is_by_cursor());
         let (mut rows, mut positions) = (Vec::with_capacity(found.len()), Vec::new());
         for (ticket, at) in tickets.into_iter().zip(found) {
-            let Some(ticket) = ticket.filter(|ticket| query.lists(&ticket.row)) else { continue };
+            let Some(ticket) = ticket.filter(|ticket| query.includes(&ticket.row)) else { continue };
             rows.push(ticket);
-            positions.extend(page.is_by_cursor().then(|| position(at)));
+            positions.extend(page.is_by_cursor().then(|| cursor_position(at)));
         }
         if query.is_first() && !cold.is_empty() {
-            let cold = rows.iter().map(|ticket| &ticket.row).filter(|row| cold.contains(&row.id));
-            self.warm(company, cold.map(|row| (row.channel_id, row.id)).collect());
+            let cold_rows = rows.iter().map(|ticket| &ticket.row).filter(|row| cold.contains(&row.id));
+            self.warm(company, cold_rows.map(|row| (row.channel_id, row.id)).collect());
         }
         Ok(Page { rows, has_more, positions, end })
     }
@@ -108,12 +108,12 @@ impl Tickets {
                     return;
                 }
             }
-            // For the same reason, the tables are waited for before.
+            // For the same reason, the wait for the tables is here, and not under the lock.
             if tickets.base.reads().tables(company).await.is_ok() {
                 let ids: Vec<TicketId> = cold.into_iter().map(|(_, id)| id).collect();
                 tickets.keep_all_hot(company, &ids).await;
             }
-            // Until now, so that no other list starts actors until these are started.
+            // Held until here, so that no other list starts actors before these are started.
             drop(warming);
         });
     }
@@ -125,7 +125,7 @@ impl Tickets {
         company: CompanyId,
         ids: &[TicketId],
     ) -> Result<(Vec<Option<Arc<Ticket>>>, HashSet<TicketId>), Refusal> {
-        let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::listed);
+        let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::peek_snapshot);
         let mut tickets: Vec<_> = ids.iter().map(published).collect();
         // A ticket that has just changed is not published, so its actor is asked. One whose actor does not answer is
         // read from the tables.

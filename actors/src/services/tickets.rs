@@ -42,9 +42,9 @@ type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
 /// Tickets that are read together.
 #[derive(Default)]
 struct TicketBatch {
-    /// Tickets whose registry entries are claimed.
+    /// Tickets whose registry entries are claimed, and which the batch has not read yet.
     wanted: Mutex<Vec<TicketId>>,
-    /// All tickets, or why none could be read: the others are not tried then.
+    /// The tickets that were read, or why the read failed, which refuses all tickets of the batch.
     found: OnceCell<Result<Mutex<LoadedTickets>, Refusal>>,
 }
 
@@ -55,7 +55,7 @@ pub struct Tickets {
     pub(super) assignment: Arc<Assignment>,
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
-    /// What each company's lists bring into memory; locked while a list does.
+    /// The actors that each company's lists may start; locked while a list starts some.
     pub(super) warming: DashMap<CompanyId, Arc<tokio::sync::Mutex<WarmingBudget>>>,
 }
 
@@ -103,9 +103,9 @@ impl Tickets {
         if let Some(reply) = self.scope.hot.post(&(company, id), || execute.clone()) {
             return self.base.receive(reply).await;
         }
-        // Boxed, as in `hot`.
+        // Boxed, as in `hot_actor`.
         Box::pin(async {
-            let hot = self.hot(company, id).await?;
+            let hot = self.hot_actor(company, id).await?;
             self.base.deliver(&self.scope.hot, &hot, execute.clone()).await
         })
         .await
@@ -147,12 +147,12 @@ impl Tickets {
         if let Some(parties) = self.scope.hot.read_status(&(company, id), |status| status.shared.parties()) {
             return Ok(parties);
         }
-        self.hot(company, id).await?.status.shared.parties().ok_or(Refusal::NotFound)
+        self.hot_actor(company, id).await?.status.shared.parties().ok_or(Refusal::NotFound)
     }
 
     /// Keeps a ticket hot for a while.
     pub(crate) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
-        if self.touch(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
+        if self.touch(company, id) { Ok(()) } else { self.hot_actor(company, id).await.map(drop) }
     }
 
     /// Keeps many tickets hot for a while: those that are not hot are read together. One that cannot be read now stays
@@ -162,25 +162,25 @@ impl Tickets {
         if cold.is_empty() {
             return;
         }
-        // Held as in `hot`.
+        // Held as in `start_hot`.
         let _lock = self.contacts.cache().read_lock(company).await;
         let batch = TicketBatch::default();
         // A ticket that was deleted must not keep others from being loaded.
-        join_all(cold.into_iter().map(|id| self.start_in(&batch, company, id))).await;
+        join_all(cold.into_iter().map(|id| self.start_in_batch(&batch, company, id))).await;
     }
 
-    async fn start_in(
+    async fn start_in_batch(
         &self,
         batch: &TicketBatch,
         company: CompanyId,
         id: TicketId,
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
-        self.scope.hot.get_or_start(&(company, id), || self.load_in(batch, company, id)).await
+        self.scope.hot.get_or_start(&(company, id), || self.load_in_batch(batch, company, id)).await
     }
 
     /// Loads a ticket of a batch. It is read after its registry entry is claimed: from then on no other caller starts
     /// its actor. So all entries are claimed before the batch is read.
-    async fn load_in(
+    async fn load_in_batch(
         &self,
         batch: &TicketBatch,
         company: CompanyId,
@@ -193,8 +193,8 @@ impl Tickets {
             self.read(company, wanted).await.map(Mutex::new)
         };
         let found = batch.found.get_or_init(read_all).await.as_ref().map_err(Clone::clone)?;
-        let own = found.lock().remove(&id);
-        match own {
+        let own_entry = found.lock().remove(&id);
+        match own_entry {
             Some((loaded, follow_ups)) => self.start(company, loaded, follow_ups).await,
             // The ticket was deleted, or its entry was claimed too late.
             None => self.load(company, id).await,
@@ -203,11 +203,11 @@ impl Tickets {
 
     /// Whether a ticket is hot; if so, marks it as used.
     fn touch(&self, company: CompanyId, id: TicketId) -> bool {
-        let touch = |status: &ActorStatus<_>| {
+        let record_use = |status: &ActorStatus<_>| {
             status.record_use();
             Some(())
         };
-        self.scope.hot.read_status(&(company, id), touch).is_some()
+        self.scope.hot.read_status(&(company, id), record_use).is_some()
     }
 
     /// Lets a hot ticket's actor retire soon, unless it is used before.
@@ -248,7 +248,7 @@ impl Tickets {
         let opening = self.prepare(open, execute).await?;
         let (reply_to, reply) = ReplyTo::channel();
         let scope = self.scope.clone();
-        let opens = move || {
+        let run_opening = move || {
             // Skipped if the caller was cancelled.
             if reply_to.is_awaited() {
                 match scope.open(&conversations, opening) {
@@ -257,7 +257,7 @@ impl Tickets {
                 }
             }
         };
-        if !self.base.arbiters.run(contact.0, opens) {
+        if !self.base.arbiters.run(contact.0, run_opening) {
             return Err(self.base.ended());
         }
         self.base.receive(reply).await
@@ -337,7 +337,7 @@ impl Tickets {
     }
 
     /// The actor of a ticket, started if it is not hot.
-    async fn hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
+    async fn hot_actor(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         match self.scope.hot.get(&(company, id)) {
             Some(hot) => Ok(hot),
             // Boxed: reading the tables takes a large future, which every command would carry and copy.
@@ -382,8 +382,8 @@ impl Tickets {
         // while the database is unavailable.
         let organization = self.base.organization(company).ok();
         let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
-        let reachable = row.is_some_and(|row| !row.kind.has_phone()) && loaded.shows_contact_wrote()
-            || self.contacts.cache().is_reachable(company, channel, contact);
+        let shows_reachable = row.is_some_and(|row| !row.kind.has_phone()) && loaded.shows_contact_wrote();
+        let reachable = shows_reachable || self.contacts.cache().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
         for row in follow_ups {
             ticket.add_follow_up(row.id, row.into());
@@ -396,8 +396,8 @@ impl Tickets {
     pub(crate) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, assignment: _, scope, conversations, warming } = self;
         let TicketScope { base: _, contacts: _, assigners: _, outboxes: _, inboxes: _, hot } = &**scope;
-        dismiss(hot, |(of, _)| *of == company).await?;
-        conversations.retain(|(of, _), _| *of != company);
+        dismiss(hot, |(owner, _)| *owner == company).await?;
+        conversations.retain(|(owner, _), _| *owner != company);
         warming.remove(&company);
         Ok(())
     }

@@ -49,7 +49,7 @@ mod tests {
         let mut warming = WarmingBudget::new(now);
         assert!(warming.try_start(STARTED_MAX - 1, now, idle_after));
         assert!(!warming.try_start(2, now, idle_after));
-        assert!(warming.try_start(1, now, idle_after), "what was refused does not count");
+        assert!(warming.try_start(1, now, idle_after), "refused starts do not count");
         let later = now + idle_after;
         assert!(!warming.try_start(1, later - Duration::from_millis(1), idle_after));
         assert!(warming.try_start(STARTED_MAX, later, idle_after));

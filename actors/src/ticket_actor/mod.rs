@@ -28,7 +28,7 @@ use crate::tickets::{Command, Context, Decided, Execute, Ticket, apply};
 
 /// Capacity of the mailbox; senders wait when it is full. It exceeds what one conversation ever queues, and is small
 /// enough that callers soon notice a stuck actor.
-const MAILBOX: usize = 256;
+const MAILBOX_CAPACITY: usize = 256;
 
 /// State shared by the ticket actors, and the registry of hot tickets.
 pub(crate) struct TicketScope {
@@ -56,7 +56,7 @@ pub struct TicketActor {
     /// Never changed in place: readers retain the version they got.
     ticket: Arc<Ticket>,
     status: Arc<ActorStatus<PublishedSnapshot>>,
-    retired: bool,
+    is_retired: bool,
     /// Registers this ticket under its contact, so that changes of the contact reach it.
     _registration: RegistrationGuard,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
@@ -67,7 +67,7 @@ impl Actor for TicketActor {
     type Context = ActorContext<Self>;
 
     fn started(&mut self, cx: &mut Self::Context) {
-        cx.set_mailbox_capacity(MAILBOX);
+        cx.set_mailbox_capacity(MAILBOX_CAPACITY);
     }
 }
 
@@ -113,11 +113,11 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
         // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that
         // of this ticket, or of the one that is open instead.
         let log = &self.scope.base.store.log;
-        let read = match outcome {
+        let read_seq = match outcome {
             Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),
             _ => self.status.last_seq(),
         };
-        reply_to.send_after(log, read, outcome);
+        reply_to.send_after(log, read_seq, outcome);
     }
 }
 
@@ -126,7 +126,7 @@ impl Handler<Envelope<ReadTicket>> for TicketActor {
 
     fn handle(&mut self, read: Envelope<ReadTicket>, _: &mut Self::Context) {
         let Some((ReadTicket, reply_to)) = read.accept() else { return };
-        if self.retired {
+        if self.is_retired {
             return reply_to.send(Err(Refusal::Retired));
         }
         self.status.record_use();
@@ -157,7 +157,7 @@ impl Handler<ContactChanged> for TicketActor {
         let id = contact.id;
         if self.ticket.contact.id == id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
-            // Messages decided until now have the earlier number.
+            // Messages decided before this have the contact's earlier number.
             self.scope.outboxes.record_changes(self.ticket.row.company_id, &[id]);
         }
         self.status.shared.end_update();
@@ -198,7 +198,7 @@ impl TicketActor {
             conversations,
             ticket,
             status: status.clone(),
-            retired: false,
+            is_retired: false,
             end_signal: None,
             _registration,
         };
@@ -211,7 +211,7 @@ impl TicketActor {
     }
 
     fn run<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
-        if self.retired {
+        if self.is_retired {
             return Err(Refusal::Retired);
         }
         self.status.record_use();
@@ -286,7 +286,7 @@ impl TicketActor {
 
     /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
-        self.retired = true;
+        self.is_retired = true;
         self.status.shared.withdraw();
         self.scope.hot.remove(&self.key(), &self.status);
         if self.ticket.is_closed() {

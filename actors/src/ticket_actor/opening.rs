@@ -108,6 +108,7 @@ impl TicketScope {
             let hot = TicketActor::start_with(self, conversations.clone(), ticket);
             hot.status.record_append(seq);
             self.hot.insert((company, id), hot);
+            // The first `id` is for the slot; the rest is the result.
             Ok::<_, Refusal>((id, (id, is_closed, (reply, durable))))
         })?;
         if is_closed {

@@ -67,9 +67,9 @@ impl PublishedSnapshot {
 }
 
 impl ActorStatus<PublishedSnapshot> {
-    /// The snapshot, if it is published, for a list. This does not count as use of the actor, or a program that lists
-    /// all tickets would keep them in memory.
-    pub(crate) fn listed(&self) -> Option<Arc<Ticket>> {
+    /// The snapshot, if it is published, for a list. This does not count as use of the actor: otherwise a program that
+    /// lists all tickets would keep them in memory.
+    pub(crate) fn peek_snapshot(&self) -> Option<Arc<Ticket>> {
         self.shared.state.lock().ticket.clone()
     }
 

@@ -23,7 +23,7 @@ pub trait Command: Clone + Send + Sync + 'static {
     /// The reply to the caller.
     type Reply: Send + 'static;
 
-    /// Whether this command only reads. It then needs no place in the log, and works while the log is full.
+    /// Whether this command only reads. It then reserves no space in the log, and works while the log is full.
     const READ_ONLY: bool = false;
 
     /// Whether this command opens the ticket if it is closed. The contact's slot is then locked for it.
@@ -56,7 +56,7 @@ pub struct Context<'a> {
     pub open_elsewhere: Option<TicketId>,
     ids: &'a IdBlocks,
     changes: Vec<Change>,
-    touched: bool,
+    is_row_changed: bool,
     /// The ticket's row and last activity as of its last event; none for a ticket that is being opened.
     last_event: Option<(TicketRow, DateTime<Utc>)>,
 }
@@ -71,14 +71,14 @@ impl<'a> Context<'a> {
             open_elsewhere: None,
             ids,
             changes: Vec::new(),
-            touched: false,
+            is_row_changed: false,
             last_event: None,
         }
     }
 
     /// The recorded changes. The ticket's row comes first if it changed, because events and messages refer to it.
     pub(crate) fn into_changes(mut self, ticket: &Ticket) -> Vec<Change> {
-        if self.touched {
+        if self.is_row_changed {
             self.changes.insert(0, Change::Ticket(ticket.row.clone()));
         }
         self.changes
@@ -87,7 +87,7 @@ impl<'a> Context<'a> {
     /// Marks the ticket's row as changed.
     pub fn touch(&mut self, ticket: &mut Ticket) {
         ticket.row.updated_at = self.now;
-        self.touched = true;
+        self.is_row_changed = true;
     }
 
     /// Records any other change.
@@ -184,8 +184,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The old values of the fields that an event changes, as the API shows them. Fields that messages change are events of
-/// their messages, except when a read or a reopening changes them.
+/// The old values of the fields that an event changes, as the API shows them. `firstResponseAt` and `unreadCount` are
+/// included only if a reopening or a read changes them: otherwise messages change them, and have their own events.
 fn changed_values(
     before: &(TicketRow, DateTime<Utc>),
     after: &(TicketRow, DateTime<Utc>),

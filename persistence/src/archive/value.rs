@@ -1,5 +1,5 @@
-//! What a field of an archive may contain. PostgreSQL accepts more than the service can read: times without end,
-//! numbers in texts, `null` in lists, and any text where the service expects a word.
+//! Checks the values of an archive. PostgreSQL accepts some that the service cannot read: infinite times, numbers for
+//! texts, `null` in lists, and any text in a column that the service parses as an enum or an id.
 
 use chrono::{DateTime, Datelike};
 use serde_json::Value;
@@ -20,7 +20,7 @@ const NUMBER_MAX: i64 = 1 << 53;
 /// Years that a time may have: four digits, as in the API.
 const YEARS: std::ops::RangeInclusive<i32> = 1..=9999;
 
-/// The type of a column, as far as it matters here.
+/// The type of a column, as far as its values are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnType {
     Integer,
@@ -42,7 +42,7 @@ impl ColumnType {
         }
     }
 
-    /// Why a value is not of this type; `None` if it is. PostgreSQL checks whether it may be `null`.
+    /// Why a value is not of this type; `None` if it is, or if it is `null`: PostgreSQL checks whether it may be.
     fn refusal(self, column: &str, value: &Value) -> Option<&'static str> {
         let is_id = column == "id" || column.ends_with("_id");
         let number = value.as_i64();
@@ -67,8 +67,8 @@ impl ColumnType {
 }
 
 /// Why the service could not read a value in this column; `None` if it can.
-pub(super) fn refusal(table: &str, column: &str, kind: ColumnType, value: &Value) -> Option<&'static str> {
-    if let Some(reason) = kind.refusal(column, value) {
+pub(super) fn refusal(table: &str, column: &str, column_type: ColumnType, value: &Value) -> Option<&'static str> {
+    if let Some(reason) = column_type.refusal(column, value) {
         return Some(reason);
     }
     let text = value.as_str().unwrap_or_default();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_the_service_could_not_read_is_refused() {
-        let of = |table, column, kind: &str, value| refusal(table, column, ColumnType::of(kind), &value);
+        let check = |table, column, kind: &str, value| refusal(table, column, ColumnType::of(kind), &value);
         for (table, column, kind, value) in [
             ("tickets", "id", "int8", json!("9223372036854775806")),
             ("tickets", "id", "int8", json!(1_i64 << 53)),
@@ -115,7 +115,7 @@ mod tests {
             ("messages", "media", "jsonb", json!({"id": "../../../../etc/passwd"})),
             ("messages", "media", "jsonb", json!({"id": 5})),
         ] {
-            assert!(of(table, column, kind, value.clone()).is_some(), "{table}.{column} {value}");
+            assert!(check(table, column, kind, value.clone()).is_some(), "{table}.{column} {value}");
         }
         for (table, column, kind, value) in [
             ("tickets", "id", "int8", json!(1)),
@@ -127,7 +127,7 @@ mod tests {
             ("messages", "media", "jsonb", json!({"mimeType": "image/png", "id": null})),
             ("messages", "error", "jsonb", json!(["anything"])),
         ] {
-            assert_eq!(of(table, column, kind, value.clone()), None, "{table}.{column} {value}");
+            assert_eq!(check(table, column, kind, value.clone()), None, "{table}.{column} {value}");
         }
     }
 }

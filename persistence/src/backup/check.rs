@@ -1,4 +1,5 @@
-//! Statements of a check: what the schema itself does not guarantee.
+//! Queries of the commands `check`, `backup` and `restore`: what a database contains, and what its schema does not
+//! guarantee.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
@@ -6,23 +7,23 @@ use sqlx::{FromRow, PgConnection, PgPool};
 use crate::tables::media::FileKey;
 use crate::{CompanyId, Result};
 
-/// A number of rows, by kind.
+/// The number of rows of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, FromRow)]
 pub struct Count {
     /// What is counted.
     pub kind: String,
-    /// How many there are.
+    /// Number of rows.
     pub count: i64,
 }
 
 /// Rows that refer to a missing row, where the schema has no foreign key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, FromRow)]
 pub struct Orphans {
-    /// The column that refers.
+    /// The referring column, as `table.column`.
     pub reference: String,
     /// Number of rows.
     pub count: i64,
-    /// The company of one of them.
+    /// The lowest company id among these rows.
     pub company_id: Option<i64>,
 }
 
@@ -31,14 +32,14 @@ pub struct Orphans {
 /// # Errors
 /// When the database cannot answer.
 pub async fn is_empty(db: &mut PgConnection) -> Result<bool> {
-    let is_empty = "select not exists (select from pg_class c
+    let statement = "select not exists (select from pg_class c
             where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
               and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
                   and d.deptype = 'e'))";
-    Ok(sqlx::query_scalar(is_empty).fetch_one(db).await?)
+    Ok(sqlx::query_scalar(statement).fetch_one(db).await?)
 }
 
-/// The size of an installation.
+/// Counts the companies, contacts, tickets, messages and files of an installation.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -51,7 +52,7 @@ pub async fn counts(db: &mut PgConnection) -> Result<Vec<Count>> {
     Ok(sqlx::query_as(counts).fetch_all(db).await?)
 }
 
-/// Refused rows, by kind.
+/// Counts the changes that PostgreSQL refused, by kind.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -60,10 +61,10 @@ pub async fn rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
     Ok(sqlx::query_as(rejected).fetch_all(db).await?)
 }
 
-/// What a restore finds in a database.
+/// The schema and the extensions of the database that a restore writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestorePlace {
-    /// The schema in which the role's tables are; `None`: those on its path do not exist.
+    /// The schema in which the role creates tables; `None` if no schema of its `search_path` exists.
     pub schema: Option<String>,
     /// The extensions that are installed.
     pub extensions: Vec<String>,
@@ -75,8 +76,8 @@ impl RestorePlace {
     /// # Errors
     /// When the database cannot answer.
     pub async fn read(db: &mut PgConnection) -> Result<Self> {
-        let found = "select current_schema()::text, array(select extname::text from pg_extension order by extname)";
-        let (schema, extensions) = sqlx::query_as(found).fetch_one(db).await?;
+        let statement = "select current_schema()::text, array(select extname::text from pg_extension order by extname)";
+        let (schema, extensions) = sqlx::query_as(statement).fetch_one(db).await?;
         Ok(Self { schema, extensions })
     }
 }
@@ -116,15 +117,15 @@ pub async fn files_after(db: &mut PgConnection, after: Option<&FileKey>, limit: 
     Ok(sqlx::query_as(files).bind(company).bind(id).bind(limit).fetch_all(db).await?)
 }
 
-/// Those of these files that a message refers to now.
+/// The files among `files` that a message still refers to.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn still_used(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids): (Vec<CompanyId>, Vec<String>) =
         files.iter().map(|(company, id)| (*company, id.to_string())).unzip();
-    let used = "select m.company_id, m.id from media m
+    let statement = "select m.company_id, m.id from media m
          join unnest($1::bigint[], $2::text[]) as x (company, id) on m.company_id = x.company and m.id = x.id
          where m.left_at is null";
-    Ok(sqlx::query_as(used).bind(companies).bind(ids).fetch_all(db).await?)
+    Ok(sqlx::query_as(statement).bind(companies).bind(ids).fetch_all(db).await?)
 }

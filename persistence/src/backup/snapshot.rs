@@ -1,4 +1,4 @@
-//! The tables as of one moment, for `pg_dump` and for what is stored beside its output.
+//! The tables as of one moment: for `pg_dump`, for the manifest of the backup, and for the command `check`.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, PgPool, Postgres, Transaction};
@@ -14,19 +14,19 @@ const BEGIN: &str = "begin isolation level repeatable read, read only";
 /// of this length.
 const JOURNAL_ID_CHARACTERS: usize = 32;
 
-/// The position of a journal in the tables.
+/// The watermark of a journal: up to which of its entries the tables are written.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct JournalPosition {
     /// The journal's id.
     pub journal: String,
     /// The last entry in the tables.
     pub seq: i64,
-    /// The epoch in which it was written.
+    /// The epoch in which that entry was written.
     pub epoch: i64,
 }
 
 impl JournalPosition {
-    /// The last entry in the tables.
+    /// The last entry in the tables, in the type of the journal.
     pub fn seq(&self) -> Seq {
         Seq::try_from(self.seq).unwrap_or(0)
     }
@@ -39,11 +39,11 @@ pub struct State {
     pub server_version: i32,
     /// The schema in which the tables are.
     pub schema: String,
-    /// Whether the database has schemas of others: neither this one, nor PostgreSQL's, nor those of extensions.
+    /// Whether the database has other schemas than this one, `public`, PostgreSQL's and those of extensions.
     pub is_shared: bool,
     /// The last migration.
     pub migration: i64,
-    /// The lowest migration that a release must know to serve it.
+    /// The lowest migration that a release must know to serve this database.
     pub least_migration: i64,
     /// The release that migrated last.
     pub release: String,
@@ -79,19 +79,20 @@ impl State {
         u32::try_from(self.server_version / 10_000).unwrap_or(0)
     }
 
-    /// The last entry of this journal that is in the tables; `None` if they do not name the journal.
+    /// The last entry of this journal that is in the tables; `None` if they have no watermark of it.
     pub fn watermark(&self, journal: &str) -> Option<Seq> {
         self.watermarks.iter().find(|row| row.journal == journal).map(JournalPosition::seq)
     }
 
-    /// The journal that writes to this database: changes may be in it and not in the tables. `None`: there is none.
+    /// The journal of the process that last wrote to this database; some of its changes may not be in the tables.
+    /// `None` if that process had no journal, or none has written.
     pub fn writing_journal(&self) -> Option<&str> {
         let is_journal = |row: &JournalPosition| {
             row.journal.len() == JOURNAL_ID_CHARACTERS && row.journal.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
-        let others = self.watermarks.iter().filter(|row| !row.journal.ends_with(MESSAGES_WATERMARK_SUFFIX));
-        // A start that writes without a journal has replayed one first, in the same epoch.
-        let last = others.max_by_key(|row| (row.epoch, !is_journal(row)))?;
+        let positions = self.watermarks.iter().filter(|row| !row.journal.ends_with(MESSAGES_WATERMARK_SUFFIX));
+        // A process without a journal replays an earlier one first, in the same epoch: then its own position counts.
+        let last = positions.max_by_key(|row| (row.epoch, !is_journal(row)))?;
         is_journal(last).then_some(last.journal.as_str())
     }
 
@@ -118,7 +119,7 @@ impl State {
     }
 }
 
-/// A moment of the database that other sessions can read, as long as this is not dropped.
+/// A snapshot of the database, which other sessions can read until this is dropped.
 pub struct Snapshot {
     transaction: Transaction<'static, Postgres>,
     /// The name under which other sessions read it.
@@ -147,7 +148,7 @@ impl Snapshot {
         &mut self.transaction
     }
 
-    /// Ends the snapshot. Fails if the server has lost its session; then its readers have failed as well.
+    /// Ends the snapshot. Fails if its session was lost; then the sessions that read the snapshot failed as well.
     pub async fn end(self) -> Result<()> {
         Ok(self.transaction.commit().await?)
     }
@@ -186,16 +187,16 @@ mod tests {
         let written = state(&[(JOURNAL, 10, 3), ("direct", 0, 2), ("0123456789abcdef0123456789abcdef/messages", 9, 4)]);
         assert_eq!(written.mismatch(Some(&journal(JOURNAL, 10, 11))), None);
         assert_eq!(written.mismatch(Some(&journal(JOURNAL, 7, 3))), None);
-        for (other, word) in [
+        for (other, expected) in [
             (Some(journal(JOURNAL, 11, 3)), "11 were confirmed"),
             (Some(journal(JOURNAL, 7, 12)), "begins with entry 12"),
             (Some(journal("f123456789abcdef0123456789abcdef", 0, 1)), "last written from"),
             (None, "is missing"),
         ] {
             let reason = written.mismatch(other.as_ref()).expect("a reason");
-            assert!(reason.contains(word), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
-        // Since then the service has written without a journal.
+        // The service has written without a journal since.
         for name in ["direct", "cluster", "life 7"] {
             let direct = state(&[(JOURNAL, 10, 3), (name, 0, 3)]);
             assert_eq!((direct.writing_journal(), direct.mismatch(None)), (None, None), "{name}");

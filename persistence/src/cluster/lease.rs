@@ -35,14 +35,14 @@ const _: () = assert!(
 pub struct Lease(Arc<LeaseState>);
 
 struct LeaseState {
-    created: Moment,
-    /// When the last successful heartbeat was sent, in nanoseconds; 0: none was.
+    created_at: Moment,
+    /// When the last successful heartbeat was sent, in nanoseconds since the origin of [`Moment`]; 0: none was.
     sent_at: AtomicU64,
 }
 
 impl Default for Lease {
     fn default() -> Self {
-        Self(Arc::new(LeaseState { created: Moment::now(), sent_at: AtomicU64::new(0) }))
+        Self(Arc::new(LeaseState { created_at: Moment::now(), sent_at: AtomicU64::new(0) }))
     }
 }
 
@@ -65,7 +65,7 @@ impl Lease {
 
     /// The age of the heartbeat the lease counts from; without one, the age of this lease object.
     pub fn age(&self) -> Duration {
-        let from = self.sent_at().max(self.0.created.since_origin());
+        let from = self.sent_at().max(self.0.created_at.since_origin());
         Moment::now().since_origin().saturating_sub(from)
     }
 
@@ -103,12 +103,12 @@ mod tests {
 
     const RATE_ERROR: f64 = RATE_ERROR_PERCENT as f64 / 100.0;
 
-    /// The reading of a clock of this rate after `real` seconds.
-    fn reading(real: f64, rate: f64) -> Duration {
-        Duration::from_secs_f64(real * rate)
+    /// The time on a clock of this rate after `real_secs` seconds of real time.
+    fn clock_time(real_secs: f64, rate: f64) -> Duration {
+        Duration::from_secs_f64(real_secs * rate)
     }
 
-    fn rate() -> impl Strategy<Value = f64> {
+    fn clock_rate() -> impl Strategy<Value = f64> {
         prop_oneof![Just(1.0 - RATE_ERROR), Just(1.0 + RATE_ERROR), 1.0 - RATE_ERROR..=1.0 + RATE_ERROR]
     }
 
@@ -117,24 +117,26 @@ mod tests {
         /// real time; each process sees only its own clock.
         #[test]
         fn the_last_answer_of_a_life_precedes_the_first_of_its_successor(
-            owner_rate in rate(), successor_rate in rate(),
+            owner_rate in clock_rate(), successor_rate in clock_rate(),
             beats in prop::collection::vec((0.001..1.5_f64, 0.0..5.0_f64), 1..20),
             sealed_after in 0.0..3.0_f64, notice_after in 0.0..3.0_f64, request_after in 0.0..6.0_f64,
         ) {
-            let (mut at, mut sent_at) = (0.0, Vec::new());
+            let (mut sent_at, mut heartbeats) = (0.0, Vec::new());
             for (pause, delay) in beats {
-                at += pause;
-                sent_at.push((at, at + delay));
+                sent_at += pause;
+                heartbeats.push((sent_at, sent_at + delay));
             }
-            let sealed = sent_at[0].0 + sealed_after;
+            let sealed_at = heartbeats[0].0 + sealed_after;
             // Heartbeats that arrive before the deletion find the row, and none of them was sent later.
-            let last = sent_at.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent_at, _)| *sent_at).fold(0.0, f64::max);
+            let successful = heartbeats.iter().filter(|(_, arrived_at)| *arrived_at < sealed_at);
+            let last_sent_at = successful.map(|(sent_at, _)| *sent_at).fold(0.0, f64::max);
             // The successor learns of the deletion after its commit, and waits from then on.
-            let notice = sealed + notice_after;
-            let opens = notice + SEALED_FOR.as_secs_f64() / successor_rate;
-            let request = notice + request_after;
-            let may_answer = !time_left(reading(last, owner_rate), reading(request, owner_rate)).is_zero();
-            prop_assert!(!(may_answer && request >= opens), "answered at {request}, open elsewhere since {opens}");
+            let noticed_at = sealed_at + notice_after;
+            let opens_at = noticed_at + SEALED_FOR.as_secs_f64() / successor_rate;
+            let request_at = noticed_at + request_after;
+            let time_left = time_left(clock_time(last_sent_at, owner_rate), clock_time(request_at, owner_rate));
+            let (may_answer, is_open_elsewhere) = (!time_left.is_zero(), request_at >= opens_at);
+            prop_assert!(!(may_answer && is_open_elsewhere), "answered at {request_at}, open elsewhere at {opens_at}");
         }
 
         #[test]

@@ -11,8 +11,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use self::reports::{PeerReport, Report, report, report_ages, reports};
-pub use self::seals::{SealRow, adopt, inherit, seal, seals};
-pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
+pub use self::seals::{SealRow, adopt, release_slots, seal, seals};
+pub use self::slots::{SlotRow, cancel_moves, hand_over, plan, slots};
 use super::{LifeId, Moment};
 use crate::begin::begin as begin_transaction;
 use crate::error::with_timeout;
@@ -27,8 +27,8 @@ pub const PROTOCOL_VERSION: i32 = 1;
 /// uses that for members of that version, so that processes can be upgraded one after the other.
 const VERSION_DIFFERENCE_MAX: i32 = 1;
 
-/// A life whose last heartbeat is older does not keep others from joining: after an outage of all processes, none is
-/// left to end the earlier lives. Longer than the 3 s after which a living member ends a life.
+/// An incompatible life keeps others from joining only while its last heartbeat is younger than this: after an outage
+/// of all processes, none is left to end the earlier lives. Longer than the 3 s after which a member ends a life.
 const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
@@ -62,8 +62,8 @@ pub struct LifeRow {
     pub cores: i32,
 }
 
-/// Every life with its last heartbeat. The columns are named: a release that adds one must not disturb statements that
-/// others have prepared.
+/// Every life with its last heartbeat. The columns are named, because `*` would invalidate the prepared statements of
+/// running processes when a newer release adds a column.
 const LIVES: &str = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
         (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms
     from lives l join beats b using (life) order by life";
@@ -177,11 +177,11 @@ pub(crate) fn journal_of(life: LifeId) -> String {
 pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     let sent_at = Moment::now();
     // The lock orders the heartbeat either before or after the end of the life.
-    let beat = "with alive as (select life from lives where life = $1 for key share)
+    let statement = "with alive as (select life from lives where life = $1 for key share)
         update beats b set at = clock_timestamp() from alive where b.life = alive.life
         returning (select seq from journal_watermark where journal = $2)";
-    let beat = sqlx::query_scalar(beat).bind(life).bind(journal_of(life));
-    let row: Option<Option<i64>> = with_timeout(beat.fetch_optional(db)).await?;
+    let query = sqlx::query_scalar(statement).bind(life).bind(journal_of(life));
+    let row: Option<Option<i64>> = with_timeout(query.fetch_optional(db)).await?;
     let watermark = row.ok_or(Error::NotOwner)?.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
     if watermark < committed {
         return Err(Error::LostCommits { watermark, committed });
@@ -196,20 +196,20 @@ pub async fn all(db: &PgPool) -> Result<Vec<LifeRow>> {
 
 /// Deletes completed seals older than a minute.
 pub async fn forget_seals(db: &PgPool) -> Result<()> {
-    let old = "delete from seals where done and sealed_at < now() - interval '1 minute'";
-    with_timeout(sqlx::query(old).execute(db)).await.map(drop)
+    let statement = "delete from seals where done and sealed_at < now() - interval '1 minute'";
+    with_timeout(sqlx::query(statement).execute(db)).await.map(drop)
 }
 
 /// Marks a life as ready to take slots, once it listens.
 pub async fn join(db: &PgPool, life: LifeId) -> Result<()> {
-    let join = "update lives set draining = false where life = $1";
-    with_timeout(sqlx::query(join).bind(life).execute(db)).await.map(drop)
+    let statement = "update lives set draining = false where life = $1";
+    with_timeout(sqlx::query(statement).bind(life).execute(db)).await.map(drop)
 }
 
 /// Marks a life as draining: it gives its slots away and takes none. Returns whether the life exists.
 pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
-    let drain = "update lives set draining = true where life = $1";
-    Ok(with_timeout(sqlx::query(drain).bind(life).execute(db)).await?.rows_affected() == 1)
+    let statement = "update lives set draining = true where life = $1";
+    Ok(with_timeout(sqlx::query(statement).bind(life).execute(db)).await?.rows_affected() == 1)
 }
 
 /// Ends this life. Slots that it still has become unassigned.

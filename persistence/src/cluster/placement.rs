@@ -31,8 +31,8 @@ pub enum Owner {
     Unassigned,
 }
 
-/// The known owner of each slot. It may be stale, which is harmless: a process that does not serve a slot says so.
-/// Cheap to clone; slots served here are read without a lock.
+/// The known owner of each slot. It may be stale, which is harmless: a process refuses forwarded requests for slots
+/// that it does not serve. Cheap to clone; slots served here are read without a lock.
 #[derive(Clone)]
 pub struct Placement(Arc<PlacementState>);
 
@@ -113,21 +113,21 @@ impl Placement {
         self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == own_id).count()
     }
 
-    /// Replaces the other lives and the owners of their slots; `None` means no process. Slots of this process stay as
-    /// [`Placement::open`] and [`Placement::close`] have set them.
+    /// Replaces the other lives and the owners of their slots; `owner` returns `None` for a slot without a process.
+    /// Slots of this process stay as [`Placement::open`] and [`Placement::close`] have set them.
     pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
         let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
         let has_new_peers = {
             let mut current = self.0.peers.write();
-            let is_new = *current != peers;
+            let has_changed = *current != peers;
             *current = peers;
-            is_new
+            has_changed
         };
         let mut has_new_owners = false;
         for slot in Slot::all() {
             let owner = owner(slot);
             if owner != Some(self.0.own_id) {
-                has_new_owners |= self.set(slot, owner.map_or(NO_LIFE, LifeId::get));
+                has_new_owners |= self.set_owner(slot, owner.map_or(NO_LIFE, LifeId::get));
             }
         }
         if has_new_peers || has_new_owners {
@@ -138,20 +138,20 @@ impl Placement {
     /// Marks these slots as served here.
     pub fn open(&self, slots: impl IntoIterator<Item = Slot>) {
         let own_id = self.0.own_id.get();
-        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, own_id) | is_new) {
+        if slots.into_iter().fold(false, |has_changed, slot| self.set_owner(slot, own_id) | has_changed) {
             self.notify();
         }
     }
 
     /// Marks these slots as not served.
     pub fn close(&self, slots: impl IntoIterator<Item = Slot>) {
-        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NO_LIFE) | is_new) {
+        if slots.into_iter().fold(false, |has_changed, slot| self.set_owner(slot, NO_LIFE) | has_changed) {
             self.notify();
         }
     }
 
     /// Returns whether the owner changed.
-    fn set(&self, slot: Slot, life: i64) -> bool {
+    fn set_owner(&self, slot: Slot, life: i64) -> bool {
         self.0.owners[slot.index()].swap(life, Ordering::AcqRel) != life
     }
 
@@ -184,13 +184,13 @@ mod tests {
             _ => None,
         };
         placement.replace([peer.clone()], owner);
-        assert_eq!(placement.owner(slot(0)), Owner::Unassigned, "the table says so, and it is not open yet");
+        assert_eq!(placement.owner(slot(0)), Owner::Unassigned, "assigned in the table, but not open yet");
         assert_eq!(placement.owner(slot(1)), Owner::Remote(Arc::new(peer.clone())));
-        assert_eq!(placement.owner(slot(2)), Owner::Unassigned, "a life nobody knows is not reached");
+        assert_eq!(placement.owner(slot(2)), Owner::Unassigned, "the address of an unknown life is missing");
         placement.open([slot(0)]);
         assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Local, 1));
         placement.replace([peer], owner);
-        assert_eq!(placement.owner(slot(0)), Owner::Local, "what the table says again changes nothing");
+        assert_eq!(placement.owner(slot(0)), Owner::Local, "a repeated assignment changes nothing");
         placement.close([slot(0)]);
         assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Unassigned, 0));
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(placement.version(), 1);
         placement.open([slot(3)]);
         placement.replace([], |_| None);
-        assert_eq!(placement.version(), 2, "the slots that were here are nobody's now");
+        assert_eq!(placement.version(), 2, "the slots of this life became unassigned");
         placement.replace([], |_| None);
         assert_eq!(placement.version(), 2);
         assert!(placement.changed(1).now_or_never().is_some());

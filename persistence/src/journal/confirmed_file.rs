@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! confirmed = slot 0x00* slot            ; the second one begins at byte 512
-//! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger seq counts
+//! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger valid seq counts
 //! ```
 //!
 //! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A record
@@ -21,8 +21,8 @@ use super::record::JournalId;
 use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
 
-/// Minimum interval between syncs of the file. Each is an extra sync on the journal's disk, and backups are hours old
-/// anyway.
+/// Minimum interval between syncs of the file: each is an extra sync on the journal's disk. A database restored from a
+/// backup lacks hours of entries, which is detected even if the last seconds of records are lost.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 const SLOTS: usize = 2;
@@ -37,7 +37,7 @@ pub(super) struct ConfirmedFile {
     id: JournalId,
     seq: Seq,
     /// Index of the slot to write next.
-    slot: usize,
+    next_slot: usize,
     last_sync: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct ConfirmedFile {
 pub(super) fn read(dir: &Path, id: &JournalId) -> Result<Option<Seq>, JournalError> {
     let path = dir.join(CONFIRMED_FILE);
     match fs::read(&path) {
-        Ok(bytes) => match find(&bytes, id) {
+        Ok(bytes) => match find_newest(&bytes, id) {
             Some((seq, _)) => Ok(Some(seq)),
             None => Err(JournalError::damaged(&path, 0, "neither of its two records is complete")),
         },
@@ -65,8 +65,8 @@ impl ConfirmedFile {
             let file = segment::private().read(true).write(true).open(&path)?;
             let mut bytes = vec![0; SLOTS * SLOT_BYTES];
             let length = file.read_at(&mut bytes, 0)?;
-            let (seq, slot) = find(&bytes[..length], id).unwrap_or((0, 0));
-            Ok(Self { file, id: *id, seq, slot: (slot + 1) % SLOTS, last_sync: None })
+            let (seq, slot) = find_newest(&bytes[..length], id).unwrap_or((0, 0));
+            Ok(Self { file, id: *id, seq, next_slot: (slot + 1) % SLOTS, last_sync: None })
         };
         open().map_err(JournalError::io("open", &path))
     }
@@ -74,8 +74,8 @@ impl ConfirmedFile {
     /// Records that everything up to `seq` is confirmed.
     pub(super) fn record(&mut self, seq: Seq) -> io::Result<()> {
         if seq > self.seq {
-            self.file.write_all_at(&encode(&self.id, seq), (self.slot * SLOT_BYTES) as u64)?;
-            self.slot = (self.slot + 1) % SLOTS;
+            self.file.write_all_at(&encode(&self.id, seq), (self.next_slot * SLOT_BYTES) as u64)?;
+            self.next_slot = (self.next_slot + 1) % SLOTS;
             self.seq = seq;
         }
         if self.last_sync.is_none_or(|last| last.elapsed() >= SYNC_EVERY) { self.sync() } else { Ok(()) }
@@ -107,13 +107,13 @@ fn encode(id: &JournalId, seq: Seq) -> [u8; RECORD_BYTES] {
 }
 
 /// The larger sequence of the valid slots, with its slot; `None` if neither is valid.
-fn find(bytes: &[u8], id: &JournalId) -> Option<(Seq, usize)> {
-    let whole = |slot: usize| {
+fn find_newest(bytes: &[u8], id: &JournalId) -> Option<(Seq, usize)> {
+    let read_slot = |slot: usize| {
         let record = bytes.get(slot * SLOT_BYTES..)?.get(..RECORD_BYTES)?;
         let seq = Seq::from_le_bytes(record[..8].try_into().ok()?);
         (record == encode(id, seq)).then_some((seq, slot))
     };
-    (0..SLOTS).filter_map(whole).max()
+    (0..SLOTS).filter_map(read_slot).max()
 }
 
 fn checksum(id: &JournalId, seq: Seq) -> u32 {
@@ -137,25 +137,26 @@ mod tests {
             confirmed_file.record(seq).unwrap();
         }
         assert_eq!((confirmed_file.seq, read(&dir, &ID).unwrap()), (12, Some(12)));
-        let whole = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
-        let written = if find(&whole, &ID).unwrap().1 == 0 { 0 } else { SLOT_BYTES };
-        for at in written..written + RECORD_BYTES {
-            let mut torn = whole.clone();
+        let content = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
+        let newest_offset = find_newest(&content, &ID).unwrap().1 * SLOT_BYTES;
+        for at in newest_offset..newest_offset + RECORD_BYTES {
+            let mut torn = content.clone();
             torn[at] ^= 0x55;
             fs::write(dir.join(CONFIRMED_FILE), torn).unwrap();
             assert_eq!(read(&dir, &ID).unwrap(), Some(9), "byte {at}");
         }
-        fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
+        fs::write(dir.join(CONFIRMED_FILE), &content).unwrap();
         assert!(matches!(read(&dir, &[8; 16]), Err(JournalError::Damaged { .. })));
         fs::write(dir.join(CONFIRMED_FILE), b"").unwrap();
         assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
-        // After reopening it continues from the last record and overwrites the older slot.
-        fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
+        // A reopened file continues from the last record and overwrites the older slot.
+        fs::write(dir.join(CONFIRMED_FILE), &content).unwrap();
         let mut reopened = ConfirmedFile::open(&dir, &ID).unwrap();
         assert_eq!(reopened.seq, 12);
         reopened.record(13).unwrap();
-        let now = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
-        assert_eq!(now[written..written + RECORD_BYTES], whole[written..written + RECORD_BYTES], "12 is still there");
+        let continued = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
+        let record = newest_offset..newest_offset + RECORD_BYTES;
+        assert_eq!(continued[record.clone()], content[record], "the record of 12 was overwritten");
         assert_eq!(read(&dir, &ID).unwrap(), Some(13));
     }
 }

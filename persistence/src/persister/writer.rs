@@ -71,7 +71,7 @@ impl Writer {
     /// Creates a writer with its own connections, so that requests cannot delay it. With `news` it writes events.
     pub fn new(db: PgPool, claim: Arc<WriterClaim>, token: FencingToken, news: Option<Arc<EventNews>>) -> Self {
         if let Claim::Epoch(epoch) = token.claim {
-            claim.hold(epoch);
+            claim.set_epoch(epoch);
         }
         Self { db, claim, token, committed: AtomicU64::new(0), news }
     }

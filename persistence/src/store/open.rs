@@ -141,7 +141,7 @@ impl Preparation {
             Role::Alone => secret_keys::begin_service(&self.housekeeping, &options.keys).await,
             // The processes of a cluster sign with a key that all of them open.
             Role::Member(_) => {
-                secret_keys::begin(&self.housekeeping, &options.keys, NewFile::Made).await?;
+                secret_keys::begin(&self.housekeeping, &options.keys, NewFile::Create).await?;
                 Ok(Vec::new())
             }
         }
@@ -183,7 +183,7 @@ struct RoleParts {
 
 /// Disconnects what cannot be used because its key is missing, and connects it again once the key was found.
 async fn settle_secrets(db: &PgPool, keys: &Keyring, missing: &[String]) -> Result<()> {
-    let (channels, webhooks) = secret_keys::settle(db, keys).await?;
+    let (channels, webhooks) = secret_keys::update_dependents(db, keys).await?;
     if !missing.is_empty() {
         tracing::warn!(
             keys = missing.join(", "), key_file = %keys.path().display(), channels, webhooks,

@@ -49,9 +49,9 @@ pub async fn all(db: &PgPool) -> Result<Vec<SecretKeyRow>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewFile {
     /// Create it, unless the database has a key already.
-    Made,
+    Create,
     /// Do not create it: this is not the path of the service's file.
-    Refused,
+    Refuse,
 }
 
 /// Reconciles keyring and database, at every start and before a command that seals or opens: all needed keys must be
@@ -72,7 +72,7 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
 /// # Errors
 /// When the key file cannot be read or written, or the database cannot answer.
 pub async fn begin_service(db: &PgPool, keys: &Keyring) -> Result<Vec<String>> {
-    let Missing { ids, sealing } = find_missing(db, keys, NewFile::Made).await?;
+    let Missing { ids, sealing } = find_missing(db, keys, NewFile::Create).await?;
     if !ids.is_empty() {
         keys.run_without(ids.clone(), sealing)?;
     }
@@ -93,7 +93,7 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
     // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     let recorded = all(db).await?;
-    let exists = keys.load()?;
+    let file_exists = keys.load()?;
     let available = keys.ids();
     // The newest recorded key is needed, even if it has sealed nothing yet, and so is every key with sealed values.
     let needed =
@@ -103,8 +103,8 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
         let sealing = recorded.first().map(|key| key.id.clone()).filter(|id| ids.contains(id));
         return Ok(Missing { ids, sealing });
     }
-    if !exists {
-        if new_file == NewFile::Refused {
+    if !file_exists {
+        if new_file == NewFile::Refuse {
             return Err(KeyError::NoKey { path: keys.path().to_owned() }.into());
         }
         keys.load_or_create()?;
@@ -114,7 +114,8 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
     }
     transaction.commit().await?;
     channels::reseal(db, keys, channels::ResealScope::Unsealed).await?;
-    installation_keys::reseal(db, keys, true).await?;
+    let only_unsealed = true;
+    installation_keys::reseal(db, keys, only_unsealed).await?;
     Ok(Missing::default())
 }
 
@@ -152,7 +153,7 @@ pub async fn abandon(
     let mut transaction = db.begin().await?;
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     let recorded = all(db).await?;
-    let exists = keys.load()?;
+    let file_exists = keys.load()?;
     if !recorded.iter().any(|key| key.id == id) {
         return Err(Error::NotFound("key"));
     }
@@ -160,10 +161,10 @@ pub async fn abandon(
         return Err(Error::InUse);
     }
     let is_sealing = recorded.first().is_some_and(|key| key.id == id);
-    match (exists, new_file) {
-        (false, NewFile::Refused) => return Err(KeyError::NoKey { path: keys.path().to_owned() }.into()),
-        (false, NewFile::Made) => keys.load_or_create()?,
-        // A new key, since keys of the file that have sealed nothing here belong elsewhere.
+    match (file_exists, new_file) {
+        (false, NewFile::Refuse) => return Err(KeyError::NoKey { path: keys.path().to_owned() }.into()),
+        (false, NewFile::Create) => keys.load_or_create()?,
+        // The file's first key would become the sealing key, but it may belong to another database.
         (true, _) if is_sealing => drop(keys.add_key()?),
         (true, _) => {}
     }
@@ -187,7 +188,7 @@ pub async fn abandon(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn settle(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)> {
+pub async fn update_dependents(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)> {
     channels::connect_found(db, keys).await?;
     webhooks::enable_found(db, keys).await?;
     Ok((channels::disconnect_unreadable(db, keys).await?, webhooks::disable_unreadable(db, keys).await?))
@@ -231,7 +232,8 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
 /// When the database cannot answer, or a value cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     let channels = channels::reseal(db, keys, channels::ResealScope::All).await?;
-    let installation = installation_keys::reseal(db, keys, false).await?;
+    let only_unsealed = false;
+    let installation = installation_keys::reseal(db, keys, only_unsealed).await?;
     let factors = factors::reseal(db, keys).await?;
     Ok(channels + installation + factors + webhooks::reseal(db, keys).await?)
 }

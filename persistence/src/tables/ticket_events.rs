@@ -50,8 +50,8 @@ pub struct EventRow {
     pub source: Source,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
-    /// The old values of every field that changed, for the event of the log; not stored. Entries of earlier releases do not
-    /// contain it.
+    /// The old values of every changed field, for the entry in the event log; not stored. Journal entries of earlier
+    /// releases do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(skip)]
     pub was: Option<Value>,
@@ -84,12 +84,12 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
 
 /// Inserts new rows, which costs PostgreSQL less than [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
-    const COLUMNS: &str = "copy ticket_events (company_id, id, ticket_id, type, \"from\", \"to\", user_id, user_name, \
+    const STATEMENT: &str = "copy ticket_events (company_id, id, ticket_id, type, \"from\", \"to\", user_id, user_name, \
         source, created_at, integration_id) from stdin (format binary)";
-    copy::copy(db, COLUMNS, 11, rows, |row, to| {
-        to.field(&row.company_id).field(&row.id).field(&row.ticket_id).field(row.kind.as_str());
-        to.field(&row.from).field(&row.to).field(&row.user_id).field(&row.user_name);
-        to.field(row.source.as_str()).field(&row.created_at).field(&row.integration_id);
+    copy::copy(db, STATEMENT, 11, rows, |row, encoded| {
+        encoded.field(&row.company_id).field(&row.id).field(&row.ticket_id).field(row.kind.as_str());
+        encoded.field(&row.from).field(&row.to).field(&row.user_id).field(&row.user_name);
+        encoded.field(row.source.as_str()).field(&row.created_at).field(&row.integration_id);
     })
     .await
 }

@@ -1,4 +1,4 @@
-//! Number of conversations per user, counted on request.
+//! Number of assigned tickets per user, counted on request.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
@@ -36,7 +36,7 @@ pub async fn list(
     filter: &UserMetricsFilter,
     page: PageRequest,
 ) -> Result<Page<UserMetricsRow>> {
-    let list = Select::with_query(open_counts(filter), "users.company_id", company)
+    let list = Select::with_query(statement_start(filter), "users.company_id", company)
         .equals("users.id", filter.user_id)
         .related(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
@@ -47,7 +47,7 @@ pub async fn list(
 
 /// The start of the list's statement: a subquery finds the users of the page, so that only their tickets are counted.
 /// The subquery is left open for the list's filters.
-fn open_counts(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
+fn statement_start(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select users.id, users.id as user_id, users.name as user_name,
             coalesce((select p.name from profiles p

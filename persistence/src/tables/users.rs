@@ -55,7 +55,7 @@ pub const WORKS_IN_QUEUE: &str =
 pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "user_id", "queue_id");
 
 /// The user of a company with this e-mail, if any.
-pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str) -> Result<Option<UserId>> {
+pub async fn find_by_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str) -> Result<Option<UserId>> {
     let select = sqlx::query_scalar("select id from users where company_id = $1 and lower(email) = lower($2)");
     with_timeout(select.bind(company).bind(email).fetch_optional(db)).await
 }
@@ -72,7 +72,7 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Colu
 }
 
 /// Updates the given columns; a user without a profile gets the agent's. A changed password or e-mail, or deactivation,
-/// ends all sessions of the user and invalidates their link.
+/// ends all sessions of the user and invalidates their password link.
 ///
 /// # Errors
 /// As [`insert`], and [`Error::NotFound`] when there is no such user.
@@ -98,7 +98,7 @@ struct Credentials {
 }
 
 impl Credentials {
-    /// Whether a change to the new ones ends the sessions that began with these.
+    /// Whether a change to `after` ends the sessions that began with these credentials.
     fn are_revoked_by(&self, after: &Self) -> bool {
         // Each hash has its own salt, so setting the same password again counts as a change.
         self.email != after.email || self.password_hash != after.password_hash || self.active && !after.active
@@ -111,7 +111,8 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: UserId) -> Resu
     Ok(())
 }
 
-/// The current credentials of a user. Their row is locked until the transaction ends, before any of their other rows.
+/// The current credentials of a user. Locks the row in `users` until the transaction ends; to be called before any
+/// other row of the user is locked.
 async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<Option<Credentials>> {
     let select = sqlx::query_as(
         "select lower(email) as email, password_hash, active from users where company_id = $1 and id = $2
@@ -120,7 +121,7 @@ async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId)
     with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Maximum names of removed users of a company, some 100 bytes each, which every process has in memory.
+/// Maximum number of names of removed users of a company. Every process has them in memory, some 100 bytes each.
 pub const FORMER_USERS_MAX: i64 = 100_000;
 
 /// Ends a membership. The user's name is kept for their closed tickets and scheduled messages; beyond
@@ -129,6 +130,7 @@ pub const FORMER_USERS_MAX: i64 = 100_000;
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> Result<()> {
+    // `exceeding` does not see the row that `kept` inserts, so its offset is lower by that row.
     let removed: i64 = with_timeout(
         sqlx::query_scalar(
             "with gone as (delete from users where company_id = $1 and id = $2 returning id, name),

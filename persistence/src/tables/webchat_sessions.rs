@@ -80,7 +80,7 @@ impl SessionRow {
     }
 }
 
-/// Writes the complete rows, replacing existing ones.
+/// Inserts the rows; of existing ones, updates the columns that can change.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         "insert into webchat_sessions (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page,
@@ -119,7 +119,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     Ok(())
 }
 
-/// The statuses of those of these sessions that exist.
+/// The statuses of the given sessions, without those that do not exist.
 pub(crate) async fn statuses(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, SessionId)>,
@@ -146,8 +146,8 @@ fn to_hex(hashes: &[Vec<u8>]) -> String {
 
 /// One session, or `None`.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
-    let found = sqlx::query("select * from webchat_sessions where company_id = $1 and id = $2").bind(company).bind(id);
-    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    let select = sqlx::query("select * from webchat_sessions where company_id = $1 and id = $2").bind(company).bind(id);
+    Ok(with_timeout(select.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The session of a visitor's token in this webchat, or `None`.
@@ -204,7 +204,7 @@ pub async fn of_contacts(
     with_timeout(find.bind(company).bind(contacts).fetch_all(db)).await
 }
 
-/// The contact's active sessions that are verified, or not, newest first.
+/// The contact's active sessions, either only the verified or only the unverified ones, newest first.
 pub async fn active(
     db: impl Database<'_>,
     company: CompanyId,

@@ -34,8 +34,8 @@ impl Plain for Board {
     }
 }
 
-/// The stages of a board that is created without any.
-const STAGES: [(&str, bool); 3] = [("To do", false), ("In progress", false), ("Done", true)];
+/// The labels of the stages of a board that is created without any, and whether each is for won cards.
+const DEFAULT_STAGES: [(&str, bool); 3] = [("To do", false), ("In progress", false), ("Done", true)];
 
 /// The body of `POST /crm/boards`.
 pub struct NewBoard {
@@ -51,21 +51,21 @@ impl Input for NewBoard {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let columns = BodyColumns::of_new::<Board>(fields);
-        let mut has_done = false;
+        let mut has_done_stage = false;
         let stages = fields.objects("crmBoardLists", STAGES_MAX, |fields| {
             let label = fields.required::<Name>("label");
             let is_done = fields.optional("doneList").unwrap_or(false);
             let position = fields.optional::<Position>("position").map(|position| position.0);
-            if is_done && has_done {
+            if is_done && has_done_stage {
                 fields.refuse("doneList", "is already set on another stage");
             }
-            has_done |= is_done;
+            has_done_stage |= is_done;
             Some(NewStage { label: label?.0, position, is_done })
         });
         let queues = fields.objects("crmBoardQueues", LINKS_MAX, read_queue).unwrap_or_default();
         let stages = stages.filter(|stages| !stages.is_empty()).unwrap_or_else(|| {
             let stage = |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
-            STAGES.map(stage).into()
+            DEFAULT_STAGES.map(stage).into()
         });
         Some(Self { columns, stages, queues })
     }

@@ -62,9 +62,9 @@ pub async fn show(
         of_user: own_user,
     };
     // A page per stage is more than any other endpoint reads in one statement.
-    let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;
+    let mut first_cards = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;
     let lists = stages.into_iter().map(|stage| {
-        let cards = first.remove(&stage.id).unwrap_or_default();
+        let cards = first_cards.remove(&stage.id).unwrap_or_default();
         let count_cards = counts.get(&stage.id).copied().unwrap_or_default();
         StageWithCards { stage, count_cards, cards: cards.into_iter().map(Card::from).collect() }
     });

@@ -34,12 +34,12 @@ pub async fn add(
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
         let stage = boards::insert_stage(db, caller.company, board.0, columns).await?;
-        Ok(Created::of(stage.ok_or_else(too_many)?))
+        Ok(Created::of(stage.ok_or_else(too_many_stages)?))
     })
     .await
 }
 
-fn too_many() -> ApiError {
+fn too_many_stages() -> ApiError {
     let count = i64::try_from(STAGES_MAX).unwrap_or(i64::MAX);
     let state = "the board has reached its maximum number of stages";
     Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()

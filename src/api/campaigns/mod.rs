@@ -66,13 +66,13 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     let campaign = campaigns::hold(transaction.connection()?, company, id).await?;
     match campaign.status {
         CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
-        // The campaign's row is needed until its withdrawn messages are settled.
+        // The campaign's row is needed until the withdrawals of its messages are recorded.
         CampaignStatus::Canceled if campaign.counts.pending > 0 => {
             let state = "the campaign was canceled, but some recipients are still pending; try again later";
             return Err(Refusal::Conflict(Conflict::of(state, "canceled", "campaignId", id)).into());
         }
         CampaignStatus::Completed | CampaignStatus::Canceled if campaign.counts.unknown > 0 => {
-            let state = "it is unknown whether some of the campaign's messages have left; try again later";
+            let state = "it is unknown whether some of the campaign's messages were sent; try again later";
             return Err(Refusal::Conflict(Conflict::of(state, campaign.status.as_str(), "campaignId", id)).into());
         }
         CampaignStatus::Scheduled | CampaignStatus::Completed | CampaignStatus::Canceled => {}

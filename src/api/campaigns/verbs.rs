@@ -1,5 +1,5 @@
-//! The verbs of a campaign: start, pause, resume, cancel. The response to each is sent once no message can leave
-//! under the previous status.
+//! The verbs of a campaign: start, pause, resume, cancel. Each responds once no message can be sent under the previous
+//! status.
 
 use std::future::{Ready, ready};
 
@@ -62,12 +62,12 @@ async fn change_status(
     once: &Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let company = caller.company;
-    let checked: Option<Campaign> = match verb {
+    let current: Option<Campaign> = match verb {
         Verb::Start | Verb::Resume => table::find(app.db(company), company, id).await?,
         Verb::Pause | Verb::Cancel => None,
     };
-    let checked = checked.filter(|campaign| verb.is_allowed(campaign.status));
-    let built = match &checked {
+    let current = current.filter(|campaign| verb.is_allowed(campaign.status));
+    let built_template = match &current {
         Some(campaign) => rebuild_template(caller, app, campaign).await?,
         None => None,
     };
@@ -85,13 +85,13 @@ async fn change_status(
         if verb == Verb::Resume {
             check_unfinished(db, company).await?;
         }
-        if let Some(built) = built {
-            let built_from = checked.as_ref().map(|checked| (checked.channel_id, &checked.template));
+        if let Some(built_template) = built_template {
+            let built_from = current.as_ref().map(|current| (current.channel_id, &current.template));
             if built_from != Some((campaign.channel_id, &campaign.template)) {
                 // Another request has changed the values that the template was built from.
                 return Err(ApiError::unavailable());
             }
-            campaigns::update(db, company, id, None, &Columns::from([("builtTemplate", built)])).await?;
+            campaigns::update(db, company, id, None, &Columns::from([("builtTemplate", built_template)])).await?;
         }
         Ok(Json::of(match verb {
             Verb::Start => campaigns::start(db, company, id).await?,
@@ -101,7 +101,7 @@ async fn change_status(
         }))
     });
     let changed = changed.await;
-    // Released before the response: from here on no message of a canceled campaign leaves.
+    // Released before the response: the campaign's actor then reads the new status.
     drop(pause_guard);
     changed
 }

@@ -89,10 +89,10 @@ impl CampaignInput {
     }
 
     /// Checks that a campaign still has something to send after the change.
-    fn check_sends(&self, current: &Campaign) -> ApiResult<()> {
+    fn check_has_content(&self, current: &Campaign) -> ApiResult<()> {
         let is_replaced = self.message.is_some() || self.template.is_some();
-        let clears = if current.template.is_some() { self.clears_template } else { self.clears_message };
-        if is_replaced || !clears {
+        let clears_content = if current.template.is_some() { self.clears_template } else { self.clears_message };
+        if is_replaced || !clears_content {
             return Ok(());
         }
         let field = if current.template.is_some() { "template" } else { "message" };
@@ -134,7 +134,8 @@ impl Input for NewCampaign {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let input = CampaignInput::read(fields, true);
+        let is_new = true;
+        let input = CampaignInput::read(fields, is_new);
         Some(Self { list: input.list?, channel: input.channel?, input })
     }
 }
@@ -148,7 +149,8 @@ impl Input for ChangedCampaign {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(CampaignInput::read(fields, false)))
+        let is_new = false;
+        Some(Self(CampaignInput::read(fields, is_new)))
     }
 }
 
@@ -232,10 +234,12 @@ pub async fn update(
     let current: Option<Campaign> = table::find(app.db(company), company, id).await?;
     let current = current.ok_or_else(ApiError::not_found)?;
     check_scheduled(&current)?;
-    input.check_sends(&current)?;
+    input.check_has_content(&current)?;
+    let keeps_content = input.message.is_none() && input.template.is_none();
     // Another channel has its own template, even under the same name, so the template is built again.
-    if let Some(stored) = current.template.as_ref().filter(|_| channel.is_some() && input.message.is_none())
-        && input.template.is_none()
+    if let Some(stored) = &current.template
+        && channel.is_some()
+        && keeps_content
     {
         input.template = Some(body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0);
     }

@@ -90,21 +90,21 @@ pub async fn show(
     let zone = Zone::of_company(&caller.organization.company.time_zone);
     let (month, year) = (zone.month_of(now), zone.year_of(now));
     let board = cards::goals(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    let counted = cards::indicators(db, company, id.0, query.0.0, month, year).await?;
-    let closed = counted.won.cards + counted.lost.cards;
+    let indicators = cards::indicators(db, company, id.0, query.0.0, month, year).await?;
+    let closed = indicators.won.cards + indicators.lost.cards;
     let lists = board.lists.0.into_iter().map(|list| {
-        let sum = counted.lists.iter().find(|(id, _)| *id == list.id).map(|(_, sum)| *sum).unwrap_or_default();
+        let sum = indicators.lists.iter().find(|(id, _)| *id == list.id).map(|(_, sum)| *sum).unwrap_or_default();
         StageSum { id: list.id, label: list.name, cards: sum.cards, value: sum.value }
     });
     Ok(Json::of(BoardIndicators {
         board_id: id.0,
-        open: counted.open.into(),
-        won: counted.won.into(),
-        lost: counted.lost.into(),
-        conversion_rate: Amount::of(counted.won.cards).part_of(Amount::of(closed)),
-        average_value: counted.won.value.part_of(Amount::of(counted.won.cards)),
-        monthly: GoalProgress::of(board.monthly_goal, counted.month),
-        yearly: GoalProgress::of(board.yearly_goal, counted.year),
+        open: indicators.open.into(),
+        won: indicators.won.into(),
+        lost: indicators.lost.into(),
+        conversion_rate: Amount::of(indicators.won.cards).part_of(Amount::of(closed)),
+        average_value: indicators.won.value.part_of(Amount::of(indicators.won.cards)),
+        monthly: GoalProgress::of(board.monthly_goal, indicators.month),
+        yearly: GoalProgress::of(board.yearly_goal, indicators.year),
         lists: lists.collect(),
     }))
 }

@@ -31,7 +31,7 @@ use crate::web::request::values::Search;
 use crate::web::response::reply::Tagged;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
 
-/// The filters that both lists share, with the given board: `search` matches name and description.
+/// The filters that the lists of a company and of a board share: `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
     CardFilter {
         board_id,
@@ -73,7 +73,7 @@ impl Filter for BoardFilters {
 
 /// `GET /crm/cards`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Card>> {
-    page(&caller, &app, query.filter.0, query.page).await
+    list_page(&caller, &app, query.filter.0, query.page).await
 }
 
 /// `GET /crm/boards/{boardId}/cards`.
@@ -83,10 +83,10 @@ pub async fn list_of_board(
     id: PathId<BoardId>,
     query: Query<BoardFilters>,
 ) -> ApiResult<Page<Card>> {
-    page(&caller, &app, CardFilter { board_id: Some(id.0), ..query.filter.0 }, query.page).await
+    list_page(&caller, &app, CardFilter { board_id: Some(id.0), ..query.filter.0 }, query.page).await
 }
 
-async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
+async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
     let company = caller.company;
     if let Some(own_user) = caller.cards_limited_to() {
         if filter.assigned_user_id.is_some_and(|assignee| assignee != own_user) {

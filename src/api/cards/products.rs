@@ -101,14 +101,14 @@ pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineIn
     let mut lines = Vec::with_capacity(inputs.len());
     for (index, input) in inputs.iter().enumerate() {
         let line = input.resolve(&catalogue, None)?;
-        total = with_line(total, &line, &format!("products[{index}]."))?;
+        total = total_with_line(total, &line, &format!("products[{index}]."))?;
         lines.push(line);
     }
     Ok(lines)
 }
 
 /// The total of a card after adding a line. `path` is the line's place in the body, for errors.
-fn with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
+fn total_with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
     let cost = line.unit_price.times(line.quantity).ok_or_else(|| too_large(path, "totalPrice"))?;
     total.plus(cost).ok_or_else(|| too_large(path, "productsTotal"))
 }
@@ -140,15 +140,15 @@ pub async fn add(
 ) -> ApiResult<Created<CardProduct>> {
     let (company, id, NewLine(input)) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
-        // The product is locked before the card: deleting a product waits for its lines.
-        let catalogue = catalogue_of(db, company, &input).await?;
+        // Locks are always taken in this order: the product, the card.
+        let catalogue = lock_product(db, company, &input).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
             let state = "the card has reached its maximum number of products";
             return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
         }
         let line = input.resolve(&catalogue, None)?;
-        with_line(card.products_total, &line, "")?;
+        total_with_line(card.products_total, &line, "")?;
         let tracked = card_events::track(db, company, id).await?;
         let added = cards::add_line(&mut *db, company, id, &line).await?;
         tracked.publish(db).await?;
@@ -187,12 +187,12 @@ pub async fn change(
 ) -> ApiResult<Json<CardProduct>> {
     let (company, (card, id), ChangedLine(input)) = (caller.company, ids.0, body.0);
     once.transaction(app.db(company), async |db| {
-        let catalogue = catalogue_of(db, company, &input).await?;
+        let catalogue = lock_product(db, company, &input).await?;
         let state = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
         let before = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
         let line = input.resolve(&catalogue, Some(&before))?;
-        let others = state.products_total.minus(before.total_price).unwrap_or_default();
-        with_line(others, &line, "")?;
+        let other_lines_total = state.products_total.minus(before.total_price).unwrap_or_default();
+        total_with_line(other_lines_total, &line, "")?;
         let tracked = card_events::track(db, company, card).await?;
         let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
         tracked.publish(db).await?;
@@ -214,7 +214,8 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
     Ok(NoContent)
 }
 
-async fn catalogue_of(
+/// Locks the product that the line names, if any, against deletion until the transaction ends.
+async fn lock_product(
     db: &mut PgConnection,
     company: CompanyId,
     input: &LineInput,

@@ -9,7 +9,7 @@ use crate::web::{ApiError, ApiResult};
 
 /// Locks the stage that a body names. `404` when the company has no such board or stage, `422` when the
 /// stage is of another board.
-pub(super) async fn stage_of(
+pub(super) async fn lock_stage(
     db: &mut PgConnection,
     company: CompanyId,
     board: BoardId,
@@ -18,20 +18,24 @@ pub(super) async fn stage_of(
     if let Some(stage) = cards::lock_stage(db, company, board, Target::Stage(list)).await? {
         return Ok(stage);
     }
-    let (is_board, is_stage) = cards::are_known(db, company, board, list).await?;
-    if !is_board || !is_stage {
+    let (board_exists, stage_exists) = cards::are_known(db, company, board, list).await?;
+    if !board_exists || !stage_exists {
         return Err(ApiError::not_found());
     }
     Err(Refusal::invalid("crmBoardListId", "must be a stage of the card's board").into())
 }
 
 /// Locks the first stage of a board. `404` when the company has no such board, `422` when it has no stages.
-pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board: BoardId) -> ApiResult<LockedStage> {
+pub(super) async fn lock_first_stage(
+    db: &mut PgConnection,
+    company: CompanyId,
+    board: BoardId,
+) -> ApiResult<LockedStage> {
     if let Some(stage) = cards::lock_stage(db, company, board, Target::First).await? {
         return Ok(stage);
     }
-    let (is_board, _) = cards::are_known(db, company, board, Id::new(0)).await?;
-    if !is_board {
+    let (board_exists, _) = cards::are_known(db, company, board, Id::new(0)).await?;
+    if !board_exists {
         return Err(ApiError::not_found());
     }
     Err(Refusal::invalid("boardId", "must be a board with at least one stage").into())

@@ -12,7 +12,7 @@ use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardOutcome,
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::stages::{check_stays_won, conflict, stage_of};
+use super::stages::{check_stays_won, conflict, lock_stage};
 use super::{Card, card_events};
 use crate::app::App;
 use crate::web::request::values::{FromField, NonBlankText, Text};
@@ -67,7 +67,7 @@ pub async fn move_to(
     let (company, id, Move { list, rank }) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
         let card = find(db, company, id).await?;
-        let stage = stage_of(db, company, card.board_id, list).await?;
+        let stage = lock_stage(db, company, card.board_id, list).await?;
         let position = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_stays_won(&state, stage)?;
@@ -109,13 +109,13 @@ pub async fn win(
     once.transaction(app.db(company), async |db| {
         let card = find(db, company, id).await?;
         let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
-        let position = match stage {
+        let target = match stage {
             Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
             None => None,
         };
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
-        let (stage, position) = position
+        let (stage, position) = target
             .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
         let tracked = card_events::track(db, company, id).await?;
         if stage.id != state.list_id {

@@ -29,7 +29,8 @@ async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
     let card = cards::seen_in(app.db(caller.company), caller.company, id).await?;
     let (board, assigned) = card.ok_or_else(ApiError::not_found)?;
     let own_user = caller.cards_limited_to();
-    if assigned.is_some() && assigned == own_user.or_else(|| caller.boards_limited_to()) {
+    let caller_user = own_user.or_else(|| caller.boards_limited_to());
+    if assigned.is_some() && assigned == caller_user {
         return Ok(());
     }
     if own_user.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }

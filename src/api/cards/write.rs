@@ -18,7 +18,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::products::{self, LineInput, PRODUCTS_MAX};
-use super::stages::{check_stays_won, first_stage, stage_of};
+use super::stages::{check_stays_won, lock_first_stage, lock_stage};
 use super::{Card, card_events};
 use crate::api::boards::check_board;
 use crate::api::custom_values::{self, BodyWithValues, CustomValueInput, HasCustomValues};
@@ -53,13 +53,13 @@ impl CardInput {
         if let Some(text) = fields.patch::<Text>("description").into_option() {
             columns.set("description", text.map(|text| text.0));
         }
-        if refer::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId").is_some() && !is_new {
+        if read_reference::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId").is_some() && !is_new {
             columns.set("formerUserId", Value::Null);
         }
-        let contacts = list_of(fields, "contactIds", is_new);
-        refer::<CardStatusId>(fields, &mut columns, "statusId", "statusId");
-        refer::<BusinessId>(fields, &mut columns, "businessId", "businessId");
-        refer::<CardOriginId>(fields, &mut columns, "originId", "originId");
+        let contacts = read_ids(fields, "contactIds", is_new);
+        read_reference::<CardStatusId>(fields, &mut columns, "statusId", "statusId");
+        read_reference::<BusinessId>(fields, &mut columns, "businessId", "businessId");
+        read_reference::<CardOriginId>(fields, &mut columns, "originId", "originId");
         if let Some(due) = fields.patch::<DateTime<Utc>>("due").into_option() {
             columns.set("due", due.map(|due| due.to_rfc3339()));
         }
@@ -69,17 +69,17 @@ impl CardInput {
             fields.changed_objects("products", PRODUCTS_MAX, LineInput::read)
         };
         let values = custom_values::read(fields, is_new);
-        let ticket = refer::<TicketId>(fields, &mut columns, "ticketId", "ticketId");
+        let ticket = read_reference::<TicketId>(fields, &mut columns, "ticketId", "ticketId");
         Self { columns, contacts, products, values, ticket }
     }
 }
 
-fn list_of(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<ContactId>> {
+fn read_ids(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<ContactId>> {
     if is_new { fields.list(name, CONTACTS_MAX) } else { fields.changed_list(name, CONTACTS_MAX) }
 }
 
-/// A field that refers to another record; `null` clears it.
-fn refer<I: crate::web::request::values::FromField + Into<Value> + Copy>(
+/// Reads a field that refers to another record, and sets its column; `null` clears it.
+fn read_reference<I: crate::web::request::values::FromField + Into<Value> + Copy>(
     fields: &mut Fields<'_>,
     columns: &mut Columns,
     field: &str,
@@ -114,7 +114,7 @@ impl Input for NewCard {
         let board = fields.required("boardId");
         let list = fields.optional("crmBoardListId");
         let name = fields.required::<Name>("name");
-        let input = CardInput::read(fields, name, true);
+        let input = CardInput::read(fields, name, Self::IS_NEW);
         Some(Self { board: board?, list, input })
     }
 }
@@ -135,13 +135,13 @@ pub async fn create(
     let NewCard { board, list, input } = body.0.check(app.db(company), company).await?;
     check_board(&caller, &app, board).await?;
     let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
-    once.transaction(tables(&app, company, &input).await?, async |db| {
+    once.transaction(database(&app, company, &input).await?, async |db| {
         let stage = match list {
-            Some(list) => stage_of(db, company, board, list).await?,
-            None => first_stage(db, company, board).await?,
+            Some(list) => lock_stage(db, company, board, list).await?,
+            None => lock_first_stage(db, company, board).await?,
         };
         let position = cards::place(db, company, stage, None, None).await?;
-        let LockedReferences { lines, values } = lock_references(db, company, &input, true).await?;
+        let LockedReferences { lines, values } = lock_references(db, company, &input, NewCard::IS_NEW).await?;
         let mut columns = input.columns;
         columns.set("boardId", board);
         columns.set("listId", stage.id);
@@ -182,7 +182,7 @@ impl Input for ChangedCard {
         let board = fields.non_null("boardId");
         let list = fields.non_null("crmBoardListId");
         let name = fields.non_null::<Name>("name");
-        Some(Self { board, list, input: CardInput::read(fields, name, false) })
+        Some(Self { board, list, input: CardInput::read(fields, name, Self::IS_NEW) })
     }
 }
 
@@ -202,7 +202,7 @@ pub async fn update(
 ) -> ApiResult<Json<Card>> {
     let (company, id) = (caller.company, id.0);
     let ChangedCard { board, list, input } = body.0.check(app.db(company), company).await?;
-    once.transaction(tables(&app, company, &input).await?, async |db| {
+    once.transaction(database(&app, company, &input).await?, async |db| {
         // Locks are always taken in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =
             table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
@@ -211,12 +211,12 @@ pub async fn update(
         }
         let target = match list {
             Some(list) => {
-                let stage = stage_of(db, company, board_id, list).await?;
+                let stage = lock_stage(db, company, board_id, list).await?;
                 Some((stage, cards::place(db, company, stage, Some(id), None).await?))
             }
             None => None,
         };
-        let LockedReferences { lines, values } = lock_references(db, company, &input, false).await?;
+        let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if_match.0.hold::<CardRef>(db, company, id).await?;
         let tracked = card_events::track(db, company, id).await?;
@@ -238,7 +238,7 @@ pub async fn update(
 }
 
 /// The database; if the body names a ticket, only once the tables contain it.
-async fn tables<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
+async fn database<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
     Ok(if input.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
 }
 
@@ -254,7 +254,7 @@ async fn lock_references(
     input: &CardInput,
     is_new: bool,
 ) -> ApiResult<LockedReferences> {
-    // These records are locked before the card: deleting one of them waits for the records linked to it.
+    // Locked before the card, as in every transaction: a deletion of one of them waits until this one ends.
     if let Some(contacts) = &input.contacts
         && !contacts::hold(db, company, contacts).await?
     {

@@ -9,7 +9,7 @@ use actix_web::web::Data;
 use hotline_actors::FieldError;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::contacts;
-use hotline_persistence::tables::contacts::import::{self as rows, Candidate};
+use hotline_persistence::tables::contacts::import::{self as contact_import, Candidate};
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
 use hotline_persistence::tables::tags::TagId;
 use hotline_persistence::{CompanyId, ContactId, Database, Error, phone_numbers};
@@ -62,6 +62,7 @@ impl FromField for OnConflict {
 
 /// The body of `POST /contacts/import`.
 pub struct Import {
+    /// The error of an item that is not an object is in its place.
     rows: Vec<Result<ImportRow, Vec<FieldError>>>,
     on_conflict: OnConflict,
 }
@@ -102,17 +103,17 @@ pub async fn import(
     let db = app.engine.reads().tables(company).await?.heavy();
     let report = once
         .transaction(db, async |db| {
-            rows::begin_import(db, company).await?;
+            contact_import::begin_import(db, company).await?;
             // An attempt is repeated only if another request has created the contact of a row. Further attempts find
             // that contact, so each row causes at most one of them.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
-                let mut plan = plan(&mut attempt, company, &import).await?;
+                let mut plan = plan_import(&mut attempt, company, &import).await?;
                 changes.add(plan.contacts.iter().filter_map(|contact| contact.id));
                 if plan.contacts.iter().any(|contact| contact.columns.has("marketingOptOut")) {
                     changes.include_preferences();
                 }
-                match store(&mut attempt, company, &mut plan.contacts).await {
+                match store_contacts(&mut attempt, company, &mut plan.contacts).await {
                     Ok(()) => {
                         hotline_persistence::error::with_timeout(attempt.commit()).await?;
                         return Ok(Json::of(plan.into_report()));
@@ -132,11 +133,19 @@ pub async fn import(
 /// The contacts to store, and the response.
 struct ImportPlan {
     contacts: Vec<PlannedContact>,
-    /// The contacts that rows have matched but not changed, by position.
+    /// The ids of the candidates that no row has changed, by position in the [`ContactIndex`].
     unchanged: HashMap<usize, ContactId>,
     report: ImportReport,
-    /// Of each successful row: its index, the position of its contact, and the result.
-    rows: Vec<(usize, usize, ImportResult)>,
+    /// The successful rows, in row order.
+    rows: Vec<AppliedRow>,
+}
+
+/// A row that was applied or skipped.
+struct AppliedRow {
+    index: usize,
+    /// The position of its contact in the [`ContactIndex`].
+    position: usize,
+    result: ImportResult,
 }
 
 impl ImportPlan {
@@ -144,10 +153,9 @@ impl ImportPlan {
     fn into_report(self) -> ImportReport {
         let Self { contacts, unchanged: mut ids, mut report, rows } = self;
         ids.extend(contacts.iter().filter_map(|contact| Some((contact.position, contact.id?))));
-        let row = |(index, position, result): (usize, usize, _)| {
-            Some(ImportedContact { index, id: *ids.get(&position)?, result })
-        };
-        report.contacts = rows.into_iter().filter_map(row).collect();
+        let imported =
+            |AppliedRow { index, position, result }| Some(ImportedContact { index, id: *ids.get(&position)?, result });
+        report.contacts = rows.into_iter().filter_map(imported).collect();
         report
     }
 }
@@ -155,7 +163,7 @@ impl ImportPlan {
 /// A contact that rows create or change.
 #[derive(Default)]
 struct PlannedContact {
-    /// Its position among the known contacts.
+    /// Its position in the [`ContactIndex`].
     position: usize,
     /// `None`: the contact is created, and has no id yet.
     id: Option<ContactId>,
@@ -166,16 +174,17 @@ struct PlannedContact {
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
-async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
+async fn plan_import(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
     let rows = || import.rows.iter().flatten().map(|row| &row.input);
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
     let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
-    let candidates = rows::lock_candidates(db, company, &numbers, &emails, &codes).await?;
+    let candidates = contact_import::lock_candidates(db, company, &numbers, &emails, &codes).await?;
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
-    let tags = rows::lock_existing_tags(db, company, &tags).await?.into_iter().collect();
+    let tags = contact_import::lock_existing_tags(db, company, &tags).await?.into_iter().collect();
     let fields = table::lock_all_of::<CustomField>(db, company, Application::Contact).await?;
-    let mut planner = Planner { known: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
+    let mut planner =
+        Planner { contact_index: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
     // on heavy statements also limits how many imports run at the same time.
     let import = import.clone();
@@ -190,7 +199,7 @@ struct ContactIndex {
     changed: BTreeSet<usize>,
     keys: Vec<ContactKeys>,
     by_number: HashMap<String, usize>,
-    /// If several match, the oldest is used; the sets are ordered by id.
+    /// If several match, the oldest is used: positions are in the order of ids.
     by_email: HashMap<String, BTreeSet<usize>>,
     by_code: HashMap<String, BTreeSet<usize>>,
 }
@@ -205,7 +214,8 @@ struct ContactKeys {
 }
 
 impl ContactKeys {
-    fn after(&self, columns: &Columns) -> Self {
+    /// The keys after a change of these columns.
+    fn with_changes(&self, columns: &Columns) -> Self {
         let text = |column, current: &Option<String>| {
             if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
         };
@@ -219,14 +229,15 @@ impl ContactKeys {
 
 impl ContactIndex {
     fn of(candidates: Vec<Candidate>) -> Self {
-        let mut known = Self::default();
+        let mut contact_index = Self::default();
         for candidate in candidates {
             let number = candidate.number.clone();
-            let index = known.add(PlannedContact { id: Some(candidate.id), number, ..PlannedContact::default() });
+            let index =
+                contact_index.add(PlannedContact { id: Some(candidate.id), number, ..PlannedContact::default() });
             let email = candidate.email.map(|email| email.to_lowercase());
-            known.set_keys(index, ContactKeys { number: candidate.number, email, code: candidate.code });
+            contact_index.set_keys(index, ContactKeys { number: candidate.number, email, code: candidate.code });
         }
-        known
+        contact_index
     }
 
     fn add(&mut self, contact: PlannedContact) -> usize {
@@ -257,18 +268,19 @@ impl ContactIndex {
     }
 
     fn find(&self, columns: &Columns) -> Option<usize> {
-        let oldest = |map: &HashMap<String, BTreeSet<usize>>, text: Option<String>| map.get(&text?)?.first().copied();
+        let find_oldest =
+            |map: &HashMap<String, BTreeSet<usize>>, text: Option<String>| map.get(&text?)?.first().copied();
         let by_number = columns.text("number").and_then(|number| {
             phone_numbers::spellings(number).iter().find_map(|spelling| self.by_number.get(spelling).copied())
         });
         by_number
-            .or_else(|| oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
-            .or_else(|| oldest(&self.by_code, columns.text("code").map(str::to_owned)))
+            .or_else(|| find_oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
+            .or_else(|| find_oldest(&self.by_code, columns.text("code").map(str::to_owned)))
     }
 }
 
 struct Planner {
-    known: ContactIndex,
+    contact_index: ContactIndex,
     tags: BTreeSet<TagId>,
     fields: Vec<CustomField>,
     on_conflict: OnConflict,
@@ -277,29 +289,29 @@ struct Planner {
 impl Planner {
     fn plan(&mut self, rows: &[Result<ImportRow, Vec<FieldError>>]) -> ImportPlan {
         let mut report = ImportReport::default();
-        let mut rows_by_contact = Vec::new();
+        let mut applied_rows = Vec::new();
         for (index, row) in rows.iter().enumerate() {
             let outcome = row.clone().and_then(|row| self.apply_row(row));
             match outcome {
                 Ok((position, result)) => {
                     *report.count_of(result) += 1;
-                    rows_by_contact.push((index, position, result));
+                    applied_rows.push(AppliedRow { index, position, result });
                 }
                 Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(index, error))),
             }
         }
-        let known = std::mem::take(&mut self.known);
+        let ContactIndex { contacts, changed, .. } = std::mem::take(&mut self.contact_index);
         let (contacts, unchanged_contacts) =
-            known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.changed.contains(&contact.position));
+            contacts.into_iter().partition::<Vec<_>, _>(|contact| changed.contains(&contact.position));
         let unchanged =
             unchanged_contacts.into_iter().filter_map(|contact| Some((contact.position, contact.id?))).collect();
-        ImportPlan { contacts, unchanged, report, rows: rows_by_contact }
+        ImportPlan { contacts, unchanged, report, rows: applied_rows }
     }
 
     /// Applies one row, and returns the position of its contact, and the result.
     fn apply_row(&mut self, row: ImportRow) -> Result<(usize, ImportResult), Vec<FieldError>> {
         let ImportRow { input: mut row, mut errors } = row;
-        let existing = self.known.find(&row.columns);
+        let existing = self.contact_index.find(&row.columns);
         if let Some(position) = existing.filter(|_| self.on_conflict == OnConflict::Skip) {
             return if errors.is_empty() { Ok((position, ImportResult::Skipped)) } else { Err(errors) };
         }
@@ -328,10 +340,10 @@ impl Planner {
                 return Err(errors);
             }
         };
-        let index = existing.unwrap_or_else(|| self.known.add(PlannedContact::default()));
-        self.known.changed.insert(index);
-        self.known.set_keys(index, self.known.keys[index].after(&row.columns));
-        let contact = &mut self.known.contacts[index];
+        let index = existing.unwrap_or_else(|| self.contact_index.add(PlannedContact::default()));
+        self.contact_index.changed.insert(index);
+        self.contact_index.set_keys(index, self.contact_index.keys[index].with_changes(&row.columns));
+        let contact = &mut self.contact_index.contacts[index];
         contact.columns.merge(row.columns);
         contact.tags = row.tags.or(contact.tags.take());
         contact.values.extend(values);
@@ -340,24 +352,28 @@ impl Planner {
 }
 
 /// Stores the planned contacts in a few statements, and gives ids to those that are created.
-async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [PlannedContact]) -> Result<(), Error> {
-    let known: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
-    let new = contacts.len() - known.len();
-    let mut new_ids = rows::reserve_ids(db, new).await?.into_iter();
-    let is_known: BTreeSet<ContactId> = known.iter().copied().collect();
+async fn store_contacts(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: &mut [PlannedContact],
+) -> Result<(), Error> {
+    let existing: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
+    let new = contacts.len() - existing.len();
+    let mut new_ids = contact_import::reserve_ids(db, new).await?.into_iter();
+    let existing_set: BTreeSet<ContactId> = existing.iter().copied().collect();
     for contact in contacts.iter_mut().filter(|contact| contact.id.is_none()) {
         contact.id = new_ids.next();
     }
     let contacts = &*contacts;
-    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::with_capacity(known.len()));
-    let (mut with_tags, mut tagged, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::with_capacity(existing.len()));
+    let (mut retagged, mut contact_tags, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for contact in contacts {
         let id = contact.id.ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
-        let target = if is_known.contains(&id) { &mut updated } else { &mut inserted };
+        let target = if existing_set.contains(&id) { &mut updated } else { &mut inserted };
         target.push((id, contact.columns.clone()));
         if let Some(tags) = &contact.tags {
-            with_tags.push(id);
-            tagged.extend(tags.iter().map(|tag| (id, *tag)));
+            retagged.push(id);
+            contact_tags.extend(tags.iter().map(|tag| (id, *tag)));
         }
         values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
     }
@@ -367,15 +383,15 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planne
             && contact.columns.has("number")
             && contact.columns.text("number") != contact.number.as_deref()
     };
-    let watched = contacts::watch(&mut *db, company, &known).await?;
+    let watched = contacts::watch(&mut *db, company, &existing).await?;
     let released: Vec<ContactId> = contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
-    rows::clear_numbers(db, company, &released).await?;
-    rows::update_all(db, company, &updated).await?;
-    rows::insert_all(db, company, &inserted).await?;
-    if !with_tags.is_empty() {
-        contacts::set_tags(db, company, &with_tags, &tagged).await?;
+    contact_import::clear_numbers(db, company, &released).await?;
+    contact_import::update_all(db, company, &updated).await?;
+    contact_import::insert_all(db, company, &inserted).await?;
+    if !retagged.is_empty() {
+        contacts::set_tags(db, company, &retagged, &contact_tags).await?;
     }
     contacts::set_custom_values(&mut *db, company, &values).await?;
     let new: Vec<ContactId> = inserted.iter().map(|(id, _)| *id).collect();
-    watched.record(db, &[known, new].concat()).await
+    watched.record(db, &[existing, new].concat()).await
 }

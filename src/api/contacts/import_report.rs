@@ -16,7 +16,7 @@ pub struct ImportReport {
     pub created: usize,
     #[schema(example = 1)]
     pub updated: usize,
-    /// Rows skipped because their contact exists, with `skip`.
+    /// Rows skipped because their contact exists, with `onConflict: skip`.
     #[schema(example = 0)]
     pub skipped: usize,
     /// Errors of rows. Such rows are not stored; all others are.
@@ -51,7 +51,7 @@ pub struct ImportError {
     /// The index of the row, from 0.
     #[schema(example = 3)]
     pub index: usize,
-    /// The path in the row.
+    /// The path of the field in the row.
     #[schema(example = "email")]
     pub field: String,
     #[schema(example = "must be an e-mail address")]

@@ -45,9 +45,9 @@ fn is_valid(text: &str) -> bool {
         _ => return false,
     };
     // A number of one repeated digit has valid check digits but is never issued.
-    let repeated = digits.windows(2).all(|pair| pair[0] == pair[1]);
+    let is_repeated = digits.windows(2).all(|pair| pair[0] == pair[1]);
     let length = digits.len();
-    !repeated && (length - 2..length).all(|index| digits[index] == check_digit(&digits[..index], weight_max))
+    !is_repeated && (length - 2..length).all(|index| digits[index] == check_digit(&digits[..index], weight_max))
 }
 
 fn check_digit(digits: &[u32], weight_max: usize) -> u32 {

@@ -44,7 +44,7 @@ pub struct EventMessage {
 pub struct EventTemplate {
     #[serde(flatten)]
     pub channel: Channel,
-    /// What the provider has changed of the template.
+    /// The provider's change of the template.
     pub template: ChangedTemplate,
 }
 
@@ -65,7 +65,7 @@ pub struct MergedTicket {
 pub struct MergedContact {
     #[serde(flatten)]
     pub contact: Contact,
-    /// The id of the other contact, which no longer exists. What referred to it refers to this one.
+    /// The id of the other contact, which no longer exists. Records that referred to it refer to this one.
     #[schema(example = 12)]
     pub merged_from: ContactId,
 }

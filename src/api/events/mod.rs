@@ -249,13 +249,13 @@ pub async fn list(
     let query = query.0;
     let types = visible_types(&caller, query.types)?;
     // Subscribed before the first read, so that no event is missed in between.
-    let mut news = listen(&app.engine, caller.company)?;
+    let mut listening = listen(&app.engine, caller.company)?;
     let _permit = if query.wait_s > 0 { Some(shared_streams.admit(caller.company)?) } else { None };
     let portion = Portion { events: usize::try_from(query.limit).unwrap_or_default(), bytes: BYTES_MAX };
-    let until = Instant::now() + Duration::from_secs(query.wait_s.unsigned_abs());
+    let deadline = Instant::now() + Duration::from_secs(query.wait_s.unsigned_abs());
     let mut stopping = app.stopping();
     let directory = app.engine.directory();
-    let (mut changes, mut seen_version, mut has_waited) =
+    let (mut changes, mut seen_version, mut must_revalidate) =
         (directory.changes(), caller.organization.version, query.wait_s > 0);
     let mut db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let start = match query.after {
@@ -272,27 +272,27 @@ pub async fn list(
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut presence = request.extensions_mut().remove::<Presence>();
     loop {
-        // While the request waited, the caller may have lost the permission to see these events.
+        // A request with `wait` may lose the permission to see these events while it waits.
         let mut expires_at = None;
-        if has_waited {
+        if must_revalidate {
             let valid_for = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
             expires_at = valid_for.map(|valid_for| Instant::now() + valid_for);
         }
         let batch = events::read(db, caller.company, after, &types, portion).await?;
         after = batch.next;
-        let is_over = !batch.events.is_empty() || batch.has_more || is_beyond || app.is_stopping();
-        let is_over = is_over || {
+        let has_answer = !batch.events.is_empty() || batch.has_more || is_beyond || app.is_stopping();
+        let is_over = has_answer || {
             drop(presence.take());
             let wake = async {
                 tokio::select! {
-                    () = news.changed() => {}
+                    () = listening.changed() => {}
                     () = stream::wait_for_change(&mut changes, &caller, &mut seen_version, directory) => {}
                     () = stream::wait_for_expiry(expires_at) => {}
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };
-            let has_timed_out = timeout_at(until, wake).await.is_err();
-            has_waited = true;
+            let has_timed_out = timeout_at(deadline, wake).await.is_err();
+            must_revalidate = true;
             match app.engine.enter(caller.company).await {
                 Ok(entered) => presence = Some(entered),
                 // The company has moved. The next request is forwarded to its new owner.

@@ -82,8 +82,8 @@ pub struct EventMeta {
     /// The oldest event kept; `null` if there is none.
     #[schema(example = 17)]
     pub oldest_id: Option<LoggedEventId>,
-    /// Whether events after the given `after` have expired, or the log, restored from a backup, ends before it. If so, read the
-    /// current records instead.
+    /// Whether events after the given `after` have expired, or the log, restored from a backup, ends before it. If so,
+    /// read the current records instead.
     #[schema(example = false)]
     pub gap: bool,
 }
@@ -193,9 +193,9 @@ pub async fn serialize_events(
     Ok(serialized_events)
 }
 
-/// The index of the last event whose message was looked up before the limit; `messages` are those of the events.
-/// `loaded` has, in the same order, each existing message as often as it was looked up: a message may occur again
-/// beyond the limit.
+/// The index of the last event whose message was loaded within the size limit. `messages` has the message of each
+/// event. `loaded` has, in the same order and with repetitions, the existing messages up to the limit: a message may
+/// occur again beyond it.
 fn last_loaded_index(
     messages: impl Iterator<Item = Option<MessageId>>,
     loaded: impl Iterator<Item = MessageId>,
@@ -232,7 +232,7 @@ fn event_view(event: StoredEvent, messages: &PresentMessages, context: &ViewCont
         }
         Record::Message(snapshot) => match messages.rows.get(&snapshot.id) {
             Some(row) => {
-                let row = row_at(row, event.kind, event.created_at, snapshot.reaction.as_ref());
+                let row = restore_content(row, event.kind, event.created_at, snapshot.reaction.as_ref());
                 message_data(row, event.kind, snapshot, context)
             }
             None => {
@@ -298,18 +298,24 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
 
 /// A message with its text at the time of an event, and the reaction that the event is about. What was deleted later
 /// stays deleted.
-fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reaction: Option<&ReactionSnapshot>) -> MessageRow {
+fn restore_content(
+    row: &MessageRow,
+    kind: EventKind,
+    at: DateTime<Utc>,
+    reaction: Option<&ReactionSnapshot>,
+) -> MessageRow {
     let mut row = row.clone();
     let mut revisions = row.revisions();
     if row.revisions.is_none() || revisions.deleted_at.is_some() {
         return row;
     }
-    let is_new = is_first(kind);
+    let is_new = is_first_event(kind);
     let is_past = |noted_at: DateTime<Utc>| !is_new && noted_at.timestamp_millis() <= at.timestamp_millis();
-    let past = revisions.edits.iter().take_while(|edit| is_past(edit.noted_at)).count();
-    let next = revisions.edits.drain(past..).next();
-    if let Some(earlier) = next {
-        row.body = earlier.body;
+    let past_edits = revisions.edits.iter().take_while(|edit| is_past(edit.noted_at)).count();
+    // An edit has the text that it replaced.
+    let next_edit = revisions.edits.drain(past_edits..).next();
+    if let Some(next_edit) = next_edit {
+        row.body = next_edit.body;
         revisions.edited_at = revisions.edits.last().map(|edit| edit.at);
     }
     if is_new {
@@ -325,7 +331,7 @@ fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reaction: Option
 }
 
 /// Whether this is the first event of a message: all changes of the message were later.
-fn is_first(kind: EventKind) -> bool {
+fn is_first_event(kind: EventKind) -> bool {
     matches!(kind, EventKind::MessageReceived | EventKind::MessageCreated | EventKind::NoteAdded)
 }
 
@@ -389,7 +395,7 @@ fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) 
     let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
     let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),
-        None if is_first(kind) => None,
+        None if is_first_event(kind) => None,
         // Nothing had changed the message by then, or an earlier release did not record the time.
         None if snapshot.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),

@@ -37,23 +37,27 @@ pub async fn react(
     body: Body<ReactionBody>,
     once: Idempotency,
 ) -> ApiResult<Json<Message>> {
-    let command = command(&caller, &app, id.0, Some(body.0.emoji.0)).await?;
+    let command = build_command(&caller, &app, id.0, Some(body.0.emoji.0)).await?;
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Json::of(Message::of(message.clone(), &context));
     let (company, ticket) = (caller.company, command.message.ticket_id);
     let tickets = &app.engine.tickets;
-    once.command(show, |attached| tickets.ask_following(company, ticket, Execute { command, attached, only_if: None }))
-        .await
+    // If the ticket is merged meanwhile, the command is executed on the remaining one.
+    once.command(show, |attached_changes| {
+        tickets.ask_following(company, ticket, Execute { command, attached: attached_changes, only_if: None })
+    })
+    .await
 }
 
 /// `DELETE /messages/{messageId}/reaction`.
 pub async fn withdraw_reaction(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> ApiResult<NoContent> {
-    let command = command(&caller, &app, id.0, None).await?;
+    let command = build_command(&caller, &app, id.0, None).await?;
     app.engine.tickets.ask_following(caller.company, command.message.ticket_id, command).await?;
     Ok(NoContent)
 }
 
-async fn command(caller: &Caller, app: &App, id: MessageId, emoji: Option<String>) -> ApiResult<React> {
+/// The command that sets the reaction; with `None`, that withdraws it.
+async fn build_command(caller: &Caller, app: &App, id: MessageId, emoji: Option<String>) -> ApiResult<React> {
     let message = app.engine.reads().message(caller.company, id).await?.ok_or_else(ApiError::not_found)?;
     Ok(React { message, emoji, author: caller.author() })
 }

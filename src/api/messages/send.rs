@@ -48,15 +48,15 @@ pub async fn send(
     once: Idempotency,
 ) -> ApiResult<Accepted<QueuedJob>> {
     let BodyWithFiles { fields: new, files: uploads } = body;
-    let record = new.recipient.as_ref().and_then(|recipient| match recipient {
+    let recipient_record = new.recipient.as_ref().and_then(|recipient| match recipient {
         RecipientInput::Ticket(ticket) => Some(Mergeable::Ticket(*ticket)),
         RecipientInput::Contact(contact) => Some(Mergeable::Contact(*contact)),
         RecipientInput::Number(_) => None,
     });
-    let sent = send_to(&caller, &app, new, uploads, once).await;
-    match record {
-        Some(record) => merges::add_successor(&caller, &app, record, sent).await,
-        None => sent,
+    let result = send_to(&caller, &app, new, uploads, once).await;
+    match recipient_record {
+        Some(record) => merges::add_successor(&caller, &app, record, result).await,
+        None => result,
     }
 }
 
@@ -76,15 +76,17 @@ async fn send_to(
     let content = build_content(caller, app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
-    let execute = |attached| {
+    let execute = |attached_changes| {
         let send = async || {
-            let message = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
-            // Signed-in users are recorded by the panel.
+            let command = Execute { command, attached: attached_changes, only_if: None };
+            let message = app.engine.sending.send(&target, command).await?;
+            // Only for integrations: the panel records the presence of signed-in users.
             if caller.signed().is_none() {
                 app.engine.attendance.record_answer(caller.company, target.channel());
             }
             Ok(message)
         };
+        // The job's messages refer to all of the files.
         stored_files.attach_with(send, |_, _| true)
     };
     once.command(respond, execute).await
@@ -117,8 +119,8 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
     Ok(target)
 }
 
-/// Checks the queue and the wrap-up type for the ticket after the send. This runs before a number creates a contact, so
-/// that a refused request leaves nothing behind.
+/// Checks that the queue and the wrap-up type for the ticket after the send exist. This runs before a number creates a
+/// contact, so that a refused request changes nothing.
 fn check_follow_up(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
@@ -184,7 +186,7 @@ async fn build_content(
         }
         ContentInput::Interactive(object) => {
             let interactive = Value::Object(object);
-            // Phone channels have the provider's own rules.
+            // On other channels the provider validates the object.
             let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
             let errors = check.map(|check| check(&interactive)).unwrap_or_default();
             if !errors.is_empty() {
@@ -226,7 +228,8 @@ async fn build_template_content(
 /// Builds the requested template for the channel's provider.
 ///
 /// # Errors
-/// `422` with every field that does not match the channel's templates, or is missing while these are not known.
+/// `422` with every field that does not match the channel's templates; if these are unknown, with every missing field
+/// that only they could complete.
 pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateRequest) -> ApiResult<BuiltTemplate> {
     let build = |templates: Option<Arc<[Template]>>| match templates {
         Some(templates) => request.build(&templates),
@@ -234,7 +237,7 @@ pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateR
     };
     let result = match build(app.templates.of(channel).await?) {
         // The template may have been approved or changed since the templates were fetched.
-        Err(_) => build(app.templates.refreshed(channel).await?),
+        Err(_) => build(app.templates.refresh(channel).await?),
         Ok(template) => Ok(template),
     };
     result.map_err(|errors| ApiError::validation(&errors))

@@ -51,7 +51,7 @@ pub struct Message {
     pub interactive: Option<Value>,
     /// Additional content, such as the option that the contact chose.
     pub content: Option<MessageContent>,
-    /// Who of a group wrote it.
+    /// The member of a group who wrote it.
     pub author: Option<MessageAuthor>,
     /// When the author changed the text.
     pub edited_at: Option<Timestamp>,
@@ -73,8 +73,8 @@ pub struct Message {
     pub integration: Option<Named<TokenId>>,
     /// Who caused it.
     pub source: Source,
-    /// By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
-    /// app that handles the conversation.
+    /// The kind of app that sent or received the message in place of Hotline: the company wrote it there, or another app
+    /// handled the conversation when the contact wrote.
     pub via: Option<Via>,
     /// That app, with `via`.
     pub app: Option<MessageApp>,
@@ -157,8 +157,8 @@ pub struct File {
 }
 
 impl File {
-    /// The file of a message with a fresh URL; `None` if it has none, or none that was downloaded from the provider
-    /// yet.
+    /// The file of a message with a fresh URL; `None` if the message has no file, or the file is not downloaded from
+    /// the provider yet.
     pub(crate) fn of(row: &MessageRow, links: &Links) -> Option<Self> {
         let media = row.media.as_ref().and_then(StoredMedia::of)?;
         let url = links.url(row.company_id, &media, clock::now());
@@ -221,7 +221,8 @@ impl Message {
 }
 
 /// The times when a message was sent, delivered and read, none before the previous one or the message's creation:
-/// clocks of providers may be wrong. The table keeps the provider's time of a contact's message, which is its real age.
+/// clocks of providers may be wrong. The row itself keeps the provider's time, because the conversation window begins
+/// when the contact wrote.
 fn times_in_order(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
     let mut latest = row.created_at;
     [row.sent_at, row.delivered_at, row.read_at].map(|at| {
@@ -258,12 +259,12 @@ impl ViewContext {
 
     /// The base URL of files.
     pub fn site(&self) -> &str {
-        self.links.site()
+        self.links.origin()
     }
 
     /// The context of a request.
     pub fn of(caller: &Caller, app: &App, request: &HttpRequest) -> Self {
-        let links = app.media.links().at(|| origin::site(request, &app.trusted_proxies));
+        let links = app.media.links().with_origin(|| origin::site(request, &app.trusted_proxies));
         Self { organization: caller.organization.clone(), links }
     }
 }
@@ -274,7 +275,7 @@ pub struct WaitingFor {
     /// `channel_disconnected` or `channel_error`.
     #[schema(example = "channel_error")]
     pub code: &'static str,
-    /// In words.
+    /// The reason as a sentence.
     #[schema(example = "the channel is in error: the access token has expired")]
     pub message: String,
 }
@@ -306,15 +307,15 @@ pub struct Job {
     pub error: Option<Value>,
     /// Why a queued message cannot be sent yet.
     pub waiting_for: Option<WaitingFor>,
-    /// How often the provider was given the message and did not refuse it: twice if an answer was lost and the message was
-    /// sent again, so that the contact may have it twice.
+    /// Number of calls to the provider that it did not refuse: two if its answer to the first was lost and the message was
+    /// sent again, so that the contact may have received it twice.
     #[schema(example = 1)]
     pub attempts: u32,
-    /// `unknown` while it is unknown whether a queued message has left.
+    /// `unknown` while it is unknown whether the provider received a queued message.
     pub outcome: Option<JobOutcome>,
 }
 
-/// What is known of a message that was handed over.
+/// Whether the provider received the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JobOutcome {

@@ -9,9 +9,9 @@ use crate::web::{ApiError, ApiResult, Caller, NoContent};
 
 /// Records whose references prevent a deletion.
 pub struct DeletionBlocker {
-    /// The message about the referenced record.
+    /// Why the record cannot be deleted, in the `409`: for example `the board has cards`.
     pub state: &'static str,
-    /// The name of the referring records.
+    /// What one of the referring records is called in the `409`, beside their number.
     pub noun: &'static str,
     /// The table of the referring records, and its column that refers to the record.
     pub column: (&'static str, &'static str),
@@ -24,14 +24,14 @@ impl DeletionBlocker {
     /// When the record was not deleted.
     pub async fn respond<N>(
         &self,
-        removed: Result<()>,
+        removal: Result<()>,
         db: Db<'_>,
         company: CompanyId,
         id: Id<N>,
     ) -> ApiResult<NoContent> {
-        match removed {
+        match removal {
             Err(Error::InUse) => Err(self.refusal(count_referring(db, company, self.column, id).await?)),
-            removed => Ok(removed.map(|()| NoContent)?),
+            removal => Ok(removal.map(|()| NoContent)?),
         }
     }
 
@@ -41,16 +41,16 @@ impl DeletionBlocker {
     /// When the record was not deleted.
     pub async fn respond_visible<N>(
         &self,
-        removed: Result<()>,
+        removal: Result<()>,
         db: Db<'_>,
         caller: &Caller,
         id: Id<N>,
     ) -> ApiResult<NoContent> {
-        match (removed, caller.cards_limited_to()) {
+        match (removal, caller.cards_limited_to()) {
             (Err(Error::InUse), Some(user)) => {
                 Err(self.refusal(visible_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
             }
-            (removed, _) => self.respond(removed, db, caller.company, id).await,
+            (removal, _) => self.respond(removal, db, caller.company, id).await,
         }
     }
 

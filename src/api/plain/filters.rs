@@ -17,41 +17,41 @@ pub struct Filters<'q> {
 }
 
 impl Filters<'_> {
-    /// Reads a search, the filters of `more`, and time spans.
-    pub fn read(params: &mut Params, more: impl FnOnce(&mut Filters<'_>)) -> table::Filter {
+    /// Reads `search`, the list's own filters with `read_own`, and the spans of creation and update times.
+    pub fn read(params: &mut Params, read_own: impl FnOnce(&mut Filters<'_>)) -> table::Filter {
         let mut filter = table::Filter::default();
         filter.search = params.filter::<Search>("search").map(|text| text.0);
         let mut filters = Filters { params, filter };
-        more(&mut filters);
+        read_own(&mut filters);
         let Filters { params, mut filter } = filters;
         filter.created = params.span("created");
         filter.updated = params.span("updated");
         filter
     }
 
-    /// Rows with this value in the column of the same name.
+    /// Keeps rows with the parameter's value in the column of the same name.
     pub fn equals<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if let Some(value) = self.params.filter::<V>(field) {
             self.filter.equals(field, value);
         }
     }
 
-    /// Like `equals`, with a default value.
+    /// Like `equals`, with a value for requests without the parameter.
     pub fn equals_or<V: FromField + Into<Value> + Clone>(&mut self, field: &'static str, default: V) {
         let value = self.params.filter_or(field, default);
         self.filter.equals(field, value);
     }
 
-    /// Rows that refer to a record of another noun in the column of the same name; `404` when the company has no such
-    /// record.
+    /// Keeps rows that refer to a record of another noun in the column of the same name; `404` when the company has no
+    /// such record.
     pub fn refers<T: Table>(&mut self, field: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
             self.filter.refers::<T>(field, id.0);
         }
     }
 
-    /// Rows that another table relates to a record: `query` is a `select from … where …` that ends with the column of
-    /// the record's id; `404` when the company has no such record.
+    /// Keeps rows that another table links to a record: `query` is a `select from … where …` of that table, which ends
+    /// with the column of the record's id. `404` when the company has no such record.
     pub fn related<T: Table>(&mut self, field: &'static str, query: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
             self.filter.related::<T>(query, id.0);
@@ -71,7 +71,7 @@ impl<T: Plain> Filter for PlainFilter<T> {
     }
 }
 
-/// Only a search and time spans.
+/// The filters of a list that has none of its own: a search and time spans.
 pub struct ListFilter(pub table::Filter);
 
 impl Filter for ListFilter {

@@ -2,20 +2,20 @@
 
 use actix_web::web::Data;
 use hotline_actors::Removal;
-use hotline_persistence::table::{self, Filter as Narrowed, Table};
+use hotline_persistence::table::{self, Table};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
 use hotline_persistence::{Db, QueueId, UserId};
 
-use super::{check, refresh_after};
+use super::{check_exists, refresh_after};
 use crate::api::directory::check_links;
 use crate::api::plain::Filters;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
 
-/// The filters of a queue's lists.
-pub struct QueueListFilter(Narrowed);
+/// The filters of both lists of a queue: its users and its wrap-up types.
+pub struct QueueListFilter(table::Filter);
 
 impl Filter for QueueListFilter {
     fn read(query: &mut Params) -> Self {
@@ -30,7 +30,7 @@ pub async fn list_users(
     id: PathId<QueueId>,
     query: Query<QueueListFilter>,
 ) -> ApiResult<Page<User>> {
-    related(&caller, &app, id.0, query, WORKS_IN_QUEUE).await
+    list_related(&caller, &app, id.0, query, WORKS_IN_QUEUE).await
 }
 
 /// `GET /queues/{queueId}/wrapup-types`.
@@ -40,11 +40,11 @@ pub async fn list_wrapup_types(
     id: PathId<QueueId>,
     query: Query<QueueListFilter>,
 ) -> ApiResult<Page<WrapupType>> {
-    related(&caller, &app, id.0, query, LINKED_TO).await
+    list_related(&caller, &app, id.0, query, LINKED_TO).await
 }
 
-/// The rows related to a queue.
-async fn related<T: Table>(
+/// The rows that are linked to a queue; `relation` is the query for [`table::Filter::related`].
+async fn list_related<T: Table>(
     caller: &Caller,
     app: &App,
     id: QueueId,
@@ -80,11 +80,11 @@ pub async fn add_user(
 pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let (engine, author) = (&app.engine, caller.author());
-    check(&app, caller.company, queue).await?;
+    check_exists(&app, caller.company, queue).await?;
     if !table::exists::<User>(app.db(caller.company), caller.company, user).await? {
         return Err(ApiError::not_found());
     }
-    // The row is deleted last: a failure before that leaves an agent who can be removed again.
+    // The membership is deleted last, so that after any earlier failure the request can be repeated.
     let remove = async |db: Db<'_>| {
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));

@@ -34,11 +34,11 @@ impl Plain for Queue {
     }
 }
 
-/// `DELETE /queues/{queueId}`: refused while the queue has open tickets or a channel uses it. Its closed tickets then
-/// show no queue.
+/// `DELETE /queues/{queueId}`: refused while the queue has open tickets or a channel uses it. After the deletion, its
+/// closed tickets show no queue.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiResult<NoContent> {
-    check(&app, caller.company, id.0).await?;
-    // Checked early, so that most refusals do not block the queue for others.
+    check_exists(&app, caller.company, id.0).await?;
+    // Also checked here, so that most refused requests do not make the queue inactive for a time, as the guard does.
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
@@ -52,18 +52,19 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
 }
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
-    let open = tickets::open_in(db, company, id).await?;
+    let open_count = tickets::open_in(db, company, id).await?;
     let channel_count = channels::of_queue(db, company, id).await?;
-    let (state, reason) = match (open, channel_count) {
+    let (state, reason) = match (open_count, channel_count) {
         (0, 0) => return Ok(()),
         (0, _) => ("a channel uses the queue", "channel"),
         _ => ("the queue has open tickets", "open_tickets"),
     };
-    Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", channel_count)])).into())
+    let referring = [("ticket", open_count), ("channel", channel_count)];
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, referring)).into())
 }
 
 /// Checks that the queue belongs to the company.
-async fn check(app: &App, company: CompanyId, id: QueueId) -> ApiResult<()> {
+async fn check_exists(app: &App, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let is_known = table::exists::<Queue>(app.db(company), company, id).await?;
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
 }

@@ -85,7 +85,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     let (company, organization, now) = (caller.company, &caller.organization, clock::now());
     let zone = Zone::of_company(&organization.company.time_zone);
     let db = app.engine.reads().acknowledged_tables(company).await?;
-    let open = app.engine.assignment.open_tickets(company).await?;
+    let open_counts = app.engine.assignment.open_tickets(company).await?;
     let today = reports::quarters_of(zone.begin_of(zone.day_of(now)), now);
     let tickets: TicketFigures = reports::total(db, company, today).await?;
     let messages: MessageFigures = reports::total(db, company, today).await?;
@@ -98,7 +98,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     for (id, user) in &organization.users {
         users.insert(*id, UserDesk { id: *id, name: user.name.clone(), open: 0 });
     }
-    for group in &open {
+    for group in &open_counts {
         if let Some(queue) = group.queue_id.and_then(|id| queues.get_mut(&id)) {
             queue.open += group.open;
             queue.unassigned += if group.user_id.is_none() { group.open } else { 0 };
@@ -107,15 +107,15 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
             user.open += group.open;
         }
     }
-    let open_tickets = open.iter().map(|group| group.open).sum();
-    let waiting_agent: i64 = open.iter().map(|group| group.waiting).sum();
-    let oldest = open.iter().filter_map(|group| group.waiting_since).min();
+    let open_tickets = open_counts.iter().map(|group| group.open).sum();
+    let waiting_agent: i64 = open_counts.iter().map(|group| group.waiting).sum();
+    let oldest_wait_since = open_counts.iter().filter_map(|group| group.waiting_since).min();
     Ok(Json::of(ServiceDashboard {
         open_tickets,
-        unassigned_tickets: open.iter().filter(|group| group.user_id.is_none()).map(|group| group.open).sum(),
+        unassigned_tickets: open_counts.iter().filter(|group| group.user_id.is_none()).map(|group| group.open).sum(),
         waiting_contact: open_tickets - waiting_agent,
         waiting_agent,
-        oldest_waiting_seconds: oldest.map(|since| (now - since).num_seconds().max(0)),
+        oldest_waiting_seconds: oldest_wait_since.map(|since| (now - since).num_seconds().max(0)),
         queues: queues.into_values().collect(),
         users: users.into_values().collect(),
         today: ServiceDay {
@@ -165,15 +165,15 @@ pub struct FunnelTotal {
 /// `GET /dashboards/sales`.
 pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
     let company = caller.company;
-    let month = Zone::of_company(&caller.organization.company.time_zone).month_of(clock::now()).from;
-    let visible = boards::visible_boards(&caller, &app, None).await?;
-    let mut boards = funnel::boards(app.db(company), company, month).await?;
-    boards.retain(|board| visible.as_ref().is_none_or(|visible| visible.contains(&board.id)));
+    let month_start = Zone::of_company(&caller.organization.company.time_zone).month_of(clock::now()).from;
+    let visible_boards = boards::visible_boards(&caller, &app, None).await?;
+    let mut boards = funnel::boards(app.db(company), company, month_start).await?;
+    boards.retain(|board| visible_boards.as_ref().is_none_or(|visible| visible.contains(&board.id)));
     let mut total = FunnelTotal::default();
     for board in &boards {
         total.open_cards += board.open_cards;
-        total.open_value = total.open_value.and(board.open_value);
-        total.won_this_month = total.won_this_month.and(board.won_value);
+        total.open_value = total.open_value.saturating_add(board.open_value);
+        total.won_this_month = total.won_this_month.saturating_add(board.won_value);
     }
     let boards = boards.into_iter().map(|board| BoardFunnel {
         id: board.id,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::period::PeriodQuery;
 use super::report::Row;
-use super::{Labels, Report, ReportKey, ids, with_labels};
+use super::{Labels, Report, ReportKey, parse_ids, with_labels};
 use crate::app::App;
 use crate::web::request::params::QueryParams;
 use crate::web::{ApiResult, Caller, Filter, Params};
@@ -87,5 +87,5 @@ pub async fn report(
     }
     let labels = Labels::of(db, &caller, dimension).await?;
     let row = |(key, label, figures)| MessageReportRow::of(key, label, figures);
-    Ok(with_labels(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
+    Ok(with_labels(parse_ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
 }

@@ -28,13 +28,13 @@ pub use wrapups::report as report_wrapups;
 use crate::web::{ApiResult, Caller};
 
 /// The key of a row: a day as `2026-01-31`, the id of a queue, channel, user, origin or product, or the type of
-/// messages. `None` is the row of records that have no such value.
+/// messages. The row of records that have no such value has no key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum ReportKey {
     /// The id of a record.
     Id(i64),
-    /// A day, or a word.
+    /// A day, or a type of messages.
     Word(String),
 }
 
@@ -52,27 +52,27 @@ impl ToSchema for ReportKey {}
 struct Labels<'a> {
     caller: &'a Caller,
     dimension: Dimension,
-    deleted: HashMap<i64, String>,
+    deleted_names: HashMap<i64, String>,
 }
 
 impl<'a> Labels<'a> {
     async fn of(db: Db<'_>, caller: &'a Caller, dimension: Dimension) -> ApiResult<Self> {
-        Ok(Self { caller, dimension, deleted: reports::labels(db, caller.company, dimension).await? })
+        Ok(Self { caller, dimension, deleted_names: reports::labels(db, caller.company, dimension).await? })
     }
 
     fn find(&self, id: i64) -> Option<String> {
         let organization = &self.caller.organization;
-        let known = match self.dimension {
+        let current_name = match self.dimension {
             Dimension::Queue => organization.queues.get(&id.into()).map(|queue| queue.row.name.as_str()),
             Dimension::Channel => organization.channels.get(&id.into()).map(|channel| channel.name.as_str()),
             Dimension::User => organization.user_name(UserId::new(id)),
             _ => None,
         };
-        known.map(str::to_owned).or_else(|| self.deleted.get(&id).cloned())
+        current_name.map(str::to_owned).or_else(|| self.deleted_names.get(&id).cloned())
     }
 }
 
-/// The rows of a dimension by id, with their names; the row without an id comes last.
+/// The key, the name and the figures of each row of a dimension, by id; the row without an id is the last.
 fn with_labels<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Option<ReportKey>, Option<String>, F)> {
     let mut figures = figures;
     figures.sort_by_key(|(id, _)| (id.is_none(), *id));
@@ -81,7 +81,7 @@ fn with_labels<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(O
 }
 
 /// Parses the keys of counted figures as ids.
-fn ids<F>(figures: Vec<(String, F)>) -> Vec<(Option<i64>, F)> {
+fn parse_ids<F>(figures: Vec<(String, F)>) -> Vec<(Option<i64>, F)> {
     figures.into_iter().map(|(key, figures)| (key.parse().ok(), figures)).collect()
 }
 

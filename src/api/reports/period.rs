@@ -11,7 +11,7 @@ use crate::web::{ApiError, ApiResult, Caller, Params};
 const DAYS_MAX: i64 = 366;
 
 /// Default number of days of a report.
-const DAYS: i64 = 30;
+const DAYS_DEFAULT: i64 = 30;
 
 /// The period in a query: `from`, `to` and `timeZone`.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +35,11 @@ impl PeriodQuery {
         Self { from: query.filter("from"), to: query.filter("to"), zone: query.filter("timeZone") }
     }
 
-    /// Resolves the period. `to` defaults to now, or to `from` if that is later; `from` to [`DAYS`] days before `to`.
+    /// Resolves the period. `to` defaults to now, or to `from` if that is later; `from` to
+    /// [`DAYS_DEFAULT`] days before `to`.
     pub(super) fn resolve(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
         let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
-        let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));
+        let from = self.from.unwrap_or(to - TimeDelta::days(DAYS_DEFAULT));
         let invalid =
             |field: &str, reason: String| Err(ApiError::validation(&[FieldError { field: field.to_owned(), reason }]));
         if from > to {

@@ -74,8 +74,8 @@ fn wants_csv(request: &HttpRequest) -> bool {
     }
     let Ok(accept) = Accept::parse(request) else { return false };
     let ranked = accept.ranked();
-    let index = |essence: &str| ranked.iter().position(|media| media.essence_str() == essence);
-    match (index("text/csv"), index("application/json")) {
+    let rank_of = |essence: &str| ranked.iter().position(|media| media.essence_str() == essence);
+    match (rank_of("text/csv"), rank_of("application/json")) {
         (Some(csv), Some(json)) => csv < json,
         (csv, _) => csv.is_some(),
     }
@@ -105,7 +105,7 @@ fn cell(value: &RawValue) -> String {
 }
 
 /// The characters that begin a formula, also in the wide and small forms that East Asian spreadsheets accept.
-const SIGNS: [char; 13] = [
+const FORMULA_SIGNS: [char; 13] = [
     '=', '+', '-', '@', '\u{FF1D}', '\u{FF0B}', '\u{FF0D}', '\u{FF20}', '\u{FE66}', '\u{FE62}', '\u{FE63}', '\u{FE6B}',
     '\u{2212}',
 ];
@@ -125,12 +125,12 @@ fn escape_formulas(text: &str) -> String {
     if text.starts_with(['\t', '\r', '\n']) {
         safe.push('\'');
     }
-    let mut may_begin = safe.is_empty();
+    let mut may_begin_formula = safe.is_empty();
     for character in text.chars() {
-        if may_begin && SIGNS.contains(&character) {
+        if may_begin_formula && FORMULA_SIGNS.contains(&character) {
             safe.push('\'');
         }
-        may_begin = SEPARATORS.contains(&character) || may_begin && is_ignored(character);
+        may_begin_formula = SEPARATORS.contains(&character) || may_begin_formula && is_ignored(character);
         safe.push(character);
     }
     safe
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_begins_a_formula_whatever_separates_cells() {
+    fn formulas_are_escaped_after_every_separator_of_cells() {
         for (text, safe) in [
             ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),
             ("x; =1", "x; '=1"),
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn every_sign_is_escaped_at_the_beginning_of_every_possible_cell() {
-        for sign in SIGNS {
+        for sign in FORMULA_SIGNS {
             for before in SEPARATORS.iter().map(|separator| format!("x{separator}")).chain([String::new()]) {
                 for between in ["", " ", "\"", "\u{200B} "] {
                     let safe = escape_formulas(&format!("{before}{between}{sign}1"));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_spreadsheet_would_compute_is_text() {
+    fn csv_escapes_formulas_in_texts_and_keeps_numbers() {
         let labels = ["Ana, \"the\" agent", "=1+1", "+1", "-1", "@sum", "\t=1", "plain"];
         let mut rows: Vec<Sale> =
             labels.into_iter().map(|label| Sale { label: Some(label.to_owned()), value: -1.5 }).collect();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_is_for_those_who_prefer_it() {
+    fn csv_is_returned_only_if_the_accept_header_prefers_it() {
         for (accept, is_csv) in [
             ("text/csv", true),
             ("text/csv;q=0.9, application/json;q=0.5", true),

@@ -67,22 +67,22 @@ pub async fn report(
     let SalesReportQuery { period, board, grouping } = query.0;
     let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.db(company);
-    let boards = boards::visible_boards(&caller, &app, board).await?;
-    let boards = boards.as_deref();
+    let visible_boards = boards::visible_boards(&caller, &app, board).await?;
+    let visible_boards = visible_boards.as_deref();
     if let Some(board) = board
         && !table::exists::<Board>(db, company, board).await?
     {
         return Err(ApiError::not_found());
     }
     if grouping == SalesGrouping::Day {
-        let mut figures = sales::by_day(db, company, boards, period.quarters, &period.bounds()).await?;
+        let mut figures = sales::by_day(db, company, visible_boards, period.quarters, &period.bounds()).await?;
         let row = |(index, day): (usize, String)| {
             let figures = figures.remove(&index).unwrap_or_default();
             SalesReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
         };
         return Ok(period.days().map(row).collect::<Vec<_>>().into());
     }
-    let sales = sales::by_key(db, company, grouping, boards, period.quarters).await?;
-    let row = |of: SalesOf| SalesReportRow::of(of.key.map(ReportKey::Id), of.name, of.figures);
-    Ok(sales.into_iter().map(row).collect::<Vec<_>>().into())
+    let groups = sales::by_key(db, company, grouping, visible_boards, period.quarters).await?;
+    let row = |group: SalesOf| SalesReportRow::of(group.key.map(ReportKey::Id), group.name, group.figures);
+    Ok(groups.into_iter().map(row).collect::<Vec<_>>().into())
 }

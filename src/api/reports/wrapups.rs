@@ -24,7 +24,7 @@ pub struct WrapupReportRow {
     pub name: Option<String>,
     /// The category; `null` if the type has been deleted.
     pub category_id: Option<WrapupCategoryId>,
-    /// Number of closings with this type, as last set before a reopening.
+    /// Number of closings with this type; of a ticket that was reopened, with the type it had then.
     #[schema(example = 30)]
     pub count: i64,
     /// Share of the closings with a wrap-up type, from 0 to 1, to four decimals.

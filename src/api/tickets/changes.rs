@@ -24,8 +24,9 @@ where
     let organization = caller.organization.clone();
     let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
     let changed = once
-        .command(show, |attached| {
-            app.engine.tickets.ask(caller.company, id, Execute { command, attached, only_if: None })
+        .command(show, |attached_changes| {
+            let execute = Execute { command, attached: attached_changes, only_if: None };
+            app.engine.tickets.ask(caller.company, id, execute)
         })
         .await;
     merges::add_successor(&caller, app, Mergeable::Ticket(id), changed).await
@@ -34,6 +35,7 @@ where
 /// The body of `POST /tickets/{ticketId}/transfer`.
 pub struct TransferBody {
     queue: Option<QueueId>,
+    /// `Some(None)` unassigns the ticket.
     user: Option<Option<UserId>>,
 }
 
@@ -45,7 +47,9 @@ impl Input for TransferBody {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let queue = fields.optional("queueId");
         let user = fields.patch("userId");
-        if !fields.has("queueId") && user == Patch::Absent && !fields.has("userId") {
+        // An invalid `userId` is in the body, but read as absent.
+        let has_user = user != Patch::Absent || fields.has("userId");
+        if !fields.has("queueId") && !has_user {
             fields.refuse("queueId", "is required, or userId");
         }
         Some(Self { queue, user: user.into_option() })
@@ -180,8 +184,9 @@ pub async fn add_note(
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     let added = once
-        .command(show, |attached| {
-            app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
+        .command(show, |attached_changes| {
+            let execute = Execute { command: note, attached: attached_changes, only_if: None };
+            app.engine.tickets.ask(caller.company, id.0, execute)
         })
         .await;
     merges::add_successor(&caller, &app, Mergeable::Ticket(id.0), added).await

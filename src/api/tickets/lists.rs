@@ -39,7 +39,7 @@ impl Filter for Filters {
             created: query.span("created"),
             updated: query.span("updated"),
         };
-        let sort = query.sort(SORT);
+        let sort = query.sort(SORT_DESCRIPTION);
         if sort != TicketSort::Id && tickets.status != Some(TicketStatus::Open) {
             query.refuse("status", "is required to be open with this sort");
         }
@@ -51,9 +51,9 @@ impl Filter for Filters {
 }
 
 /// What the API document says of `sort`.
-const SORT: &str = "With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: \
-    by `waitingSince`, the longest wait first; tickets in which no one waits come last in either order. Tickets of the same \
-    time are ordered by id";
+const SORT_DESCRIPTION: &str = "With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` \
+    is given. `waiting`: by `waitingSince`, the longest wait first; tickets in which no one waits come last in either \
+    order. Tickets of the same time are ordered by id";
 
 /// Filters of a ticket's messages: when they were created, and when they changed last.
 pub struct MessageSpans {
@@ -67,7 +67,7 @@ impl Filter for MessageSpans {
     }
 }
 
-/// Filters of a record's sublists: a span of creation times.
+/// The filter of a ticket's events: a span of creation times.
 pub struct CreatedSpan(pub Span);
 
 impl Filter for CreatedSpan {
@@ -84,7 +84,7 @@ pub async fn list(
     query: Query<Filters>,
 ) -> ApiResult<Page<Ticket>> {
     let Filters { tickets: filter, sort } = query.filter;
-    check_named(&caller, &filter)?;
+    check_filter_ids(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
     let after = query.after.and_then(|after| match after {
         Position::Time(position) => Some(position),
@@ -95,8 +95,8 @@ pub async fn list(
     Ok(Page::of(query.page, tickets, |ticket| Ticket::cached(&cache, &caller.organization, ticket)))
 }
 
-/// Checks that the records of a filter belong to the company.
-fn check_named(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
+/// Checks that the records of a filter belong to the company; its contact is checked by [`check_contact`].
+fn check_filter_ids(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = filter.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
         && filter.user_id.is_none_or(|id| organization.users.contains_key(&id))

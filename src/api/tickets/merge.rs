@@ -35,7 +35,8 @@ async fn find(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::T
     merges::add_successor(caller, app, Mergeable::Ticket(id), found).await
 }
 
-/// `POST /tickets/{ticketId}/merge`: the ticket of the path stays, with the messages that come meanwhile.
+/// `POST /tickets/{ticketId}/merge`: the ticket of the path remains. It receives the inbound messages that
+/// arrive for either ticket during the merge.
 pub async fn merge(
     caller: Caller,
     app: Data<App>,
@@ -63,7 +64,11 @@ pub async fn merge(
             let ticket = merge_tickets(db, &merge).await?;
             hotline_persistence::fail_point!("tickets_merged", |_| std::process::abort());
             ticket
-                .map(|row| Json::of(Ticket::of(organization, live::Ticket::loaded(row, false).into())))
+                .map(|loaded| {
+                    // The response does not contain whether the contact is reachable.
+                    let is_reachable = false;
+                    Json::of(Ticket::of(organization, live::Ticket::loaded(loaded, is_reachable).into()))
+                })
                 .map_err(|conflict| merges::refused(conflict, "fromTicketId", &json!(from)))
         })
         .await;

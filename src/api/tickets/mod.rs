@@ -1,4 +1,4 @@
-//! Tickets: conversations and their state. Live: changed only by their actors.
+//! Tickets: the cases of conversations. Live: changed only by their actors.
 
 use std::borrow::Cow;
 
@@ -61,6 +61,7 @@ pub async fn create(
         company: caller.company,
         channel: new.channel_id,
         contact,
+        // Set while the ticket is opened, if the contact is known to have written on the channel.
         reachable: false,
         queue: new.queue_id,
         user: new.user_id,
@@ -68,7 +69,7 @@ pub async fn create(
     };
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |attached| app.engine.tickets.open(open, attached)).await
+    once.command(show, |attached_changes| app.engine.tickets.open(open, attached_changes)).await
 }
 
 /// `GET /tickets/{ticketId}`.

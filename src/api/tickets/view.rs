@@ -18,8 +18,8 @@ use utoipa::{PartialSchema, ToSchema};
 use super::rendered::{RenderedTicket, RenderedTickets};
 use crate::api::references::{self, NamedChannel, NamedRef};
 
-/// A conversation with one contact on one channel. It is serialized directly from memory, without a copy, because most
-/// responses are a ticket or a hundred tickets.
+/// A ticket in a response. It is serialized directly from memory, without a copy, because most responses are a ticket
+/// or a hundred tickets.
 #[derive(Clone, Debug)]
 pub enum Ticket {
     /// To be serialized with the names of the company's directory.
@@ -40,7 +40,7 @@ impl Ticket {
         organization: &Arc<Organization>,
         ticket: Arc<tickets::Ticket>,
     ) -> Self {
-        // A ticket that was read from the tables has no other owner. Each read makes a new one, which no entry matches.
+        // A ticket read from the tables has no other owner and is not cached: the next read makes a new one.
         let is_hot = Arc::strong_count(&ticket) > 1;
         let view = || View::of(organization, &ticket);
         let rendered = if is_hot { cache.render(organization, &ticket, view) } else { None };
@@ -85,9 +85,10 @@ struct View<'a> {
     queue: Option<NamedRef<'a, QueueId>>,
     #[schema(value_type = Option<Named<UserId>>)]
     assigned_to: Option<NamedRef<'a, UserId>>,
-    /// The other app of the provider that handles the conversation, if one does: what the company sends may be refused.
+    /// The app of the provider that handles the conversation, if it is not Hotline: the provider may refuse the company's
+    /// messages meanwhile.
     handled_by: Option<TicketHandler>,
-    /// Who opened it.
+    /// Who opened the ticket.
     creation_source: Source,
     /// Number of unread messages from the contact.
     #[schema(example = 2)]

@@ -9,8 +9,9 @@ use sqlx::PgExecutor;
 
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Whether to check that the caller, an administrator of the company, does not remove its last administrator. An
-/// administrator of the installation may remove that one, and all others cannot change administrators anyway.
+/// Whether to check that the caller does not remove the company's last administrator: only if the caller is one of the
+/// company's administrators. An administrator of the installation may remove the last one, and no one else can change
+/// administrators.
 pub(super) fn must_keep_last(caller: &Caller) -> bool {
     caller.signed().is_some_and(is_company_administrator)
 }

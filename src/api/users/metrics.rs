@@ -1,4 +1,4 @@
-//! The number of conversations of each user.
+//! The number of tickets of each user.
 
 use actix_web::web::Data;
 use hotline_persistence::UserId;

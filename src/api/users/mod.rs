@@ -32,8 +32,8 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
         return Err(ApiError::not_found());
     }
     privileges::check(&caller, &app, id.0).await?;
-    let is_token = caller.token().is_some();
-    if is_token {
+    let is_integration = caller.token().is_some();
+    if is_integration {
         let mut transaction = app.db(company).begin().await?;
         privileges::check_integration(transaction.connection()?, company, id.0, UserChange::Removal).await?;
     }
@@ -47,10 +47,10 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         remove_referenced(db, company, cascade, async |db| {
-            if must_keep_administrator || is_token {
+            if must_keep_administrator || is_integration {
                 profiles::lock(&mut *db, company).await?;
             }
-            if is_token {
+            if is_integration {
                 privileges::check_integration(&mut *db, company, id.0, UserChange::Removal).await?;
             }
             users::remove(&mut *db, company, id.0).await?;

@@ -42,18 +42,21 @@ struct UserInput {
 }
 
 impl UserInput {
-    fn read<'a>(mut body: BodyColumns<'_, 'a>, queues: impl FnOnce(&mut Fields<'a>) -> Option<Vec<QueueId>>) -> Self {
+    fn read<'a>(
+        mut body: BodyColumns<'_, 'a>,
+        read_queues: impl FnOnce(&mut Fields<'a>) -> Option<Vec<QueueId>>,
+    ) -> Self {
         body.required::<Name>("name");
         body.required::<SignInEmail>("email");
         let password = body.fields().patch("password");
         body.nullable::<ProfileId>("profileId");
-        let queues = queues(body.fields());
+        let queues = read_queues(body.fields());
         body.defaulted::<bool>("active");
         Self { columns: body.finish(), password, queues }
     }
 
-    /// The columns, including the password's hash. The password must not contain its owner's e-mail or name: those
-    /// in the body, or else those of `current`.
+    /// The columns, including the password's hash, and the queues. The password must not contain its owner's e-mail or
+    /// name: those in the body, or else those of `current`.
     async fn with_hash(self, company: CompanyId, current: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
         if let Patch::Value(password) = &password {
@@ -100,7 +103,8 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
-    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, true).await?;
+    let is_new = true;
+    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, is_new).await?;
     let (columns, queues) = body.0.0.with_hash(caller.company, None).await?;
     let insert = once.transaction(app.db(company), async |db| {
         check_count::<User>(&mut *db, company).await?;
@@ -137,24 +141,25 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
-    check_own(&caller, id.0, &body.0.0)?;
+    check_own_sign_in(&caller, id.0, &body.0.0)?;
     privileges::check(&caller, &app, id.0).await?;
-    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, false).await?;
+    let is_new = false;
+    privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, is_new).await?;
     let current: Option<User> = match &body.0.0.password {
         Patch::Value(_) => table::find(app.db(company), company, id.0).await?,
         Patch::Absent | Patch::Null => None,
     };
     let (columns, queues) = body.0.0.with_hash(caller.company, current.as_ref()).await?;
-    let is_token = caller.token().is_some();
+    let is_integration = caller.token().is_some();
     let author = caller.author();
     let must_keep_administrator =
         administrators::must_keep_last(&caller) && (columns.has("profileId") || columns.is_false("active"));
     let leaving_queues = match &queues {
-        Some(queues) => leaving_queues(&app, company, id.0, queues).await?,
+        Some(queues) => find_leaving_queues(&app, company, id.0, queues).await?,
         None => Vec::new(),
     };
     let update = once.transaction(app.db(company), async |db| {
-        if is_token {
+        if is_integration {
             privileges::check_integration(&mut *db, company, id.0, UserChange::Update(&columns)).await?;
         }
         if must_keep_administrator {
@@ -186,7 +191,7 @@ pub async fn update(
 
 /// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such
 /// changes are made in the account settings, which require the current password, or by another person.
-fn check_own(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
+fn check_own_sign_in(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
     let own_account = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
     let Some(own_account) = own_account else { return Ok(()) };
     let email = input.columns.text("email").map(str::to_lowercase);
@@ -199,14 +204,14 @@ fn check_own(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
         ),
         ("active", input.columns.is_false("active"), "must be changed by another administrator"),
     ];
-    let errors = changes.into_iter().filter(|(_, is_given, _)| *is_given);
+    let errors = changes.into_iter().filter(|(_, is_changed, _)| *is_changed);
     let errors = errors.map(|(field, _, reason)| FieldError { field: field.to_owned(), reason: reason.to_owned() });
     let errors: Vec<FieldError> = errors.collect();
     if errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&errors)) }
 }
 
-/// The queues of a user that are not among `queues`.
-async fn leaving_queues(app: &App, company: CompanyId, id: UserId, queues: &[QueueId]) -> ApiResult<Vec<QueueId>> {
+/// The current queues of a user that are not among `queues`, the new ones.
+async fn find_leaving_queues(app: &App, company: CompanyId, id: UserId, queues: &[QueueId]) -> ApiResult<Vec<QueueId>> {
     let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
     Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !queues.contains(queue)).collect())

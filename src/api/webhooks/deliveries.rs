@@ -93,7 +93,7 @@ pub async fn list_deliveries(
 ) -> ApiResult<Page<Delivery>> {
     find(&app, &caller, id.0).await?;
     let db = app.db(caller.company);
-    let filter = DeliveryFilter { without: visibility::hidden_types(&caller), ..query.filter.0 };
+    let filter = DeliveryFilter { excluded_types: visibility::hidden_types(&caller), ..query.filter.0 };
     let rows = deliveries::list(db, caller.company, id.0, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, Delivery::from))
 }

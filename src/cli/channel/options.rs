@@ -121,7 +121,7 @@ pub fn apply(
     number: &mut Option<String>,
     settings: &mut ChannelSettings,
 ) -> Result<(), Failure> {
-    input.check(kind).and_then(|()| input.check_address(true, settings)).map_err(refusal)?;
+    input.check(kind).and_then(|()| input.check_provider_url(true, settings)).map_err(refusal)?;
     let has_provider_url = input.has_provider_url();
     input.apply(number, settings);
     // A URL that is given here is the operator's own, also when it is the same as before.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::web::request::channel_values::WORD_BYTES_MAX;
+use crate::web::request::channel_values::CREDENTIAL_BYTES_MAX;
 
 pub(super) const PROVIDER: &str = "WhatsApp, Messenger and Instagram";
 
@@ -59,7 +59,7 @@ fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
     };
     let mut text = String::new();
     // Just enough bytes to detect that it is too long.
-    let result = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
+    let result = input.take(CREDENTIAL_BYTES_MAX as u64 + 3).read_to_string(&mut text);
     result.map_err(|error| match error.kind() {
         ErrorKind::InvalidData => error_text("not UTF-8 text".to_owned()),
         _ => error_text(error.to_string()),

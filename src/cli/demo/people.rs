@@ -31,7 +31,7 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
     }
     let admin = (ADMIN, password);
     let (password, hash) = random_password()?;
-    let agent = users::with_email(db, company, AGENT)
+    let agent = users::find_by_email(db, company, AGENT)
         .await?
         .ok_or("the demo company no longer has its agent; use a new --data-dir")?;
     let mut transaction = db.begin().await?;

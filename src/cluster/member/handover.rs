@@ -34,7 +34,7 @@ impl Member {
         }
         self.metrics().add_cancelled_move();
         self.0.canceled.lock().extend(slots);
-        if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
+        if let Err(error) = lives::cancel_moves(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
         }
         self.serve(slots).await;

@@ -13,7 +13,7 @@ impl Member {
     pub(super) async fn inherit(&self, dead: LifeId) {
         sleep(SEALED_FOR).await;
         loop {
-            match lives::inherit(&self.0.db, self.life(), dead).await {
+            match lives::release_slots(&self.0.db, self.life(), dead).await {
                 Ok(_) => break,
                 Err(error) if !self.is_transient(&error) => return,
                 Err(error) => {

@@ -91,7 +91,7 @@ pub(super) async fn due(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (company, id) = (endpoint.company, endpoint.id);
     let due = deliveries::due(store.db(company), company, id, now, (read_to, &event_ids), limit).await;
-    log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
+    log::due_events(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 
 /// Whether a webhook may receive an event, decided at each attempt: events of cards require that its creator may see every

@@ -1,4 +1,4 @@
-//! The batches in which a queue is written, and what returns to it when a write fails.
+//! Writes a queue in batches: spills old events, takes a batch, and restores it when its write fails.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,7 +21,8 @@ pub(in crate::deliveries) struct WriteBatch {
 }
 
 impl DeliveryQueue {
-    /// Whether something must be written: outcomes, or a new position.
+    /// Whether a batch must be written: it has outcomes, a new position or a new failure period, or a check is
+    /// requested.
     pub(in crate::deliveries) fn is_unwritten(&self) -> bool {
         let has_moved =
             self.delivered_through() > self.written_to || self.failing_since() != self.written_failing_since;
@@ -73,8 +74,8 @@ impl DeliveryQueue {
             failing_since: self.failing_since(),
         };
         let mut outcomes: Vec<DeliveryOutcome> = Vec::new();
-        // An event may occur twice: saved, and done. A statement can write each row only once, and the last outcome
-        // counts.
+        // An event may occur twice: spilled as pending, and then finished. A statement can write each row only once,
+        // and the last outcome counts.
         let mut indexes: HashMap<i64, usize> = HashMap::new();
         for outcome in self.unwritten.drain(..) {
             match indexes.get(&outcome.event_id) {

@@ -22,7 +22,7 @@ const UNDER_WAY_FIRST: usize = 16;
 const UNDER_WAY_MAX: usize = 32;
 
 /// Events of one endpoint in memory, and their total size, above which no more are read: enough for a hundred
-/// milliseconds.
+/// milliseconds of deliveries.
 const EVENTS_MAX: usize = 256;
 const BYTES_MAX: usize = 1 << 20;
 
@@ -30,8 +30,8 @@ const BYTES_MAX: usize = 1 << 20;
 /// deliveries are repeated if the process is killed.
 const UNWRITTEN_MAX: usize = 256;
 
-/// The attempts that are stored of a delivery that failed without one: the endpoint has not failed then, and the time of
-/// its last failure is that of a delivery with attempts.
+/// The number of attempts that is stored for a withheld or expired delivery, even if it had some: its endpoint did not
+/// fail, and rows with 0 are skipped when the time of the endpoint's last failure is read.
 const NO_TRIES: i32 = 0;
 
 /// An event, serialized for delivery.
@@ -100,7 +100,8 @@ pub(super) struct DeliveryQueue {
     written_failing_since: Option<DateTime<Utc>>,
     /// Whether the table may contain waiting deliveries.
     may_have_waiting: bool,
-    /// Whether the table must be checked for a changed position.
+    /// Whether the next batch is written at once, even if empty: the write checks the position and the waiting
+    /// deliveries.
     must_check: bool,
 }
 
@@ -158,12 +159,12 @@ impl DeliveryQueue {
         now: DateTime<Utc>,
     ) {
         for event in events {
-            let waits = self
+            let is_lane_deferred = self
                 .unwritten
                 .iter()
                 .any(|outcome| outcome.lane == event.lane && outcome.status == DeliveryStatus::Pending);
-            let waits = waits || busy.contains(&event.lane);
-            if waits && !self.has_unsaved(&event.lane) {
+            let must_wait = is_lane_deferred || busy.contains(&event.lane);
+            if must_wait && !self.has_unsaved_event(&event.lane) {
                 self.unwritten.push(outcome_of(&event, DeliveryStatus::Pending, 0, None, None));
             } else {
                 self.insert_event(QueuedEvent { event, tries: 0, is_in_table: false, since: now });
@@ -173,7 +174,7 @@ impl DeliveryQueue {
     }
 
     /// Whether a lane has an event in memory that is not in the table: then the events after it are in memory too.
-    fn has_unsaved(&self, lane: &str) -> bool {
+    fn has_unsaved_event(&self, lane: &str) -> bool {
         let queued = self.lanes.get(lane).into_iter().flatten();
         queued.into_iter().any(|id| self.events.get(id).is_some_and(|queued| !queued.is_in_table))
     }
@@ -185,7 +186,7 @@ impl DeliveryQueue {
         }
     }
 
-    /// The event of a due delivery is no longer in the log.
+    /// Fails a due delivery whose event is no longer in the log.
     pub(super) fn expire(&mut self, due: DueDelivery, reason: &str, now: DateTime<Utc>) {
         let attempt = failure_without_attempt(reason, now);
         self.unwritten.push(DeliveryOutcome {
@@ -205,7 +206,7 @@ impl DeliveryQueue {
         let id = queued.event.id;
         let lane = self.lanes.entry(queued.event.lane.clone()).or_default();
         lane.insert(id);
-        // One attempt at a time per lane. A delivery that returns comes before those that wait.
+        // One attempt at a time per lane. A delivery that is due again precedes the later events of its lane.
         let is_idle = lane.iter().all(|other| !self.under_way.contains(other));
         if is_idle && lane.first() == Some(&id) {
             if let Some(next) = lane.iter().nth(1) {
@@ -284,8 +285,8 @@ impl DeliveryQueue {
         (status, consequence)
     }
 
-    /// Fails the delivery of an event that its webhook may not receive. There was no attempt, so it does not count as a
-    /// failure of the endpoint, even after attempts that have failed.
+    /// Fails the delivery of an event that its webhook may not receive. This does not count as a failure of the
+    /// endpoint, even if earlier attempts of the delivery have failed.
     pub(super) fn withhold(&mut self, id: i64, reason: &str, now: DateTime<Utc>) {
         self.under_way.remove(&id);
         let Some(QueuedEvent { event, .. }) = self.remove_event(id) else { return };
@@ -294,8 +295,8 @@ impl DeliveryQueue {
         self.advance_lane(&event.lane);
     }
 
-    /// Records a failure of the endpoint, and returns since when it has failed. After a long pause a new period begins:
-    /// nothing was sent meanwhile.
+    /// Records a failure of the endpoint, and returns since when it has failed. If its last failure is too long ago, a
+    /// new period begins: nothing was sent meanwhile.
     fn record_failure(&mut self, retry_policy: &RetryPolicy, now: DateTime<Utc>) -> DateTime<Utc> {
         let before = self.failing.filter(|failing| retry_policy.is_same_period(failing.last_failed_at, now));
         let since = before.map_or(now, |failing| failing.since);
@@ -335,12 +336,12 @@ impl DeliveryQueue {
         self.may_have_waiting = true;
     }
 
-    /// Whether the tables must be checked.
+    /// Whether the next batch must be written at once, to check the tables.
     pub(super) fn must_check(&self) -> bool {
         self.must_check
     }
 
-    /// Requests another look at the waiting deliveries.
+    /// Requests a write, which also queries the waiting deliveries.
     pub(super) fn request_due_check(&mut self) {
         self.must_check = true;
     }

@@ -27,7 +27,7 @@ fn start_all(queue: &mut DeliveryQueue) -> Vec<i64> {
 }
 
 #[test]
-fn of_one_record_one_event_is_tried_at_a_time_and_of_many_many() {
+fn one_event_of_a_record_is_attempted_at_a_time_and_records_are_concurrent() {
     let mut queue = DeliveryQueue::new(0, None);
     let events =
         vec![outgoing(1, "ticket:1"), outgoing(2, "ticket:2"), outgoing(3, "ticket:1"), outgoing(5, "ticket:1")];
@@ -43,19 +43,19 @@ fn of_one_record_one_event_is_tried_at_a_time_and_of_many_many() {
     accept(&mut queue, 3);
     assert_eq!(start_all(&mut queue), [5]);
     accept(&mut queue, 5);
-    assert_eq!(queue.take_batch().progress.delivered_through, 6, "of the other types nothing waits");
+    assert_eq!(queue.take_batch().progress.delivered_through, 6, "the log was read up to 6");
     assert!(!queue.is_unwritten());
 }
 
 #[test]
-fn what_fails_waits_in_the_table_with_all_that_follows_it() {
+fn a_failed_delivery_waits_in_the_table_with_the_later_ones_of_its_record() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b")], 3, &HashSet::new(), START);
     assert_eq!(start_all(&mut queue), [1, 3]);
     let outcome = queue.finish(1, Verdict::Refused, attempt(), &RetryPolicy::default(), START);
     assert_eq!(outcome, (DeliveryStatus::Pending, Consequence::None));
     accept(&mut queue, 3);
-    // New events wait behind the others, even while nothing is written yet.
+    // A new event of the record waits in the table too, even before the others are written.
     queue.push_page(vec![outgoing(4, "a")], 4, &HashSet::new(), START);
     assert!(start_all(&mut queue).is_empty());
     let batch = queue.take_batch();
@@ -91,55 +91,56 @@ fn an_endpoint_is_disabled_after_410_or_five_days_of_failures() {
     let (_, consequence) = queue.finish(1, Verdict::Gone, attempt(), &retry_policy, START);
     assert_eq!(consequence, Consequence::Disable(DisableReason::Gone));
     // Other deliveries fail in between.
-    let failed = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
+    let consequence_of_failure = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
         queue.finish(event, Verdict::Refused, attempt(), &retry_policy, START + after).1
     };
     for (event, day) in (10..).zip(1..5) {
-        fail_first(&mut queue, event, START + TimeDelta::days(day));
+        fail_new_event(&mut queue, event, START + TimeDelta::days(day));
     }
-    assert_eq!(failed(&mut queue, 2, TimeDelta::days(5) - TimeDelta::seconds(1)), Consequence::None);
-    let late = failed(&mut queue, 3, TimeDelta::days(5));
-    assert_eq!(late, Consequence::Disable(DisableReason::FailingSince(START)));
+    let just_before = TimeDelta::days(5) - TimeDelta::seconds(1);
+    assert_eq!(consequence_of_failure(&mut queue, 2, just_before), Consequence::None);
+    let consequence = consequence_of_failure(&mut queue, 3, TimeDelta::days(5));
+    assert_eq!(consequence, Consequence::Disable(DisableReason::FailingSince(START)));
 }
 
 /// Adds an event of a new record, whose attempt fails; returns the consequence for the webhook.
-fn fail_first(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
+fn fail_new_event(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
     queue.push_page(vec![outgoing(event, &event.to_string())], event, &HashSet::new(), now);
     start_all(queue);
     queue.finish(event, Verdict::Refused, attempt(), &RetryPolicy::default(), now).1
 }
 
 #[test]
-fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
+fn a_failure_after_weeks_without_an_attempt_begins_a_new_failure_period() {
     let weeks = |weeks: i64| START + TimeDelta::weeks(weeks);
     let mut queue = DeliveryQueue::new(0, None);
-    assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
-    assert_eq!(fail_first(&mut queue, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
+    assert_eq!(fail_new_event(&mut queue, 1, START), Consequence::None);
+    assert_eq!(fail_new_event(&mut queue, 2, weeks(3)), Consequence::None, "no attempt for three weeks");
     assert_eq!(queue.take_batch().progress.failing_since, Some(weeks(3)));
     // The same for a failure that was written before the service was started.
     let failing = FailurePeriod { since: START, last_failed_at: START + TimeDelta::days(3) };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     assert!(!queue.is_unwritten());
-    assert_eq!(fail_first(&mut queue, 1, weeks(3)), Consequence::None);
+    assert_eq!(fail_new_event(&mut queue, 1, weeks(3)), Consequence::None);
     let mut queue = DeliveryQueue::new(0, Some(failing));
     let fifth = START + TimeDelta::days(5);
-    assert_eq!(fail_first(&mut queue, 1, fifth - TimeDelta::hours(20)), Consequence::None);
-    assert_eq!(fail_first(&mut queue, 2, fifth), Consequence::Disable(DisableReason::FailingSince(START)));
+    assert_eq!(fail_new_event(&mut queue, 1, fifth - TimeDelta::hours(20)), Consequence::None);
+    assert_eq!(fail_new_event(&mut queue, 2, fifth), Consequence::Disable(DisableReason::FailingSince(START)));
 }
 
 #[test]
-fn an_endpoint_whose_failure_is_cleared_fails_from_its_next_failure() {
+fn after_its_failure_is_cleared_an_endpoint_fails_from_its_next_failure() {
     let failing = FailurePeriod { since: START - TimeDelta::days(6), last_failed_at: START };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
-    assert!(queue.is_unwritten(), "the table is to be updated");
+    assert!(queue.is_unwritten(), "the cleared failure must be written");
     assert_eq!(queue.take_batch().progress.failing_since, None);
-    assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
+    assert_eq!(fail_new_event(&mut queue, 1, START), Consequence::None);
     assert_eq!(queue.take_batch().progress.failing_since, Some(START));
 }
 
 #[test]
-fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tried() {
+fn a_delivery_fails_after_its_last_retry_and_may_unblock_its_record() {
     let retry_policy = RetryPolicy { pauses: vec![std::time::Duration::from_secs(1)], ..RetryPolicy::default() };
     let mut queue = DeliveryQueue::new(2, None);
     let due =
@@ -158,7 +159,7 @@ fn a_withheld_event_fails_without_effect_on_the_endpoint() {
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a")], 2, &HashSet::new(), START);
     assert_eq!(start_all(&mut queue), [1]);
     queue.withhold(1, "not for this one", START);
-    assert_eq!(start_all(&mut queue), [2], "the next of its record is tried");
+    assert_eq!(start_all(&mut queue), [2], "the next event of its record is attempted");
     let batch = queue.take_batch();
     let outcomes: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.tries)).collect();
     assert_eq!(outcomes, [(1, DeliveryStatus::Failed, 0)]);
@@ -199,7 +200,7 @@ fn memory_is_bounded_by_events_and_by_bytes() {
 }
 
 #[test]
-fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() {
+fn after_spilling_all_events_no_delivered_event_is_after_the_position() {
     use DeliveryStatus::{Delivered, Pending};
     let mut queue = DeliveryQueue::new(0, None);
     let events = vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b"), outgoing(4, "c")];
@@ -209,7 +210,7 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
     queue.spill_all(START);
     let batch = queue.take_batch();
     let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
-    // The second waits for the first of its record.
+    // Event 2 waits for event 1 of its record.
     assert_eq!(written, [(3, Delivered, false), (1, Pending, true), (2, Pending, false), (4, Pending, true)]);
     assert_eq!(batch.progress.delivered_through, 5);
     assert!(!queue.is_empty());
@@ -225,49 +226,58 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
 #[derive(Default)]
 struct FakeTable {
     delivered_through: i64,
-    rows: BTreeMap<i64, Row>,
+    rows: BTreeMap<i64, TableRow>,
 }
 
-/// Lane, status, attempts, due time.
-type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
+#[derive(Debug)]
+struct TableRow {
+    lane: String,
+    status: DeliveryStatus,
+    tries: i32,
+    due_at: Option<DateTime<Utc>>,
+}
 
 impl FakeTable {
     fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
         assert_eq!(self.delivered_through, batch.progress.from);
         self.delivered_through = batch.progress.delivered_through;
-        for o in &batch.outcomes {
-            self.rows.insert(o.event_id, (o.lane.clone(), o.status, o.tries, o.next_attempt_at));
+        for outcome in &batch.outcomes {
+            let (lane, due_at) = (outcome.lane.clone(), outcome.next_attempt_at);
+            let row = TableRow { lane, status: outcome.status, tries: outcome.tries, due_at };
+            self.rows.insert(outcome.event_id, row);
         }
-        let over = batch.outcomes.iter().filter(|o| o.status != DeliveryStatus::Pending && batch.may_unblock);
-        for lane in over.map(|o| o.lane.clone()).collect::<HashSet<_>>() {
-            let first = self.rows.values_mut().find(|row| row.0 == lane && row.1 == DeliveryStatus::Pending);
-            if let Some((_, _, _, due @ None)) = first {
-                *due = Some(now);
+        let finished =
+            batch.outcomes.iter().filter(|outcome| outcome.status != DeliveryStatus::Pending && batch.may_unblock);
+        for lane in finished.map(|outcome| outcome.lane.clone()).collect::<HashSet<_>>() {
+            let first = self.rows.values_mut().find(|row| row.lane == lane && row.status == DeliveryStatus::Pending);
+            if let Some(TableRow { due_at: due_at @ None, .. }) = first {
+                *due_at = Some(now);
             }
         }
     }
 
-    fn busy(&self, read_to: i64) -> HashSet<String> {
-        let pending = self.rows.iter().filter(|(event, row)| **event <= read_to && row.1 == DeliveryStatus::Pending);
-        pending.map(|(_, row)| row.0.clone()).collect()
+    fn busy_lanes(&self, read_to: i64) -> HashSet<String> {
+        let rows = self.rows.iter();
+        let pending = rows.filter(|(event, row)| **event <= read_to && row.status == DeliveryStatus::Pending);
+        pending.map(|(_, row)| row.lane.clone()).collect()
     }
 
-    fn waits(&self, read_to: i64) -> bool {
-        self.rows.iter().any(|(event, row)| *event <= read_to && row.1 == DeliveryStatus::Pending)
+    fn has_waiting(&self, read_to: i64) -> bool {
+        self.rows.iter().any(|(event, row)| *event <= read_to && row.status == DeliveryStatus::Pending)
     }
 
-    fn due(&self, now: DateTime<Utc>, read_to: i64, in_memory: &[i64]) -> Vec<DueDelivery> {
+    fn due_deliveries(&self, now: DateTime<Utc>, read_to: i64, in_memory: &[i64]) -> Vec<DueDelivery> {
         let due = self.rows.iter().filter(|(event, row)| {
-            row.1 == DeliveryStatus::Pending
-                && row.3.is_some_and(|at| at <= now)
+            row.status == DeliveryStatus::Pending
+                && row.due_at.is_some_and(|at| at <= now)
                 && **event <= read_to
                 && !in_memory.contains(event)
         });
         due.map(|(event, row)| DueDelivery {
             event_id: *event,
             kind: "ticket.read".to_owned(),
-            lane: row.0.clone(),
-            tries: row.2,
+            lane: row.lane.clone(),
+            tries: row.tries,
             created_at: START,
         })
         .take(4)
@@ -278,7 +288,7 @@ impl FakeTable {
 /// Random events, failures, database outages and kills: in the end all events have arrived, those of one record in
 /// order.
 #[test]
-fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
+fn every_event_arrives_and_the_events_of_a_record_in_order() {
     // Longer than any of these runs: nothing fails permanently.
     let retry_policy = RetryPolicy {
         pauses: vec![std::time::Duration::from_secs(5); 1_000],
@@ -296,6 +306,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
         let mut arrived: Vec<i64> = Vec::new();
         let mut is_killed = false;
         for step in 0..100_000 {
+            // From here on nothing fails, so that every event arrives.
             let is_calm = step > 600;
             match random.random_range(0..100) {
                 0..=19 => {
@@ -303,13 +314,13 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                     let page = log.iter().filter(|event| event.id > after).take(random.random_range(1..9));
                     let page: Vec<OutgoingEvent> = page.cloned().collect();
                     if let Some(to) = page.last().map(|event| event.id) {
-                        let busy = table.busy(after);
+                        let busy = table.busy_lanes(after);
                         queue.push_page(page, to, &busy, now);
                     }
                 }
-                // Only queried if there may be something.
+                // As the courier does, only if deliveries may be waiting.
                 20..=29 if queue.may_have_waiting() => {
-                    for due in table.due(now, queue.read_to(), &queue.event_ids()) {
+                    for due in table.due_deliveries(now, queue.read_to(), &queue.event_ids()) {
                         let event = log[usize::try_from(due.event_id - 1).expect("an index")].clone();
                         queue.push_due(&due, event, now);
                     }
@@ -329,7 +340,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         let batch = queue.take_batch();
                         if is_calm || random.random_bool(0.8) {
                             table.record(&batch, now);
-                            if batch.may_unblock && !table.waits(queue.read_to()) {
+                            if batch.may_unblock && !table.has_waiting(queue.read_to()) {
                                 queue.clear_waiting();
                             }
                         } else {
@@ -361,15 +372,16 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         .copied()
                         .filter(|event| {
                             *event > table.delivered_through
-                                || table.rows.get(event).is_some_and(|row| row.1 == DeliveryStatus::Pending)
+                                || table.rows.get(event).is_some_and(|row| row.status == DeliveryStatus::Pending)
                         })
                         .collect();
                     assert!(is_killed || repeated.is_empty(), "seed {seed}: {repeated:?} is sent again");
                 }
                 _ => now += TimeDelta::milliseconds(random.random_range(0..3_000)),
             }
-            let are_all_written = table.delivered_through == last
-                && (1..=last).all(|event| table.rows.get(&event).is_some_and(|row| row.1 == DeliveryStatus::Delivered));
+            let is_delivered =
+                |event: i64| table.rows.get(&event).is_some_and(|row| row.status == DeliveryStatus::Delivered);
+            let are_all_written = table.delivered_through == last && (1..=last).all(is_delivered);
             if are_all_written {
                 break;
             }
@@ -377,14 +389,14 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
         }
         for lane in log.iter().map(|event| &event.lane).collect::<HashSet<_>>() {
             let sent: Vec<i64> = log.iter().filter(|event| event.lane == *lane).map(|event| event.id).collect();
-            // The first arrival of each.
-            let mut firsts: Vec<i64> = Vec::new();
+            // The order of first arrivals: events may arrive repeatedly.
+            let mut first_arrivals: Vec<i64> = Vec::new();
             for event in arrived.iter().filter(|event| sent.contains(event)) {
-                if !firsts.contains(event) {
-                    firsts.push(*event);
+                if !first_arrivals.contains(event) {
+                    first_arrivals.push(*event);
                 }
             }
-            assert_eq!(firsts, sent, "seed {seed}, {lane}");
+            assert_eq!(first_arrivals, sent, "seed {seed}, {lane}");
         }
     }
 }

@@ -125,8 +125,8 @@ impl RunningDownload {
         });
     }
 
-    /// The file is downloaded. Other files need not wait while its message cannot be changed; until then it still
-    /// counts as running, because otherwise it would be downloaded again.
+    /// Frees the slot of a downloaded file, so that other files need not wait until its message can be changed. The
+    /// file stays in the queue until then, because otherwise a search would start it again.
     fn finish(&self) {
         if let Some(download) = &self.download {
             self.downloads.0.queue.lock().finish(download);
@@ -205,18 +205,17 @@ impl Downloads {
         }
     }
 
-    /// Searches all waiting files, from this message on and around to it. The id only marks the page: it does not
-    /// follow companies or time. Returns where the next search starts: at the first file that found no room, so that
-    /// none is left out forever.
+    /// Searches all waiting files in the order of message ids: those after `from`, and then those up to it. Returns
+    /// where the next search starts: at the first file for which there was no room, so that none is left out forever.
     async fn search(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
         // Waits for the tables: completed files are then no longer found.
         store.log.wait_until_flushed(store.log.durable()).await?;
-        let served = store.ownership().slot_filter();
+        let served_slots = store.ownership().slot_filter();
         let mut first_skipped = None;
         for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
             loop {
-                let waiting = messages::media_wanted(&store.housekeeping, &served, after, SEARCH_LIMIT).await?;
+                let waiting = messages::media_wanted(&store.housekeeping, &served_slots, after, SEARCH_LIMIT).await?;
                 let Some(last) = waiting.last() else { break };
                 after = last.id;
                 let is_last_page = until.is_some_and(|until| after > until);
@@ -256,7 +255,7 @@ impl Downloads {
             Err(FetchError::Transient(reason)) if age > file.retry_max() => Err(unavailable(&reason)),
             Err(FetchError::Transient(reason)) => {
                 tracing::debug!(reason, message.id = %message.id, "file download will be retried");
-                return running.pause(pause_at(age));
+                return running.pause(pause_for_age(age));
             }
         };
         if let Err(error) = &media {
@@ -302,8 +301,8 @@ impl Downloads {
         }
         if let Err(DownloadError::Refused(FileError::TypeMismatch | FileError::TypeUnknown)) = stored {
             // The declared type is wrong: the content decides, and if it shows no type, the file is plain bytes.
-            let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
-            stored = self.download(company, &account, &location, bytes).await;
+            let plain_bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
+            stored = self.download(company, &account, &location, plain_bytes).await;
         }
         Ok(json!(StoredMedia { voice: file.voice, ..stored.map_err(DownloadError::into_fetch_error)? }))
     }
@@ -342,7 +341,7 @@ impl Downloads {
         let token = location.is_from_provider.then_some(account.access_token.0.as_str());
         let response = self.0.outbound.get(&location.url, token).await;
         let response =
-            response.map_err(|error| DownloadError::Fetch(fetch_error(&error, !location.is_from_provider)))?;
+            response.map_err(|error| DownloadError::Fetch(fetch_error(&error, location.is_from_provider)))?;
         let declared = match declared {
             FileDeclaration { mime_type: None, file_name: None } => FileDeclaration {
                 mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
@@ -352,9 +351,9 @@ impl Downloads {
         };
         let bytes_max = self.0.media.fetched_bytes_max();
         let bytes = response.content_length().map_or(bytes_max, |declared| declared.min(bytes_max));
-        let others = || FetchError::Transient("other files of the company are being downloaded".to_owned());
+        let budget_error = || FetchError::Transient("other files of the company are being downloaded".to_owned());
         let reserved = self.0.bytes.reserve(company, bytes).await;
-        let _reserved = reserved.ok_or_else(|| DownloadError::Fetch(others()))?;
+        let _reserved = reserved.ok_or_else(|| DownloadError::Fetch(budget_error()))?;
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
             Ok(stored) => Ok(stored),
             Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
@@ -414,11 +413,11 @@ fn lookup_error(error: &GraphError) -> FetchError {
     }
 }
 
-/// Whether a file may still be downloaded from a URL. `is_permanent`: the URL cannot be renewed.
-fn fetch_error(error: &OutboundError, is_permanent: bool) -> FetchError {
+/// Whether a file may still be downloaded from a URL. `is_renewable`: the provider can return another URL for it.
+fn fetch_error(error: &OutboundError, is_renewable: bool) -> FetchError {
     match error {
         OutboundError::Forbidden(_) => FetchError::Permanent(forbidden(&error.to_string())),
-        OutboundError::Status(400 | 404 | 410) if is_permanent => {
+        OutboundError::Status(400 | 404 | 410) if !is_renewable => {
             FetchError::Permanent(unavailable(&error.to_string()))
         }
         // A `403` without a token means that the URL has expired.
@@ -435,7 +434,7 @@ fn unavailable(message: &str) -> MessageError {
 }
 
 /// Half of the time since the file was received, within bounds.
-fn pause_at(age: TimeDelta) -> Duration {
+fn pause_for_age(age: TimeDelta) -> Duration {
     (age.to_std().unwrap_or_default() / 2).clamp(PAUSE_MIN, PAUSE_MAX)
 }
 

@@ -69,7 +69,7 @@ pub async fn create(
     let ChannelCreate { kind, name, queue, input } = body.0;
     input.check(kind)?;
     let (mut number, mut settings) = (None, ChannelSettings::default());
-    input.check_address(administrator.is_installation_admin(), &settings)?;
+    input.check_provider_url(administrator.is_installation_admin(), &settings)?;
     input.apply(&mut number, &mut settings);
     let company = administrator.company;
     let created = once.transaction(app.db(company), async |db| {
@@ -137,7 +137,7 @@ pub async fn update(
     let (company, is_installation_admin) = (administrator.company, administrator.is_installation_admin());
     let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
         input.check(row.kind)?;
-        input.check_address(is_installation_admin, settings)?;
+        input.check_provider_url(is_installation_admin, settings)?;
         if let Some(name) = name {
             row.name = name.0;
         }

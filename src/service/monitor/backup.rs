@@ -1,4 +1,4 @@
-//! When the last backup was completed, from the file that it leaves in the data folder.
+//! The time of the last backup, from the file that `hotline backup` writes in the data folder.
 
 use std::io::Read;
 use std::path::Path;

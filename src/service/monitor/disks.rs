@@ -14,7 +14,7 @@ use crate::telemetry::conditions::Condition;
 /// Timeout of a reading: a network disk that does not respond must not stop the other observations.
 const READ_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Share of the descriptors in use, in percent, from which they count as nearly used up, and below which they no longer do.
+/// Percentage of open descriptors from which they count as nearly used up, and below which they no longer do.
 const DESCRIPTORS_HIGH: u64 = 95;
 const DESCRIPTORS_LOW: u64 = 85;
 
@@ -43,8 +43,8 @@ impl ObservedDisk {
     }
 }
 
-/// Whether there is too little space; `None`: neither too little nor enough to end the condition, so that it does not
-/// begin and end repeatedly.
+/// Whether there is too little space. `None` slightly above the minimum, where the condition neither begins nor ends:
+/// it should not change repeatedly.
 fn is_nearly_full(free: u64, minimum: u64) -> Option<bool> {
     if free < minimum {
         return Some(true);
@@ -72,10 +72,10 @@ impl Monitor {
 
     pub(super) fn observe_descriptors(&self) {
         let (Some(open), Some(limit)) = (process::open_files(), process::open_files_limit()) else { return };
-        let share = open.saturating_mul(100) / limit.max(1);
-        if share >= DESCRIPTORS_HIGH {
+        let percentage = open.saturating_mul(100) / limit.max(1);
+        if percentage >= DESCRIPTORS_HIGH {
             self.conditions().begin(Condition::Files, "", &format!("{open} of {limit} are open"));
-        } else if share < DESCRIPTORS_LOW {
+        } else if percentage < DESCRIPTORS_LOW {
             self.conditions().end(Condition::Files, "");
         }
     }
@@ -92,12 +92,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_free_space_of_a_folder_is_read_and_of_none_is_not() {
+    async fn the_free_space_of_a_folder_is_read_unless_the_folder_is_missing() {
         let free = |folder: &str| {
             let disk = ObservedDisk::of("test", PathBuf::from(folder), 1);
             async move { disk.free_bytes().await }
         };
         assert!(free("/").await.is_some());
-        assert_eq!(free("/none/of/these").await, None);
+        assert_eq!(free("/missing/folder").await, None);
     }
 }

@@ -5,8 +5,8 @@ use hotline_persistence::tables::media::{self, FileKey};
 use super::Monitor;
 use crate::telemetry::conditions::Condition;
 
-/// A file that a message refers to and that is not in the store. The condition ends once the file is there again, or
-/// its message was deleted.
+/// A file that a message refers to and that is not in the store. [`Condition::MessageFiles`] ends once the file is in
+/// the store again, or its message was deleted.
 pub(super) struct MissingFile(FileKey);
 
 impl Monitor {
@@ -20,20 +20,20 @@ impl Monitor {
                 let reason = format!("a file of company {} is missing", first.0);
                 self.conditions().begin(Condition::MessageFiles, "", &reason);
                 self.conditions().add(Condition::MessageFiles, "", missing.len() as u64);
-                self.missing = Some(MissingFile(first.clone()));
+                self.missing_file = Some(MissingFile(first.clone()));
             }
             return;
         }
-        let Some(MissingFile(file)) = &self.missing else { return };
-        let is_referenced = media::with_message(db, std::slice::from_ref(file)).await;
-        let has_ended = match is_referenced {
+        let Some(MissingFile(file)) = &self.missing_file else { return };
+        let referenced = media::with_message(db, std::slice::from_ref(file)).await;
+        let has_ended = match referenced {
             Ok(referenced) if referenced.is_empty() => true,
             Ok(_) => self.app.media.has(file).await.unwrap_or(false),
             Err(_) => false,
         };
         if has_ended {
             self.conditions().end(Condition::MessageFiles, "");
-            self.missing = None;
+            self.missing_file = None;
         }
     }
 }

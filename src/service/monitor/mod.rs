@@ -1,7 +1,7 @@
 //! Observes the conditions that an operator must know of ([`crate::telemetry::conditions`]): every second whether the
 //! database responds and changes are accepted, every few seconds disks and files.
 //!
-//! It changes nothing, and no request waits for it.
+//! The monitor changes nothing, and no request waits for it.
 
 mod backup;
 mod disks;
@@ -24,13 +24,13 @@ use crate::telemetry::conditions::{ActiveConditions, Condition};
 /// How often the database, and everything that is in memory, is observed.
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 
-/// Observations between two of the disks, descriptors and files.
+/// Disks, descriptors and files are observed once in this many observations.
 const SLOW_EVERY: u64 = 5;
 
-/// Observations between two of the table of rejected rows.
+/// The table of rejected rows is observed once in this many observations.
 const TABLE_EVERY: u64 = 60;
 
-/// How long after the last timeout connections count as sufficient again.
+/// How long after the last shortage was observed database connections count as sufficient again.
 const QUIET_TIME: Duration = Duration::from_secs(10);
 
 /// What is observed besides the service itself.
@@ -54,14 +54,17 @@ pub(super) struct Monitor {
     disks: Vec<ObservedDisk>,
     /// The file in which a backup records its completion.
     backup: PathBuf,
-    missing: Option<MissingFile>,
+    missing_file: Option<MissingFile>,
     /// Whether the database responded at the last observation.
     responded: bool,
     /// Whether the database accepted changes at the last observation.
     accepted: bool,
-    timeouts: u64,
-    timed_out_at: Option<Instant>,
-    refused: u64,
+    /// [`error::connection_timeouts`] at the last observation.
+    connection_timeouts: u64,
+    /// When a shortage of connections was last observed.
+    shortage_at: Option<Instant>,
+    /// The changes that the log has refused, at the last observation.
+    refused_changes: u64,
 }
 
 impl Monitor {
@@ -76,12 +79,12 @@ impl Monitor {
             durability: options.durability,
             disks,
             backup,
-            missing: None,
+            missing_file: None,
             responded: true,
             accepted: true,
-            timeouts: error::connection_timeouts(),
-            timed_out_at: None,
-            refused: app.engine.store().log.refused(),
+            connection_timeouts: error::connection_timeouts(),
+            shortage_at: None,
+            refused_changes: app.engine.store().log.refused(),
             app,
         }
     }
@@ -93,8 +96,8 @@ impl Monitor {
         for number in 0_u64.. {
             ticks.tick().await;
             let finding = self.probe.check().await;
-            // The next check follows a whole interval later, also after one that took long: an outage that it has found
-            // is reported for that long.
+            // The next check starts a whole interval after this one ended, even if this one took long: an outage that
+            // it found is reported at least for that interval.
             ticks.reset();
             if self.app.is_stopping() {
                 return;
@@ -123,26 +126,26 @@ impl Monitor {
 
     fn observe_database(&mut self, finding: Finding) {
         let timeouts = error::connection_timeouts();
-        let has_timed_out = std::mem::replace(&mut self.timeouts, timeouts) != timeouts;
+        let has_timed_out = std::mem::replace(&mut self.connection_timeouts, timeouts) != timeouts;
         let (conditions, database) = (&self.app.metrics.conditions, self.database.as_str());
         let queue = self.app.engine.store().log.queue();
-        let responded = std::mem::replace(&mut self.responded, !matches!(finding, Finding::Fails(_)));
+        let responded_before = std::mem::replace(&mut self.responded, !matches!(finding, Finding::Fails(_)));
         let shortage = match finding {
             Finding::Fails(reason) => {
                 // An outage explains everything else about the database.
                 conditions.begin(Condition::Database, database, &reason);
                 conditions.end(Condition::DatabaseChanges, database);
-                (self.accepted, self.timed_out_at) = (true, None);
+                (self.accepted, self.shortage_at) = (true, None);
                 return conditions.end(Condition::DatabaseConnections, database);
             }
             Finding::TooManyConnections(reason) => Some(reason),
             // Requests that waited during an outage time out shortly after it, so they are not counted.
-            Finding::Responds if has_timed_out && responded => Some("requests timed out".to_owned()),
+            Finding::Responds if has_timed_out && responded_before => Some("requests timed out".to_owned()),
             Finding::Responds => None,
         };
         conditions.end(Condition::Database, database);
-        let accepted = std::mem::replace(&mut self.accepted, queue.is_up());
-        match (accepted, self.accepted) {
+        let accepted_before = std::mem::replace(&mut self.accepted, queue.is_up());
+        match (accepted_before, self.accepted) {
             // Not at the first failure: the connection may just have been lost.
             (false, false) => conditions.begin(Condition::DatabaseChanges, database, &queue.last_failure()),
             (_, true) => conditions.end(Condition::DatabaseChanges, database),
@@ -150,8 +153,8 @@ impl Monitor {
         }
         if let Some(reason) = shortage {
             conditions.begin(Condition::DatabaseConnections, database, &reason);
-            self.timed_out_at = Some(Instant::now());
-        } else if self.timed_out_at.is_none_or(|at| at.elapsed() > QUIET_TIME) {
+            self.shortage_at = Some(Instant::now());
+        } else if self.shortage_at.is_none_or(|at| at.elapsed() > QUIET_TIME) {
             conditions.end(Condition::DatabaseConnections, database);
         }
     }
@@ -159,9 +162,9 @@ impl Monitor {
     fn observe_journal(&mut self) {
         let log = &self.app.engine.store().log;
         let refused = log.refused();
-        let newly_refused = refused - std::mem::replace(&mut self.refused, refused);
+        let newly_refused = refused - std::mem::replace(&mut self.refused_changes, refused);
         if self.durability == Durability::Database {
-            // Without a journal, changes are refused because of the database, which is reported.
+            // Without a journal, changes are refused because of the database, which `observe_database` reports.
             return;
         }
         let (conditions, room) = (self.conditions(), log.check_room());
@@ -191,8 +194,8 @@ impl Monitor {
     }
 
     async fn observe_rejected_rows(&self) {
-        let Ok(exist) = rejected::exist(&self.app.engine.store().housekeeping).await else { return };
-        if exist {
+        let Ok(has_rows) = rejected::exist(&self.app.engine.store().housekeeping).await else { return };
+        if has_rows {
             self.conditions().begin(Condition::RejectedRows, &self.database, "the table rejected_changes has rows");
         } else {
             self.conditions().end(Condition::RejectedRows, &self.database);

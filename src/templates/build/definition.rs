@@ -32,6 +32,7 @@ impl<'a> Definition<'a> {
         let button = |(index, button): (usize, &Value)| {
             let sub_type = match keyword(&button["type"]).as_str() {
                 "url" if !placeholders(&button["url"]).is_empty() => "url",
+                // A one-time code is the parameter of a URL button.
                 "otp" => "url",
                 "copy_code" => "copy_code",
                 _ => return None,
@@ -50,7 +51,7 @@ impl<'a> Definition<'a> {
         self.body?["text"].as_str().map(str::to_owned)
     }
 
-    /// Builds the components of a send from these texts.
+    /// Builds the components of a send from one text for each placeholder.
     pub(super) fn fill(
         &self,
         header: &[String],
@@ -64,8 +65,8 @@ impl<'a> Definition<'a> {
             return components;
         }
         components.extend(self.fill_header(header, errors));
-        let names = self.body.map(|body| placeholders(&body["text"])).unwrap_or_default();
-        components.extend(fill_texts("body", &names, body, errors));
+        let body_placeholders = self.body.map(|body| placeholders(&body["text"])).unwrap_or_default();
+        components.extend(fill_texts("body", &body_placeholders, body, errors));
         if check_count("buttons", self.buttons.len(), buttons, errors) {
             components.extend(self.buttons.iter().zip(buttons).map(|(button, text)| {
                 let parameter = match button.sub_type {
@@ -157,7 +158,7 @@ pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<Fi
     }
 }
 
-/// A component with text parameters; `None` when it has no placeholders or the number of texts is wrong.
+/// A component with text parameters; `None` without placeholders, or with another number of texts.
 fn fill_texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
     if !check_count(kind, names.len(), values, errors) || names.is_empty() {
         return None;

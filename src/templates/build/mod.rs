@@ -53,7 +53,7 @@ pub struct BuiltTemplate {
     pub is_one_time_code: bool,
 }
 
-/// A language as a text, or in the provider's format: `{"code": …}`.
+/// A language as a string, or in the provider's format: `{"code": …}`.
 struct Language(String);
 
 impl FromField for Language {
@@ -126,7 +126,7 @@ impl TemplateRequest {
     /// # Errors
     /// Every field that does not match the channel's templates.
     pub fn build(&self, templates: &[Template]) -> Result<BuiltTemplate, Vec<FieldError>> {
-        let template = self.find(templates).map_err(|error| vec![error])?;
+        let template = self.find_template(templates).map_err(|error| vec![error])?;
         let definition = Definition::of(template);
         let mut errors = Vec::new();
         let components = match &self.form {
@@ -176,14 +176,14 @@ impl TemplateRequest {
         }
     }
 
-    fn find<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {
+    fn find_template<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {
         let same_name: Vec<&Template> = templates.iter().filter(|template| template.name == self.name).collect();
         if same_name.is_empty() {
             return Err(error("template.name", "must be a template of the channel"));
         }
         let approved: Vec<&Template> = same_name.iter().copied().filter(|template| template.is_approved()).collect();
-        let languages = |of: &[&Template]| {
-            let languages: BTreeSet<&str> = of.iter().map(|template| template.language.as_str()).collect();
+        let languages_of = |templates: &[&Template]| {
+            let languages: BTreeSet<&str> = templates.iter().map(|template| template.language.as_str()).collect();
             languages.into_iter().take(LANGUAGES_LISTED_MAX).collect::<Vec<_>>().join(", ")
         };
         let not_approved = |template: &Template| {
@@ -191,15 +191,15 @@ impl TemplateRequest {
         };
         match (&self.language, approved.as_slice()) {
             (None, []) => Err(not_approved(same_name[0])),
-            (None, [one]) => Ok(one),
+            (None, [only]) => Ok(only),
             (None, several) => {
-                let reason = format!("is required: the template exists in {}", languages(several));
+                let reason = format!("is required: the template exists in {}", languages_of(several));
                 Err(error("template.language", &reason))
             }
             (Some(language), _) => match same_name.iter().find(|template| template.language == *language) {
                 Some(template) if template.is_approved() => Ok(template),
                 Some(template) => Err(not_approved(template)),
-                None => Err(error("template.language", &format!("must be one of {}", languages(&same_name)))),
+                None => Err(error("template.language", &format!("must be one of {}", languages_of(&same_name)))),
             },
         }
     }

@@ -1,5 +1,5 @@
-//! The WebSocket frames of a connection. Its buffers exist only while bytes flow: of ten thousand visitors, nearly all are
-//! idle.
+//! The WebSocket frames of a connection. Its buffers exist only while bytes flow, because of ten thousand visitors
+//! nearly all are idle.
 
 use std::io;
 use std::time::Duration;
@@ -18,13 +18,13 @@ const FRAME_BYTES_MAX: usize = 4096;
 /// Bytes per read: most frames are shorter.
 const READ_BYTES: usize = 512;
 
-/// Bytes that are read of a client that continues to send when its socket is closed.
+/// Maximum bytes read and discarded from a client that continues to send while its socket is closed.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// The frames of a socket.
 pub(super) struct FrameStream {
     /// The connection, with the start of a frame that has not arrived completely.
-    taken: TakenStream,
+    connection: TakenStream,
     codec: Codec,
     /// Frames that are not written yet.
     unsent: BytesMut,
@@ -51,8 +51,8 @@ pub(super) enum FrameWriteError {
 }
 
 impl FrameStream {
-    pub(super) fn new(taken: TakenStream) -> Self {
-        Self { taken, codec: Codec::new().max_size(FRAME_BYTES_MAX), unsent: BytesMut::new() }
+    pub(super) fn new(connection: TakenStream) -> Self {
+        Self { connection, codec: Codec::new().max_size(FRAME_BYTES_MAX), unsent: BytesMut::new() }
     }
 
     /// The next frame. If the future is dropped, no byte is lost.
@@ -64,7 +64,7 @@ impl FrameStream {
             if let Some(frame) = self.decode()? {
                 return Ok(frame);
             }
-            let TakenStream { stream, received, .. } = &mut self.taken;
+            let TakenStream { stream, received, .. } = &mut self.connection;
             if received.is_empty() {
                 *received = BytesMut::new();
             }
@@ -81,7 +81,7 @@ impl FrameStream {
 
     fn decode(&mut self) -> Result<Option<Frame>, FrameReadError> {
         // The codec checks the length only once the whole frame has arrived, and a header may claim 2^63 bytes.
-        let received = &mut self.taken.received;
+        let received = &mut self.connection.received;
         if claimed_bytes(received).is_some_and(|bytes| bytes > FRAME_BYTES_MAX as u64) {
             return Err(FrameReadError::TooLarge);
         }
@@ -97,8 +97,8 @@ impl FrameStream {
     /// [`FrameWriteError`]; after `Closed`, nothing more can be written.
     pub(super) async fn write(&mut self, message: Message) -> Result<(), FrameWriteError> {
         self.codec.encode(message, &mut self.unsent).map_err(|_| FrameWriteError::Closed)?;
-        let time_max = self.taken.write_time(self.unsent.len());
-        let written = timeout(time_max, self.taken.stream.write_all_buf(&mut self.unsent)).await;
+        let time_max = self.connection.write_time(self.unsent.len());
+        let written = timeout(time_max, self.connection.stream.write_all_buf(&mut self.unsent)).await;
         written.map_err(|_| FrameWriteError::TooSlow)?.map_err(|_| FrameWriteError::Closed)?;
         self.unsent = BytesMut::new();
         Ok(())
@@ -108,8 +108,8 @@ impl FrameStream {
     /// with unread bytes resets it, and the close frame could be lost; so they are read before.
     pub(super) async fn close(mut self, reason: Option<CloseReason>, time_max: Duration) {
         let closing = timeout(time_max, async {
-            if self.write(Message::Close(reason)).await.is_ok() && self.taken.stream.shutdown().await.is_ok() {
-                let mut unread = self.taken.stream.take(UNREAD_BYTES_MAX);
+            if self.write(Message::Close(reason)).await.is_ok() && self.connection.stream.shutdown().await.is_ok() {
+                let mut unread = self.connection.stream.take(UNREAD_BYTES_MAX);
                 let _ = copy(&mut unread, &mut sink()).await;
             }
         });
@@ -137,16 +137,16 @@ mod tests {
     use super::*;
 
     /// The server's side of a connection, and the client's.
-    async fn connected() -> (FrameStream, TcpStream) {
+    async fn connection_pair() -> (FrameStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
         (FrameStream::new(TakenStream::new(stream, BytesMut::new(), Duration::from_millis(50))), client)
     }
 
-    /// A frame with a mask of zeros, which changes nothing.
-    fn masked(first: u8, claimed: u64, width: usize, content: &[u8]) -> Vec<u8> {
-        let mut frame = vec![first];
+    /// A frame that claims a length of `claimed` in `width` further bytes, with a mask of zeros, which changes nothing.
+    fn masked_frame(first_byte: u8, claimed: u64, width: usize, content: &[u8]) -> Vec<u8> {
+        let mut frame = vec![first_byte];
         match width {
             0 => frame.push(0x80 | u8::try_from(claimed).expect("a short length")),
             2 => {
@@ -166,18 +166,18 @@ mod tests {
     const TEXT: u8 = 0x81;
 
     #[tokio::test]
-    async fn frames_are_read_however_they_are_cut() {
+    async fn frames_are_read_in_chunks_of_any_size() {
         let content = vec![b'a'; FRAME_BYTES_MAX];
         let frames = [
-            masked(TEXT, 5, 0, b"hello"),
-            masked(TEXT, 0, 0, b""),
-            masked(TEXT, 5, 2, b"hello"),
-            masked(TEXT, 4096, 8, &content),
+            masked_frame(TEXT, 5, 0, b"hello"),
+            masked_frame(TEXT, 0, 0, b""),
+            masked_frame(TEXT, 5, 2, b"hello"),
+            masked_frame(TEXT, 4096, 8, &content),
         ];
         let expected = [&b"hello"[..], b"", b"hello", &content];
         let bytes = frames.concat();
         for step in [1, 7, 1000, bytes.len()] {
-            let (mut server, mut client) = connected().await;
+            let (mut server, mut client) = connection_pair().await;
             let sending = async {
                 for part in bytes.chunks(step) {
                     client.write_all(part).await.expect("written");
@@ -192,7 +192,7 @@ mod tests {
                 assert!(server.next().now_or_never().is_none());
             };
             futures_util::future::join(sending, reading).await;
-            assert_eq!(server.taken.received.capacity(), 0, "an idle socket has no buffer");
+            assert_eq!(server.connection.received.capacity(), 0, "an idle socket has no buffer");
             drop(client);
             assert!(matches!(server.next().await, Err(FrameReadError::Closed)));
         }
@@ -202,19 +202,19 @@ mod tests {
     async fn a_frame_that_claims_too_much_is_refused_at_its_header() {
         let longest = FRAME_BYTES_MAX as u64;
         for (claimed, width) in [(longest + 1, 2), (longest + 1, 8), (1 << 40, 8), (u64::MAX, 8)] {
-            let (mut server, mut client) = connected().await;
-            let frame = masked(TEXT, claimed, width, b"");
+            let (mut server, mut client) = connection_pair().await;
+            let frame = masked_frame(TEXT, claimed, width, b"");
             client.write_all(&frame[..2 + width]).await.expect("written");
             assert!(matches!(server.next().await, Err(FrameReadError::TooLarge)), "{claimed}");
         }
-        let (mut server, mut client) = connected().await;
+        let (mut server, mut client) = connection_pair().await;
         client.write_all(&[TEXT, 5]).await.expect("written");
         assert!(matches!(server.next().await, Err(FrameReadError::Invalid)), "without a mask");
     }
 
     #[tokio::test]
-    async fn what_a_dropped_write_leaves_precedes_the_next_frame() {
-        let (mut server, mut client) = connected().await;
+    async fn the_rest_of_a_dropped_write_precedes_the_next_frame() {
+        let (mut server, mut client) = connection_pair().await;
         // The time to write grows with the size: enough for any machine.
         let long = "a".repeat(8 << 20);
         assert!(
@@ -234,9 +234,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_is_waited_for_only_so_long() {
-        let (mut server, _client) = connected().await;
-        // Until the system buffers no more.
+    async fn a_write_times_out_when_the_client_reads_nothing() {
+        let (mut server, _client) = connection_pair().await;
+        // Writes until the system's buffers are full.
         let error = loop {
             if let Err(error) = server.write(Message::Text("a".repeat(1000).into())).await {
                 break error;

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_named_as_the_protocol_names_them() {
+    fn frames_have_the_names_of_the_protocol() {
         let text = |frame: &Frame| serde_json::to_string(frame).expect("json");
         assert_eq!(text(&Frame::Ping), r#"{"type":"ping"}"#);
         assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId::new(3)) }), r#"{"type":"caughtUp","lastId":3}"#);

@@ -64,11 +64,11 @@ struct SocketContext {
     channel: ChannelId,
     origin: Option<HeaderValue>,
     address: Option<Address>,
-    /// Accounts for the pages that are held for slow readers.
+    /// Limits the memory of missed messages until browsers have read them.
     response_memory: Data<ResponseMemory>,
 }
 
-fn too_many() -> ApiError {
+fn too_many_sockets() -> ApiError {
     ApiError::too_many_open("sockets", RETRY_AFTER_S)
 }
 
@@ -80,21 +80,21 @@ pub async fn open(
     request: HttpRequest,
     payload: Payload,
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
-    let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
-    let permit = visitor_limits.admit_socket(webchat.address).ok_or_else(too_many)?;
+    let Visitor(row) = visitor::find_visitor(&app, &webchat, token_of(&request)).await?;
+    let permit = visitor_limits.admit_socket(webchat.address).ok_or_else(too_many_sockets)?;
     let (push_sender, pushes) = webchat::push_channel();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { push_sender, close_sender };
     let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
-    let attached = attached.ok_or_else(too_many)?;
+    let attached = attached.ok_or_else(too_many_sockets)?;
     let mut response = handshake(request.head())
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
-    if offered(&request).any(|protocol| protocol == PROTOCOL) {
+    if offered_protocols(&request).any(|protocol| protocol == PROTOCOL) {
         response.insert_header((SEC_WEBSOCKET_PROTOCOL, PROTOCOL));
     }
     let response_memory = request.app_data::<Data<ResponseMemory>>().cloned();
     let response_memory = response_memory.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
-    let origin = request.headers().get(ORIGIN).and_then(detached);
+    let origin = request.headers().get(ORIGIN).and_then(copy_value);
     let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
     let channels = ActorChannels { pushes, close };
     let has_connection = take_over(&request, payload.into_inner(), move |taken| {
@@ -105,24 +105,25 @@ pub async fn open(
     if !has_connection {
         return Err(ApiError::internal("the socket's request has no connection"));
     }
-    // A body without an end: the framework waits for its next piece, and keeps the connection open, until it is taken.
+    // A body without an end: the framework waits for its next piece, and keeps the connection open until it is taken
+    // over.
     let body = BodyStream::new(stream::pending::<Result<Bytes, Infallible>>());
     let response = response.message_body(body.boxed()).map_err(ApiError::internal)?;
     Ok(HttpResponse::from(response).into())
 }
 
 /// A copy of a header's value. A clone would keep the whole buffer in memory that the request was read into.
-fn detached(value: &HeaderValue) -> Option<HeaderValue> {
+fn copy_value(value: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_bytes(value.as_bytes()).ok()
 }
 
 /// The subprotocols that the browser offers.
-fn offered(request: &HttpRequest) -> impl Iterator<Item = &str> {
+fn offered_protocols(request: &HttpRequest) -> impl Iterator<Item = &str> {
     let lines = request.headers().get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 /// The visitor's token among the subprotocols.
 fn token_of(request: &HttpRequest) -> Option<&str> {
-    offered(request).find(|protocol| protocol.starts_with(crate::api::webchat::TOKEN_PREFIX))
+    offered_protocols(request).find(|protocol| protocol.starts_with(crate::api::webchat::TOKEN_PREFIX))
 }

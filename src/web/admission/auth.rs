@@ -80,8 +80,8 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The presence of a company, acquired before its request reached the handler: by the edge of a cluster, which must
-/// know that the company can no longer move.
+/// The presence of a request in its company, acquired before the request reached the handler. The edge of a cluster
+/// acquires it, to ensure that the company does not move to another process meanwhile.
 pub struct AcquiredPresence {
     company: CompanyId,
     /// `None` once [`register_presence`] has moved it to the request's extensions.
@@ -89,12 +89,12 @@ pub struct AcquiredPresence {
 }
 
 impl AcquiredPresence {
-    /// Holds the presence of this company.
+    /// Holds a presence in this company.
     pub fn new(company: CompanyId, presence: Presence) -> Self {
         Self { company, presence: Some(presence) }
     }
 
-    /// Whether the request already holds the presence of this company.
+    /// Whether the request already holds a presence in this company.
     pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
         request.extensions().get::<Self>().is_some_and(|acquired| acquired.company == company)
     }
@@ -109,8 +109,8 @@ impl AcquiredPresence {
     }
 }
 
-/// Registers the request while its company is served here. Dropping the company waits until the request ends, even when
-/// its caller has disconnected.
+/// Registers the request as present in its company, which must be served here. Dropping the company waits until the
+/// request ends, even when its caller has disconnected.
 pub(crate) async fn register_presence(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
     if AcquiredPresence::has(request, company) {
         AcquiredPresence::move_to_extensions(request);
@@ -123,7 +123,8 @@ pub(crate) async fn register_presence(request: &ServiceRequest, company: Company
     Ok(())
 }
 
-/// Counts a request with a wrong token; returns whether its address guesses. The answer is the same `401` in any case.
+/// Counts a request with a wrong token; returns whether its address has sent too many. The response is a `401` either
+/// way.
 fn counts_as_guess(request: &ServiceRequest) -> bool {
     let Some(admission) = request.app_data::<Data<Admission>>() else { return false };
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
@@ -132,8 +133,8 @@ fn counts_as_guess(request: &ServiceRequest) -> bool {
 
 /// Runs every check in order. The response carries the company's allowance as soon as the company is known.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
-    let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
-    let (admission, rates) = admission.ok_or_else(|| ApiError::internal("the admission state is missing"))?;
+    let state = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
+    let (admission, rates) = state.ok_or_else(|| ApiError::internal("the admission state is missing"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let context = TokenContext { origin, needs_plan: !admission.on_premise };
     let caller = identify(request, &admission.directory, context).ok_or_else(ApiError::unauthorized)?;
@@ -151,7 +152,7 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
             return Err(ApiError::rate_limited(refused.retry_after_s));
         }
     }
-    permit(request, &caller)?;
+    check_permission(request, &caller)?;
     Ok(caller)
 }
 
@@ -163,8 +164,7 @@ pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyI
 
 /// The holder of the token. Every invalid token takes the same path (hash, look up, refuse), so timing reveals nothing.
 fn identify(request: &ServiceRequest, directory: &Directory, context: TokenContext) -> Option<Caller> {
-    // A key of another length cannot be valid. A stand-in of the right length replaces it, so that hashing takes
-    // equally long.
+    // A key of another length cannot be valid. `DUMMY_KEY` replaces it, so that hashing takes equally long.
     let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(DUMMY_KEY);
     let token = directory.token(&key::hash(key))?;
     if !is_valid(&token, context.origin) {
@@ -178,7 +178,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, context: TokenConte
 /// Length of a whole key, in characters.
 const KEY_LENGTH: usize = KEY_PREFIX.len() + key::KEY_CHARACTERS;
 
-/// A key that never exists, because of its last character.
+/// A key that no company has: keys are alphanumeric after the prefix.
 const DUMMY_KEY: &str = "sk_live_-------------------------------!";
 
 /// The bearer token of a request.
@@ -197,7 +197,7 @@ pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`.
-pub(crate) fn permit(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
+pub(crate) fn check_permission(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
     let method = request.method().as_str();
     // Uses the path as the router normalizes it, so that another spelling cannot bypass the check.
     match module_of(request.match_info().as_str()) {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stand_in_is_as_long_as_a_key_and_is_none() {
+    fn the_dummy_key_is_as_long_as_a_key_and_never_valid() {
         assert_eq!(DUMMY_KEY.len(), KEY_LENGTH);
         assert!(!DUMMY_KEY.bytes().skip(KEY_PREFIX.len()).all(|byte| byte.is_ascii_alphanumeric()));
     }

@@ -32,7 +32,7 @@ pub const MODULES: &[&str] = &[
 /// The module that a path belongs to.
 pub fn module_of(path: &str) -> Option<&'static str> {
     if path.starts_with("/webchat/") {
-        // The only paths of a webchat that take a company's token.
+        // Of the paths of a webchat, only those of its tickets take a company's token.
         return Some("tickets");
     }
     let noun = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API))?.strip_prefix('/')?.split('/').next()?;
@@ -65,7 +65,7 @@ mod tests {
     use super::{MODULES, module_of};
 
     #[test]
-    fn every_module_of_a_path_is_one_a_token_can_name() {
+    fn a_path_belongs_to_a_module_that_permissions_can_name() {
         for noun in
             ["contacts", "wrapup-categories", "contact-lists", "product-categories", "global-variables", "dashboards"]
         {

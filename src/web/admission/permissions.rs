@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::modules::MODULES;
 use crate::web::request::values::FromField;
 
-/// The methods a permission can name. The router has no routes for other methods, so they need no permission.
+/// The methods that a permission can name. The router has no routes for other methods, so they need no permission.
 pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
 
 /// Every method of every module.
@@ -17,7 +17,7 @@ pub fn everything() -> Permissions {
     MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
 }
 
-/// The permissions of a token or a profile. A module without a method is left out.
+/// The permissions of a token or a profile, as a request sends them. A module without methods is omitted.
 pub struct Permitted(pub Permissions);
 
 impl FromField for Permitted {
@@ -29,15 +29,15 @@ impl FromField for Permitted {
                 return Err(format!("contains an unknown module; must be one of {}", MODULES.join(", ")));
             }
             let methods = methods.as_array().ok_or_else(|| format!("must have a list of methods for {module}"))?;
-            let read = methods.iter().map(|method| {
-                let known = method.as_str().filter(|method| METHODS.contains(method));
-                known.map(str::to_owned).ok_or_else(|| {
+            let methods = methods.iter().map(|value| {
+                let method = value.as_str().filter(|method| METHODS.contains(method));
+                method.map(str::to_owned).ok_or_else(|| {
                     format!("contains an unknown method of {module}; must be one of {}", METHODS.join(", "))
                 })
             });
-            let read = read.collect::<Result<BTreeSet<String>, String>>()?;
-            if !read.is_empty() {
-                permissions.insert(module.clone(), read);
+            let methods = methods.collect::<Result<BTreeSet<String>, String>>()?;
+            if !methods.is_empty() {
+                permissions.insert(module.clone(), methods);
             }
         }
         Ok(Self(permissions))
@@ -59,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permissions_name_what_there_is() {
+    fn permissions_with_unknown_modules_or_methods_are_refused() {
         let read = |value: Value| Permitted::from_json(&value).map(|permitted| permitted.0);
-        let known = read(json!({"tickets": ["POST", "GET", "GET"], "crm": []})).expect("permissions");
-        assert_eq!(serde_json::to_value(known).expect("json"), json!({"tickets": ["GET", "POST"]}));
+        let permissions = read(json!({"tickets": ["POST", "GET", "GET"], "crm": []})).expect("permissions");
+        assert_eq!(serde_json::to_value(permissions).expect("json"), json!({"tickets": ["GET", "POST"]}));
         assert_eq!(read(json!({})), Ok(Permissions::new()));
         for bad in [
             json!([]),

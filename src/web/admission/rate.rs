@@ -20,7 +20,7 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Represents no limit: more than anyone can use.
 const NO_LIMIT: u32 = i32::MAX as u32;
 
-/// The service's clock, as limits read it.
+/// The service's clock, for rate limiters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LimitClock;
 
@@ -45,7 +45,7 @@ pub struct RateLimits {
 /// full speed, or twenty who open six pages a minute each.
 const PEOPLE_PER_MINUTE_MIN: u32 = 1_200;
 
-/// The limit of one caller.
+/// A rate limit and its usage.
 pub(crate) struct Limit {
     per_minute: u32,
     limiter: RateLimiter<NotKeyed, InMemoryState, LimitClock, StateInformationMiddleware>,
@@ -91,7 +91,7 @@ impl RateLimits {
 
     /// The allowance reported to a caller without a company: the default, unused.
     pub fn default_allowance(&self) -> Allowance {
-        full(self.default_per_minute)
+        full_allowance(self.default_per_minute)
     }
 
     /// Drops a company's limit: it starts again with a full minute.
@@ -106,19 +106,19 @@ impl RateLimits {
     /// # Errors
     /// When no request is left.
     pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
-        let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
+        let Some(rate) = self.rate_of(per_minute) else { return Ok(full_allowance(0)) };
         limit_of(&self.companies, company, rate).take()
     }
 
-    /// Takes one request from the allowance of a company's people: as much as its tokens have, but at least a
-    /// minimum. It is separate, so that integrations and people do not block each other.
+    /// Takes one request from the allowance of a company's people, which is as large as its tokens' but at least
+    /// `PEOPLE_PER_MINUTE_MIN`. It is separate, so that integrations and people do not block each other.
     ///
     /// # Errors
     /// When no request is left.
     pub fn take_for_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
-        let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
-        let least = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
-        limit_of(&self.people, company, rate.max(least)).take()
+        let Some(rate) = self.rate_of(per_minute) else { return Ok(full_allowance(0)) };
+        let rate_min = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
+        limit_of(&self.people, company, rate.max(rate_min)).take()
     }
 
     /// The company's own rate, or the default; `None`: no limit.
@@ -142,7 +142,7 @@ fn limit_of(limits: &DashMap<CompanyId, Arc<Limit>>, company: CompanyId, rate: N
 }
 
 impl Limit {
-    /// A limit of which nothing is used, for a new company or a changed rate.
+    /// An unused limit, for a new company or a changed rate.
     pub(crate) fn new(rate: NonZeroU32) -> Arc<Self> {
         let limiter = RateLimiter::direct_with_clock(Quota::per_minute(rate), LimitClock).with_middleware();
         Arc::new(Self { per_minute: rate.get(), limiter })
@@ -158,12 +158,12 @@ impl Limit {
 }
 
 /// The full allowance; without a limit, more than anyone can use.
-pub(crate) fn full(per_minute: u32) -> Allowance {
+pub(crate) fn full_allowance(per_minute: u32) -> Allowance {
     let limit = if per_minute == 0 { NO_LIMIT } else { per_minute };
     Allowance { limit, remaining: limit, reset_s: 0 }
 }
 
-/// An allowance of which this much remains.
+/// An allowance with `remaining` requests.
 pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
     let used = u64::from(limit.saturating_sub(remaining));
     let reset_s = (used * 60).div_ceil(u64::from(limit.max(1)));
@@ -205,12 +205,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_company_has_its_figure_and_another_has_its_own() {
+    fn each_company_has_a_limit_of_its_own() {
         let limits = RateLimits::new(2);
         let (a, b) = (CompanyId::new(1), CompanyId::new(2));
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 1, reset_s: 30 }));
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 0, reset_s: 60 }));
-        let refused = limits.take(a, None).expect_err("the third is too many");
+        let refused = limits.take(a, None).expect_err("the third request exceeds the limit");
         assert!((1..=30).contains(&refused.retry_after_s), "{refused:?}");
         assert_eq!(limits.take(b, Some(3)).map(|allowance| allowance.remaining), Ok(2));
         // A raised limit takes effect at once, and 0 means no limit.
@@ -219,30 +219,31 @@ mod tests {
     }
 
     #[test]
-    fn the_people_of_a_company_have_a_figure_of_their_own_and_enough_to_work() {
+    fn the_people_of_a_company_have_a_limit_of_their_own_with_a_minimum() {
         let limits = RateLimits::new(2);
         let company = CompanyId::new(1);
         let take_all =
             |limits: &RateLimits, own| (0..10_000).take_while(|_| limits.take_for_people(company, own).is_ok()).count();
         let least = PEOPLE_PER_MINUTE_MIN as usize;
-        assert!((least..least + 100).contains(&take_all(&limits, None)), "however few its tokens have");
-        assert!(limits.take(company, None).is_ok(), "the tokens have theirs");
+        assert!((least..least + 100).contains(&take_all(&limits, None)), "the minimum applies");
+        assert!(limits.take(company, None).is_ok(), "the tokens have their own limit");
         assert!(take_all(&limits, Some(5_000)) >= 5_000);
         assert!(limits.take_for_people(company, Some(0)).is_ok_and(|allowance| !allowance.is_limited()));
         limits.forget(company);
         assert!(limits.people.is_empty() && limits.companies.is_empty());
         let (much, little) = (allowance(600, 500), allowance(1_200, 3));
-        assert_eq!((much.tighter(little), little.tighter(much), much.tighter(full(0))), (little, little, much));
+        assert_eq!((much.tighter(little), little.tighter(much)), (little, little));
+        assert_eq!(much.tighter(full_allowance(0)), much);
     }
 
     #[test]
-    fn the_first_requests_of_a_company_take_from_one_minute() {
+    fn concurrent_first_requests_of_a_company_share_one_limit() {
         const THREADS: usize = 4;
         for round in 1..=500 {
-            let (limits, together) = (RateLimits::new(1), std::sync::Barrier::new(THREADS));
+            let (limits, barrier) = (RateLimits::new(1), std::sync::Barrier::new(THREADS));
             let served = std::thread::scope(|scope| {
                 let take = || {
-                    together.wait();
+                    barrier.wait();
                     i64::from(limits.take(CompanyId::new(round), None).is_ok())
                 };
                 let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(take)).collect();

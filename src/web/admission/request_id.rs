@@ -77,7 +77,8 @@ pub async fn name_request<B: MessageBody + 'static>(
                 result.as_ref().ok().and_then(|response| response.request().extensions().get::<Tenant>().copied());
             let company = tenant.map(|Tenant(company)| company.0);
             let (method, route) = (method.as_str(), metrics.requests.route(operation));
-            telemetry::end(span, &RequestSummary { id: id.text(), method, route, status: status.as_u16(), company });
+            let summary = RequestSummary { id: id.text(), method, route, status: status.as_u16(), company };
+            telemetry::end_exported_span(span, &summary);
         }
     }
     let mut response = result?;

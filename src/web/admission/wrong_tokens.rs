@@ -1,5 +1,5 @@
-//! Limits token guessing: refusals are counted by address, and nothing else is. A valid token is always served,
-//! whatever else its address has sent; otherwise one client could block everyone behind the same proxy.
+//! Limits token guessing: only refusals are counted, by address. A valid token is always served, even if its address
+//! has sent wrong ones; otherwise one client could block everyone behind the same proxy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,7 @@ use crate::web::connections::origin::Address;
 /// Default number of refusals per address and minute that are answered at once: enough for a developer who sets up a
 /// client, or for a client whose token has expired.
 pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
+
 /// The time in which refusals are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -22,7 +23,7 @@ pub const GUESS_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of counted addresses, some 100 bytes each; beyond that the least active are evicted.
 const ADDRESSES_MAX: usize = 100_000;
 
-/// Refusals per address, in the minute since its first.
+/// Refusals by address, each counted for a minute from the address's first.
 pub struct WrongTokens {
     per_minute: u32,
     refusals: TtlCache<Address, Arc<AtomicU32>>,

@@ -19,9 +19,9 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 /// indefinitely.
 pub(super) const WRITE_BYTES_PER_S_MIN: u64 = 1024;
 
-/// Time for a client that sends more than the handler reads to receive the response and close; the framework discards
-/// the rest meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could
-/// be lost.
+/// Time for a client whose body the handler did not read completely: it should receive the response and close, while
+/// the framework discards the rest of the body. Closing at once would reset the connection because of its unread bytes,
+/// and the response could be lost.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Bytes of a body that may follow its response without a deadline; beyond that, `LINGER_TIME_MAX` applies, however

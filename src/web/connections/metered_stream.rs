@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::progress::Progress;
 
-/// Bytes that are handed to the framework before it must process them. It parses all buffered bytes into requests
+/// Bytes that the framework receives before it must process them. It parses all buffered bytes into requests
 /// before it checks whether earlier requests are waiting: a buffer of 128 KiB of small requests becomes thousands, at
 /// some KiB each. Most requests are smaller than this, and larger ones arrive in several pieces anyway.
 const PIECE_BYTES: usize = 2 * 1024;
@@ -47,15 +47,15 @@ impl AsyncRead for MeteredStream {
         let Some(stream) = &mut this.stream else { return Poll::Ready(Ok(())) };
         let room = bytes.remaining().min(PIECE_BYTES - this.delivered);
         let mut piece = ReadBuf::new(bytes.initialize_unfilled_to(room));
-        let read = Pin::new(stream).poll_read(cx, &mut piece);
-        if read.is_pending() {
+        let result = Pin::new(stream).poll_read(cx, &mut piece);
+        if result.is_pending() {
             this.delivered = 0;
         }
-        ready!(read)?;
-        let read = piece.filled().len();
-        this.progress.on_read(read);
-        this.delivered += read;
-        bytes.advance(read);
+        ready!(result)?;
+        let count = piece.filled().len();
+        this.progress.on_read(count);
+        this.delivered += count;
+        bytes.advance(count);
         Poll::Ready(Ok(()))
     }
 }

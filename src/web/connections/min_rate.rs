@@ -55,7 +55,7 @@ pub struct MinRateStream<S> {
 impl<S> MinRateStream<S> {
     /// Requires the default rate.
     pub fn new(chunks: S) -> Self {
-        Self::at(MinRate::default(), chunks)
+        Self::with_rate(MinRate::default(), chunks)
     }
 
     /// Returns the remaining chunks.
@@ -64,7 +64,7 @@ impl<S> MinRateStream<S> {
     }
 
     /// Requires this rate.
-    pub fn at(min_rate: MinRate, chunks: S) -> Self {
+    pub fn with_rate(min_rate: MinRate, chunks: S) -> Self {
         Self { chunks, min_rate, received: 0, wait: None }
     }
 }
@@ -120,24 +120,24 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_stalled_body_is_aborted_once_its_allowance_is_used() {
-        let mut body = MinRateStream::at(MIN_RATE, stream::iter([chunk(b"x")]).chain(stream::pending()));
+    async fn a_stalled_body_is_aborted_once_its_time_has_passed() {
+        let mut body = MinRateStream::with_rate(MIN_RATE, stream::iter([chunk(b"x")]).chain(stream::pending()));
         assert!(matches!(body.next().await, Some(Ok(_))));
         let before = Instant::now();
-        let error = body.next().await.expect("an end").expect_err("too slow");
-        assert!(before.elapsed() >= Duration::from_millis(1050), "a byte is worth a second: {:?}", before.elapsed());
-        let answer = body_error(error);
-        assert_eq!((answer.status.as_u16(), answer.code), (408, "ERR_API_BAD_REQUEST"));
+        let error = body.next().await.expect("an item").expect_err("a timeout");
+        assert!(before.elapsed() >= Duration::from_millis(1050), "one byte adds a second: {:?}", before.elapsed());
+        let response = body_error(error);
+        assert_eq!((response.status.as_u16(), response.code), (408, "ERR_API_BAD_REQUEST"));
     }
 
     #[actix_web::test]
-    async fn a_trickling_body_gets_no_allowance() {
+    async fn a_trickling_body_is_aborted_after_the_grace_time() {
         let min_rate = MinRate { bytes_per_s: u32::MAX, ..MIN_RATE };
         let trickle = Box::pin(stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             Some((chunk(b"x"), ()))
         }));
-        let mut body = MinRateStream::at(min_rate, trickle);
+        let mut body = MinRateStream::with_rate(min_rate, trickle);
         let mut chunks = 0;
         while let Some(Ok(_)) = body.next().await {
             chunks += 1;
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_body_that_is_there_passes() {
-        let body = MinRateStream::at(
+    async fn a_body_that_has_arrived_needs_no_time() {
+        let body = MinRateStream::with_rate(
             MinRate { grace: Duration::ZERO, bytes_per_s: 1 },
             stream::iter([chunk(b"a"), chunk(b"b")]),
         );

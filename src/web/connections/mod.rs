@@ -114,7 +114,7 @@ pub fn bind_listener(address: SocketAddr, backlog: u32) -> io::Result<TcpListene
 pub struct Listeners {
     /// The public address.
     pub address: SocketAddr,
-    /// The listener for peers, if there is one. It must be kept for as long as they are served.
+    /// The listener for peers, if there is one. It must be kept for as long as peers are served.
     pub peers: Option<Peers>,
     /// The server, which accepts public connections as soon as it is polled.
     pub server: Server,
@@ -176,7 +176,7 @@ where
 /// How the connections of a listener are counted.
 struct Counting {
     limits: ConnectionLimits,
-    /// `None`: they are not in the metrics.
+    /// `None`: the connections are not in the metrics.
     metrics: Option<Arc<ConnectionMetrics>>,
 }
 
@@ -215,7 +215,7 @@ where
         // A small write is sent at once: no further write follows that it could be merged with.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
-        let counted = counting.metrics.as_ref().map(ConnectionMetrics::count);
+        let open_connection = counting.metrics.as_ref().map(ConnectionMetrics::count);
         let accepted = match counting.limits.admit(peer) {
             Some(connection) => {
                 let progress = Progress::new();
@@ -231,7 +231,7 @@ where
         };
         // Boxed, as above.
         Box::pin(async move {
-            let _counted = counted;
+            let _open_connection = open_connection;
             match accepted {
                 Ok((_connection, serving, progress)) => {
                     serve_connection(serving, &progress, limits).await;
@@ -248,7 +248,7 @@ where
 
 /// Sends the refusal to a client over its connection limit.
 async fn reject(mut stream: TcpStream) {
-    let refusal = too_many();
+    let refusal = too_many_connections();
     let response = timeout(REJECT_TIME_MAX, async {
         stream.write_all(refusal.as_bytes()).await?;
         stream.shutdown().await
@@ -258,7 +258,7 @@ async fn reject(mut stream: TcpStream) {
 }
 
 /// The only response that is sent without a request.
-fn too_many() -> String {
+fn too_many_connections() -> String {
     let message = "too many open connections from this address".to_owned();
     let error = ApiError { message, ..ApiError::rate_limited(RETRY_AFTER_S) };
     let (status, body, date) = (error.status, error.body(), HttpDate::from(SystemTime::now()));
@@ -286,7 +286,7 @@ where
     async move {
         let response: Response<B> = serving.await?.into();
         if response.extensions().contains::<OutcomeUnknown>() {
-            match closer.now().await {}
+            match closer.close().await {}
         }
         if let Some(request) = &open_request {
             request.on_response(response.status());
@@ -304,8 +304,8 @@ impl ConnectionCloser {
         Self(request.conn_data::<Rc<Progress>>().cloned())
     }
 
-    /// Never returns: the waiting request is dropped with the connection.
-    pub async fn now(self) -> Infallible {
+    /// Closes the connection. Never returns: the waiting request is dropped with the connection.
+    pub async fn close(self) -> Infallible {
         if let Some(progress) = self.0 {
             progress.close();
         }

@@ -33,7 +33,7 @@ pub(super) struct ServingThreads(Arc<Inner>);
 struct Inner {
     senders: Mutex<ThreadSenders>,
     /// Notified when a thread is added.
-    added: Notify,
+    thread_added: Notify,
     /// A permit for each connection that may be open.
     permits: Arc<Semaphore>,
     connections_max: u32,
@@ -63,7 +63,7 @@ impl Peers {
         let (stop, stopping) = watch::channel(false);
         let threads = ServingThreads(Arc::new(Inner {
             senders: Mutex::default(),
-            added: Notify::new(),
+            thread_added: Notify::new(),
             permits: Arc::new(Semaphore::new(connections_max as usize)),
             connections_max,
             stopping,
@@ -85,8 +85,8 @@ impl Peers {
     /// the serving threads end.
     pub async fn stop(&self, drain: Duration) {
         self.stop.send_replace(true);
-        let all = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
-        if timeout(drain, all).await.is_err() {
+        let all_permits = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
+        if timeout(drain, all_permits).await.is_err() {
             tracing::warn!("requests from other processes did not finish before shutdown");
         }
     }
@@ -114,7 +114,7 @@ impl ServingThreads {
         };
         let (sender, mut accepted) = mpsc::unbounded_channel();
         self.0.senders.lock().all.push(sender);
-        self.0.added.notify_one();
+        self.0.thread_added.notify_one();
         while let Some(AcceptedConnection { stream, permit }) = accepted.recv().await {
             let Ok(stream) = TcpStream::from_std(stream) else { continue };
             if poll_fn(|cx| service.poll_ready(cx)).await.is_err() {
@@ -143,7 +143,7 @@ impl ServingThreads {
                 match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
                     Ok(stream) => break stream,
                     // The peer has given up meanwhile.
-                    Err(error) if is_of_connection(&error) => {}
+                    Err(error) if is_connection_error(&error) => {}
                     Err(error) => {
                         tracing::error!(%error, "could not accept a connection from another process; will retry");
                         sleep(ACCEPT_PAUSE).await;
@@ -161,7 +161,7 @@ impl ServingThreads {
                 Ok(()) => return,
                 Err(returned) => connection = returned,
             }
-            self.0.added.notified().await;
+            self.0.thread_added.notified().await;
         }
     }
 }
@@ -188,7 +188,7 @@ impl ThreadSenders {
 }
 
 /// Whether an error of `accept` concerns only the accepted connection.
-fn is_of_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }

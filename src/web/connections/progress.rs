@@ -19,11 +19,11 @@ use super::takeover::Takeover;
 pub(super) struct Progress {
     pending_head: Cell<PendingHead>,
     /// Requests whose response is not completely written.
-    open: Cell<usize>,
+    open_requests: Cell<usize>,
     /// Whether the last request had a body: bytes received after its response may be the rest of it.
     has_body: Cell<bool>,
     /// When the rest of a body began to arrive after its response, and how many bytes of it have arrived.
-    trailing: Cell<Option<(Instant, u64)>>,
+    trailing_body: Cell<Option<(Instant, u64)>>,
     /// When the last request ended, or the connection began.
     idle_since: Cell<Instant>,
     /// Since when the client has not read.
@@ -31,7 +31,7 @@ pub(super) struct Progress {
     /// Since when a write is pending, and how much the client has read since.
     slow_since: Cell<Option<(Instant, u64)>>,
     /// Whether the framework has a piece of a response that is not written yet.
-    has_piece: Cell<bool>,
+    has_unwritten_piece: Cell<bool>,
     /// The task that waits until that piece is written.
     waker: Cell<Option<Waker>>,
     /// Signals that the connection must be closed without a further response.
@@ -43,9 +43,12 @@ pub(super) struct Progress {
 /// What was received of the head of the next request.
 #[derive(Clone, Copy)]
 enum PendingHead {
-    Nothing,
-    /// Waiting for the first request, of which no byte has arrived.
+    /// No byte, since the last request started.
+    None,
+    /// No byte of the connection's first request. The timeout counts from this time.
     Awaited(Instant),
+    /// Part of the head. The timeout counts from this time: when the head (the first one: the connection) began, or the
+    /// last write since.
     Started(Instant),
 }
 
@@ -65,13 +68,13 @@ impl Progress {
         let now = Instant::now();
         Rc::new(Self {
             pending_head: Cell::new(PendingHead::Awaited(now)),
-            open: Cell::new(0),
+            open_requests: Cell::new(0),
             has_body: Cell::new(false),
-            trailing: Cell::new(None),
+            trailing_body: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
             slow_since: Cell::new(None),
-            has_piece: Cell::new(false),
+            has_unwritten_piece: Cell::new(false),
             waker: Cell::new(None),
             close: Notify::new(),
             takeover: Takeover::default(),
@@ -86,14 +89,14 @@ impl Progress {
         match self.pending_head.get() {
             PendingHead::Started(_) => {}
             PendingHead::Awaited(since) => self.pending_head.set(PendingHead::Started(since)),
-            PendingHead::Nothing if self.open.get() == 0 && !self.has_body.get() => {
+            PendingHead::None if self.open_requests.get() == 0 && !self.has_body.get() => {
                 self.pending_head.set(PendingHead::Started(Instant::now()));
             }
-            PendingHead::Nothing if self.open.get() == 0 => {
-                let (since, before) = self.trailing.get().unwrap_or_else(|| (Instant::now(), 0));
-                self.trailing.set(Some((since, before + bytes as u64)));
+            PendingHead::None if self.open_requests.get() == 0 => {
+                let (since, before) = self.trailing_body.get().unwrap_or_else(|| (Instant::now(), 0));
+                self.trailing_body.set(Some((since, before + bytes as u64)));
             }
-            PendingHead::Nothing => {}
+            PendingHead::None => {}
         }
     }
 
@@ -115,7 +118,7 @@ impl Progress {
     /// Everything is written.
     pub(super) fn on_flush(&self) {
         self.slow_since.set(None);
-        self.has_piece.set(false);
+        self.has_unwritten_piece.set(false);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -124,7 +127,7 @@ impl Progress {
     /// Ready once the previous piece is written, so that a client that reads nothing has one piece of a response in the
     /// connection.
     fn poll_piece(&self, cx: &Context<'_>) -> Poll<()> {
-        if !self.has_piece.get() {
+        if !self.has_unwritten_piece.get() {
             return Poll::Ready(());
         }
         self.waker.set(Some(cx.waker().clone()));
@@ -133,10 +136,10 @@ impl Progress {
 
     /// A request starts.
     pub(super) fn start_request(self: &Rc<Self>, has_body: bool) -> OpenRequest {
-        self.pending_head.set(PendingHead::Nothing);
+        self.pending_head.set(PendingHead::None);
         self.has_body.set(has_body);
-        self.trailing.set(None);
-        self.open.set(self.open.get() + 1);
+        self.trailing_body.set(None);
+        self.open_requests.set(self.open_requests.get() + 1);
         self.takeover.on_request();
         OpenRequest(self.clone())
     }
@@ -153,7 +156,7 @@ impl Progress {
 
     /// Returns when a timeout of the connection has expired.
     pub(super) async fn watch(&self, limits: Limits) -> Overdue {
-        // A wait that begins during the sleep cannot expire before the sleep ends.
+        // Not longer than either timeout: a head or a write that begins during the sleep expires after it.
         let step = limits.head.min(limits.write);
         loop {
             let now = Instant::now();
@@ -165,18 +168,20 @@ impl Progress {
         }
     }
 
+    /// The deadline that applies now, and the timeout that expires then. `None` while a request is in progress, unless
+    /// the client does not read.
     fn deadline(&self, limits: Limits) -> Option<(Instant, Overdue)> {
         let slow_deadline = |(since, bytes)| since + limits.write + Duration::from_secs(bytes / WRITE_BYTES_PER_S_MIN);
         let stalled = self.stalled_since.get().map(|since| since + limits.write);
         if let Some(at) = stalled.into_iter().chain(self.slow_since.get().map(slow_deadline)).min() {
             return Some((at, Overdue::Stalled));
         }
-        if self.open.get() > 0 {
+        if self.open_requests.get() > 0 {
             return None;
         }
         Some(match self.pending_head.get() {
             // The framework reads a discarded body to its end, and a chunked body may have no end.
-            PendingHead::Nothing => match self.trailing.get() {
+            PendingHead::None => match self.trailing_body.get() {
                 Some((since, bytes)) if bytes > LINGER_BYTES_MAX => (since + limits.linger, Overdue::Idle),
                 _ => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
             },
@@ -204,7 +209,7 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        self.0.open.set(self.0.open.get().saturating_sub(1));
+        self.0.open_requests.set(self.0.open_requests.get().saturating_sub(1));
         self.0.idle_since.set(Instant::now());
     }
 }
@@ -258,7 +263,7 @@ impl MessageBody for ResponseBody {
         let piece = this.rest.split_to(this.rest.len().min(ANSWER_PIECE_BYTES));
         this.remaining = this.remaining.map(|remaining| remaining.saturating_sub(piece.len() as u64));
         if let Some(request) = &this.request {
-            request.0.has_piece.set(true);
+            request.0.has_unwritten_piece.set(true);
         }
         Poll::Ready(Some(Ok(piece)))
     }
@@ -275,14 +280,14 @@ mod tests {
     #[test]
     fn each_state_has_its_timeout() {
         let progress = Progress::new();
-        assert_eq!(due(&progress), Some(Overdue::Idle), "nothing was heard");
+        assert_eq!(due(&progress), Some(Overdue::Idle), "no byte was received");
         progress.on_read(8);
         assert_eq!(due(&progress), Some(Overdue::Head));
         let request = progress.start_request(false);
-        assert_eq!(due(&progress), None, "a handler takes what time it takes");
+        assert_eq!(due(&progress), None, "a handler has no timeout");
         progress.on_read(8);
         drop(request);
-        assert_eq!(due(&progress), Some(Overdue::Idle), "nobody knows what was heard meanwhile");
+        assert_eq!(due(&progress), Some(Overdue::Idle), "bytes received during a request do not start a head");
         progress.on_read(6);
         assert_eq!(due(&progress), Some(Overdue::Head));
         progress.on_write(None);
@@ -293,23 +298,23 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_has_time_by_the_bytes_it_reads() {
+    fn the_bytes_that_a_slow_reader_reads_extend_its_deadline() {
         let limits = Limits::default();
         let due = |progress: &Progress| progress.deadline(limits).map(|(at, overdue)| (at - limits.write, overdue));
         let progress = Progress::new();
         let _request = progress.start_request(false);
         progress.on_write(Some(1 << 20));
-        assert_eq!(due(&progress), None, "who takes everything is not timed");
+        assert_eq!(due(&progress), None, "a client that reads everything has no deadline");
         progress.on_write(None);
         let first = due(&progress);
         for _ in 0..100 {
             progress.on_write(Some(1));
             progress.on_write(None);
-            assert_eq!(due(&progress), first, "a byte is worth nothing");
+            assert_eq!(due(&progress), first, "a few bytes do not extend the deadline");
         }
         progress.on_write(Some(10 * WRITE_BYTES_PER_S_MIN as usize));
         let later = first.map(|(at, overdue)| (at + Duration::from_secs(10), overdue));
-        assert_eq!(due(&progress), later, "it is slow, and not too slow");
+        assert_eq!(due(&progress), later, "ten seconds' worth of bytes extends the deadline by ten seconds");
         progress.on_flush();
         assert_eq!(due(&progress), None);
     }
@@ -330,8 +335,8 @@ mod tests {
             assert_eq!(more.is_some(), received == length, "only the end is reported before the piece is written");
             progress.on_flush();
         }
-        let mut unbound = ResponseBody::new(Bytes::from(vec![b'a'; length]), None);
-        let first = poll_fn(|cx| Pin::new(&mut unbound).poll_next(cx)).await;
+        let mut without_request = ResponseBody::new(Bytes::from(vec![b'a'; length]), None);
+        let first = poll_fn(|cx| Pin::new(&mut without_request).poll_next(cx)).await;
         assert!(first.is_some_and(|piece| piece.is_ok()));
     }
 
@@ -351,11 +356,11 @@ mod tests {
         drop(progress.start_request(true));
         let idle = due(&progress);
         progress.on_read(10);
-        assert_eq!(due(&progress), idle, "a little of it changes nothing");
-        let heard_at = Instant::now();
+        assert_eq!(due(&progress), idle, "a small rest does not change the deadline");
+        let received_at = Instant::now();
         progress.on_read(LINGER_BYTES_MAX as usize);
-        assert!(due(&progress) <= Some(heard_at + limits.linger), "who sends on and on is not waited for");
+        assert!(due(&progress) <= Some(received_at + limits.linger), "a large rest has a deadline");
         drop(progress.start_request(true));
-        assert!(due(&progress) >= idle, "it was another request");
+        assert!(due(&progress) >= idle, "a new request clears the deadline of the previous body");
     }
 }

@@ -32,7 +32,7 @@ impl TakenStream {
         Self { stream, received, write_time_max }
     }
 
-    /// How long a client may take to read so many bytes.
+    /// How long a client may take to read this many bytes.
     pub fn write_time(&self, bytes: usize) -> Duration {
         self.write_time_max + Duration::from_secs(bytes as u64 / WRITE_BYTES_PER_S_MIN)
     }

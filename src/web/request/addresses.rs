@@ -69,6 +69,6 @@ mod tests {
             (0..=50).map(|last| range(&format!("10.0.0.{last}")).expect("address")).collect();
         assert!(allowed_ips(&ranges[..50]).is_ok());
         assert!(allowed_ips(&ranges).is_err());
-        assert!(allowed_ips(&[&ranges[..50], &ranges[..50]].concat()).is_ok(), "what is there twice counts once");
+        assert!(allowed_ips(&[&ranges[..50], &ranges[..50]].concat()).is_ok(), "duplicates count once");
     }
 }

@@ -6,45 +6,46 @@ use serde_json::{Value, json};
 
 use super::values::FromField;
 
-/// Parses a JSON number whose `Value` preserves all digits.
-fn of_json(value: &Value) -> Result<Amount, String> {
+/// Parses an integer. A JSON number with a fraction or an exponent is parsed from its text ([`FromField::IS_DECIMAL`]),
+/// because its `Value` may have lost digits.
+fn parse_integer(value: &Value) -> Result<Amount, String> {
     let number = value.as_number().filter(|number| !number.is_f64());
     number
         .ok_or(Malformed::NoNumber)
         .and_then(|number| Amount::parse(&number.to_string()))
-        .map_err(|bad| bad.to_string())
+        .map_err(|malformed| malformed.to_string())
 }
 
-fn of_text(text: &str) -> Result<Amount, String> {
-    Amount::parse(text.trim()).map_err(|bad| bad.to_string())
+fn parse_text(text: &str) -> Result<Amount, String> {
+    Amount::parse(text.trim()).map_err(|malformed| malformed.to_string())
 }
 
 macro_rules! amounts {
-    ($($(#[$doc:meta])* $name:ident, $least:literal, $refused:expr, $reason:literal, $example:literal;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident, $minimum:literal, $is_refused:expr, $reason:literal, $example:literal;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name(pub Amount);
 
         impl $name {
-            fn checked(amount: Amount) -> Result<Self, String> {
-                let is_refused: fn(Amount) -> bool = $refused;
+            fn validate(amount: Amount) -> Result<Self, String> {
+                let is_refused: fn(Amount) -> bool = $is_refused;
                 if is_refused(amount) { Err($reason.to_owned()) } else { Ok(Self(amount)) }
             }
         }
 
         impl FromField for $name {
             fn from_json(value: &Value) -> Result<Self, String> {
-                of_json(value).and_then(Self::checked)
+                parse_integer(value).and_then(Self::validate)
             }
 
             fn from_text(text: &str) -> Result<Self, String> {
-                of_text(text).and_then(Self::checked)
+                parse_text(text).and_then(Self::validate)
             }
 
             fn schema() -> Value {
                 json!({
                     "type": "number",
-                    $least: 0,
+                    $minimum: 0,
                     "exclusiveMaximum": LIMIT,
                     "description": format!("At most {DECIMALS_MAX} decimals; read and computed exactly"),
                     "example": $example,
@@ -80,11 +81,16 @@ mod tests {
     use crate::web::request::fields::{Fields, Input};
 
     #[derive(Debug, PartialEq)]
-    struct Lines(Option<Amount>, Vec<(Amount, Option<Amount>)>, Option<Amount>);
+    struct TestInput {
+        goal: Option<Amount>,
+        /// Prices and quantities.
+        lines: Vec<(Amount, Option<Amount>)>,
+        inner: Option<Amount>,
+    }
 
-    impl Input for Lines {
+    impl Input for TestInput {
         fn name() -> Cow<'static, str> {
-            "Lines".into()
+            "TestInput".into()
         }
 
         fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -95,12 +101,12 @@ mod tests {
                 Some((price?, quantity))
             });
             let inner = fields.object("inner", |fields| fields.required::<Price>("price").map(|price| price.0));
-            Some(Self(goal, lines.unwrap_or_default(), inner))
+            Some(Self { goal, lines: lines.unwrap_or_default(), inner })
         }
     }
 
-    fn read(body: &str) -> Result<Lines, String> {
-        body::parse(body.as_bytes()).map_err(|refused| refused.message.to_string())
+    fn read(body: &str) -> Result<TestInput, String> {
+        body::parse(body.as_bytes()).map_err(|error| error.message.to_string())
     }
 
     fn amount(digits: &str) -> Amount {
@@ -117,18 +123,18 @@ mod tests {
             (amount("98765432109876.5432"), Some(amount("0.1"))),
             (amount("100"), Some(amount("99999999999999.9999"))),
         ];
-        let (goal, inner) = (amount("12345678901234.5671"), amount("31415926535897.9323"));
-        assert_eq!(read(body), Ok(Lines(Some(goal), lines, Some(inner))));
+        let (goal, inner) = (Some(amount("12345678901234.5671")), Some(amount("31415926535897.9323")));
+        assert_eq!(read(body), Ok(TestInput { goal, lines, inner }));
         // In a form, objects and lists are JSON text, and numbers are plain text.
         let form = json!({"goal": "0.3", "lines": r#"[{"price": 98765432109876.5432}]"#, "inner": r#"{"price": 0.1}"#});
-        let form = Fields::parse_form::<Lines>(form.as_object().expect("an object")).map_err(|_| ());
+        let form = Fields::parse_form::<TestInput>(form.as_object().expect("an object")).map_err(|_| ());
         let lines = vec![(amount("98765432109876.5432"), None)];
-        assert_eq!(form, Ok(Lines(Some(amount("0.3")), lines, Some(amount("0.1")))));
+        assert_eq!(form, Ok(TestInput { goal: Some(amount("0.3")), lines, inner: Some(amount("0.1")) }));
     }
 
     #[test]
-    fn what_is_no_amount_is_refused_by_its_path() {
-        for (body, refused) in [
+    fn an_invalid_amount_is_refused_with_its_path() {
+        for (body, message) in [
             (r#"{"goal": 1.23456}"#, "goal must have at most 4 decimals"),
             (r#"{"goal": "1"}"#, "goal must be a number"),
             (r#"{"goal": "1.5"}"#, "goal must be a number"),
@@ -145,8 +151,8 @@ mod tests {
             ),
             (r#"{"inner": {"price": 0.00001}}"#, "inner.price must have at most 4 decimals"),
         ] {
-            assert_eq!(read(body), Err(refused.to_owned()), "{body}");
+            assert_eq!(read(body), Err(message.to_owned()), "{body}");
         }
-        assert_eq!(read(r#"{"goal": -0}"#), Ok(Lines(Some(Amount::ZERO), Vec::new(), None)));
+        assert_eq!(read(r#"{"goal": -0}"#), Ok(TestInput { goal: Some(Amount::ZERO), lines: Vec::new(), inner: None }));
     }
 }

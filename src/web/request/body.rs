@@ -81,10 +81,10 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Resul
 
 /// JSON in which each number that is too large for a float is replaced with the largest power of ten that is not.
 fn clamp_numbers(json: &[u8]) -> Vec<u8> {
-    let (mut finite, mut rest) = (Vec::with_capacity(json.len()), json);
+    let (mut clamped, mut rest) = (Vec::with_capacity(json.len()), json);
     while let [first, ..] = rest {
         let length = match first {
-            b'"' => text_length(rest),
+            b'"' => string_length(rest),
             b'-' | b'0'..=b'9' => {
                 rest.iter().take_while(|byte| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')).count()
             }
@@ -93,16 +93,16 @@ fn clamp_numbers(json: &[u8]) -> Vec<u8> {
         let (token, others) = rest.split_at(length);
         let number = str::from_utf8(token).ok().and_then(|token| token.parse::<f64>().ok());
         match number.filter(|number| number.is_infinite()) {
-            Some(number) => finite.extend_from_slice(if number > 0.0 { b"1e308" } else { b"-1e308" }),
-            None => finite.extend_from_slice(token),
+            Some(number) => clamped.extend_from_slice(if number > 0.0 { b"1e308" } else { b"-1e308" }),
+            None => clamped.extend_from_slice(token),
         }
         rest = others;
     }
-    finite
+    clamped
 }
 
-/// Length of the text that JSON begins with, its quotation marks included.
-fn text_length(json: &[u8]) -> usize {
+/// Length of the string at the beginning of the JSON, including its quotation marks.
+fn string_length(json: &[u8]) -> usize {
     let mut is_escaped = false;
     let end = json.iter().skip(1).position(|byte| {
         let ends = *byte == b'"' && !is_escaped;
@@ -142,7 +142,7 @@ async fn read_all(
     acquire_permit: impl AsyncFn() -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
-    let mut refused = None;
+    let mut refusal = None;
     // The rest of a refused body is read and discarded: a client that is still writing must be able to read the
     // response.
     let mut remaining = bytes_max * DRAINED_FACTOR;
@@ -150,12 +150,12 @@ async fn read_all(
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(body_error)?;
         let (before, after) = (bytes.len(), bytes.len() + chunk.len());
-        if refused.is_none() && after > bytes_max {
-            refused = Some(ApiError::payload_too_large(bytes_max));
-        } else if refused.is_none() && (before..after).contains(&body_scheduler::LARGE_BYTES) {
-            refused = Box::pin(acquire_permit()).await.err();
+        if refusal.is_none() && after > bytes_max {
+            refusal = Some(ApiError::payload_too_large(bytes_max));
+        } else if refusal.is_none() && (before..after).contains(&body_scheduler::LARGE_BYTES) {
+            refusal = Box::pin(acquire_permit()).await.err();
         }
-        if refused.is_some() {
+        if refusal.is_some() {
             remaining = remaining.saturating_sub(chunk.len());
             if remaining == 0 {
                 break;
@@ -165,7 +165,7 @@ async fn read_all(
             bytes.extend_from_slice(&chunk);
         }
     }
-    refused.map_or_else(|| Ok(bytes.freeze()), Err)
+    refusal.map_or_else(|| Ok(bytes.freeze()), Err)
 }
 
 #[cfg(test)]
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn only_numbers_beyond_a_float_are_clamped() {
-        for (json, finite) in [
+        for (json, clamped) in [
             (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
             (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
             ("1e400\"", "1e308\""),
             ("-", "-"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&clamp_numbers(json.as_bytes())), finite);
+            assert_eq!(String::from_utf8_lossy(&clamp_numbers(json.as_bytes())), clamped);
         }
     }
 }

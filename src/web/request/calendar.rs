@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::values::FromField;
 
-/// A time zone of the IANA database, as `America/Sao_Paulo`.
+/// A time zone of the IANA database, such as `America/Sao_Paulo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(pub Tz);
 
@@ -26,7 +26,7 @@ impl Zone {
     /// the next day; if midnight occurs twice, with the first one.
     pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
-        // The first minute that exists: clocks have changed by whole minutes since about 1970, or by a skipped day.
+        // The first minute that exists: clocks have changed by whole minutes since about 1970, or have skipped a day.
         let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
         let mut moments = minutes.filter_map(|time| self.0.from_local_datetime(&time).earliest());
         moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_days_of_a_period_are_those_it_touches_each_once() {
+    fn each_day_that_overlaps_a_period_is_listed_once() {
         let zone = Zone(Tz::Europe__Lisbon);
         let days = |from, to| zone.days(at(from), at(to)).into_iter().map(|(day, _)| day).collect::<Vec<_>>();
         let march = days("2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z");
@@ -115,11 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn a_day_that_a_zone_skipped_is_none_in_any_zone() {
+    fn skipped_days_are_left_out_in_every_zone() {
         let samoa = Zone(Tz::Pacific__Apia).days(at("2011-12-28T10:00:00Z"), at("2011-12-31T09:59:59.999Z"));
         let samoa: Vec<NaiveDate> = samoa.into_iter().map(|(day, _)| day).collect();
         assert_eq!(samoa, ["2011-12-28", "2011-12-29", "2011-12-31"].map(day));
-        // The Marshall Islands, Kiribati and Samoa skipped one in these years.
+        // The Marshall Islands, Kiribati and Samoa skipped a day in these years.
         for zone in TZ_VARIANTS {
             let days = Zone(zone).days(at("1993-01-01T00:00:00Z"), at("2012-01-01T00:00:00Z"));
             assert!(days.windows(2).all(|days| days[0].0 < days[1].0 && days[0].1 < days[1].1), "{zone}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_begins_with_its_first_day_wherever_clocks_stand() {
+    fn months_and_years_begin_with_their_first_day_in_the_zone() {
         for (now, zone, month, year) in [
             ("2026-11-22T12:00:00Z", Tz::UTC, "2026-11-01T00:00:00Z", "2026-01-01T00:00:00Z"),
             ("2026-12-01T02:59:59Z", Tz::America__Sao_Paulo, "2026-11-01T03:00:00Z", "2026-01-01T03:00:00Z"),

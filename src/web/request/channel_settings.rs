@@ -1,25 +1,26 @@
-//! The settings of a channel, as the panel and the command line give them, and how they change it.
+//! Changes of a channel's settings, as the panel and the command line request them.
 
 use std::borrow::Cow;
 
 use hotline_actors::FieldError;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
 
-use super::channel_values::{Count, ORIGINS_MAX, ProviderId, ProviderUrl, SETTINGS, WebOrigin, Word};
+use super::channel_values::{Count, Credential, ORIGINS_MAX, ProviderId, ProviderUrl, SETTINGS, WebOrigin};
 use super::fields::{Fields, Input, Patch};
 use super::values::{Color, Name, Number, Text};
 use crate::web::{ApiError, ApiResult};
 
-/// Given settings; those that are absent stay as they are.
+/// The settings of a request. Settings that are absent do not change.
 pub struct ChannelSettingsInput {
-    names: Vec<&'static str>,
+    /// The settings that are present and not `null`.
+    present_names: Vec<&'static str>,
     number: Patch<Number>,
     phone_number_id: Patch<ProviderId>,
     business_account_id: Patch<ProviderId>,
     page_id: Patch<ProviderId>,
-    access_token: Patch<Word>,
-    app_secret: Patch<Word>,
-    verify_token: Patch<Word>,
+    access_token: Patch<Credential>,
+    app_secret: Patch<Credential>,
+    verify_token: Patch<Credential>,
     provider_url: Patch<ProviderUrl>,
     sends_per_second: Patch<Count<0>>,
     recipient_interval_ms: Patch<Count<0>>,
@@ -47,7 +48,7 @@ impl ChannelSettingsInput {
     /// Reads the settings among the fields of a body.
     pub fn of(fields: &mut Fields<'_>) -> Self {
         Self {
-            names: SETTINGS.iter().map(|setting| setting.name).filter(|name| fields.has(name)).collect(),
+            present_names: SETTINGS.iter().map(|setting| setting.name).filter(|name| fields.has(name)).collect(),
             number: fields.patch("number"),
             phone_number_id: fields.patch("phoneNumberId"),
             business_account_id: fields.patch("businessAccountId"),
@@ -75,7 +76,7 @@ impl ChannelSettingsInput {
     /// `422` with each such setting.
     pub fn check(&self, kind: ChannelType) -> ApiResult<()> {
         let inapplicable =
-            SETTINGS.iter().filter(|setting| self.names.contains(&setting.name) && !setting.applies_to(kind));
+            SETTINGS.iter().filter(|setting| self.present_names.contains(&setting.name) && !setting.applies_to(kind));
         let reason = format!("does not apply to a {} channel", kind.as_str());
         let errors = inapplicable.map(|setting| FieldError { field: setting.name.to_owned(), reason: reason.clone() });
         match errors.collect::<Vec<_>>() {
@@ -84,11 +85,12 @@ impl ChannelSettingsInput {
         }
     }
 
-    /// Whether any of the settings affects the connection to the provider.
+    /// Whether the settings include an id or credential that decides whether the channel is connected.
     pub fn has_credentials(&self) -> bool {
         let ids = [&self.phone_number_id, &self.page_id];
-        let words = [&self.access_token, &self.app_secret, &self.verify_token];
-        ids.iter().any(|id| !matches!(id, Patch::Absent)) || words.iter().any(|word| !matches!(word, Patch::Absent))
+        let credentials = [&self.access_token, &self.app_secret, &self.verify_token];
+        ids.iter().any(|id| !matches!(id, Patch::Absent))
+            || credentials.iter().any(|credential| !matches!(credential, Patch::Absent))
     }
 
     /// Whether the settings include a new access token.
@@ -106,7 +108,7 @@ impl ChannelSettingsInput {
     ///
     /// # Errors
     /// `403` for anyone else, `422` without the token.
-    pub fn check_address(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
+    pub fn check_provider_url(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
         let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
             Patch::Null => None,
@@ -131,12 +133,13 @@ impl ChannelSettingsInput {
         apply_patch(&mut settings.phone_number_id, self.phone_number_id, |id| id.0);
         apply_patch(&mut settings.business_account_id, self.business_account_id, |id| id.0);
         apply_patch(&mut settings.page_id, self.page_id, |id| id.0);
-        apply_patch(&mut settings.access_token, self.access_token, Word::into_secret);
-        apply_patch(&mut settings.app_secret, self.app_secret, Word::into_secret);
-        apply_patch(&mut settings.verify_token, self.verify_token, Word::into_secret);
+        apply_patch(&mut settings.access_token, self.access_token, Credential::into_secret);
+        apply_patch(&mut settings.app_secret, self.app_secret, Credential::into_secret);
+        apply_patch(&mut settings.verify_token, self.verify_token, Credential::into_secret);
         let previous_url = settings.provider_url.clone();
         apply_patch(&mut settings.provider_url, self.provider_url, |url| url.0);
-        // URLs from the panel are checked at every call; only those from the command line are trusted.
+        // The URL of an operator is trusted, a new one from the panel is checked at every call. The command line sets
+        // the flag itself.
         settings.is_provider_url_operators &= settings.provider_url == previous_url;
         apply_patch(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
         apply_patch(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);

@@ -1,4 +1,4 @@
-//! The settings of a channel, as the command line and the panel accept them.
+//! The names and value types of a channel's settings, as the panel and the command line accept them.
 
 use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger, Webchat, Whatsapp};
 use hotline_persistence::tables::channels::Secret;
@@ -9,8 +9,8 @@ use super::origins;
 use super::values::FromField;
 use crate::web_address;
 
-/// Maximum length of a provider's id, credential or address, in bytes.
-pub const WORD_BYTES_MAX: usize = 4096;
+/// Maximum length of a provider's credential, in bytes.
+pub const CREDENTIAL_BYTES_MAX: usize = 4096;
 
 /// Maximum length of the id of an account at a provider, in digits. Real ones have fewer than twenty.
 const PROVIDER_ID_DIGITS_MAX: usize = 32;
@@ -23,7 +23,7 @@ pub const ORIGINS_MAX: usize = 100;
 
 const PHONE: &[ChannelType] = &[Whatsapp];
 const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
-const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
+const WITH_PROVIDER: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
 const WEBSITE: &[ChannelType] = &[Webchat];
 
 /// A setting of a channel.
@@ -49,13 +49,13 @@ pub const SETTINGS: [Setting; 18] = [
     Setting { name: "phoneNumberId", option: "--phone-number-id", kinds: PHONE },
     Setting { name: "businessAccountId", option: "--business-account-id", kinds: PHONE },
     Setting { name: "pageId", option: "--page-id", kinds: SOCIAL },
-    Setting { name: "accessToken", option: "--access-token", kinds: PROVIDED },
-    Setting { name: "appSecret", option: "--app-secret", kinds: PROVIDED },
-    Setting { name: "verifyToken", option: "--verify-token", kinds: PROVIDED },
-    Setting { name: "providerUrl", option: "--provider-url", kinds: PROVIDED },
-    Setting { name: "sendsPerSecond", option: "--sends-per-second", kinds: PROVIDED },
-    Setting { name: "recipientIntervalMs", option: "--recipient-interval", kinds: PROVIDED },
-    Setting { name: "recipientBurst", option: "--recipient-burst", kinds: PROVIDED },
+    Setting { name: "accessToken", option: "--access-token", kinds: WITH_PROVIDER },
+    Setting { name: "appSecret", option: "--app-secret", kinds: WITH_PROVIDER },
+    Setting { name: "verifyToken", option: "--verify-token", kinds: WITH_PROVIDER },
+    Setting { name: "providerUrl", option: "--provider-url", kinds: WITH_PROVIDER },
+    Setting { name: "sendsPerSecond", option: "--sends-per-second", kinds: WITH_PROVIDER },
+    Setting { name: "recipientIntervalMs", option: "--recipient-interval", kinds: WITH_PROVIDER },
+    Setting { name: "recipientBurst", option: "--recipient-burst", kinds: WITH_PROVIDER },
     Setting { name: "allowedOrigins", option: "--allow-origin", kinds: WEBSITE },
     Setting { name: "color", option: "--color", kinds: WEBSITE },
     Setting { name: "title", option: "--title", kinds: WEBSITE },
@@ -67,19 +67,19 @@ pub const SETTINGS: [Setting; 18] = [
 
 /// A credential of a provider: one word without whitespace.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Word(pub String);
+pub struct Credential(pub String);
 
-impl Word {
+impl Credential {
     /// Parses a credential.
     ///
     /// # Errors
     /// A phrase that follows the field's name; it never contains the value itself.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.contains(|character: char| character.is_whitespace() || character.is_control()) {
             Err("must be one word".to_owned())
-        } else if text.len() > WORD_BYTES_MAX {
-            Err(format!("must have at most {WORD_BYTES_MAX} bytes"))
+        } else if text.len() > CREDENTIAL_BYTES_MAX {
+            Err(format!("must have at most {CREDENTIAL_BYTES_MAX} bytes"))
         } else if text.is_empty() {
             Err("must not be blank".to_owned())
         } else {
@@ -93,13 +93,13 @@ impl Word {
     }
 }
 
-impl FromField for Word {
+impl FromField for Credential {
     fn from_json(value: &Value) -> Result<Self, String> {
-        Self::read(value.as_str().ok_or("must be a string")?)
+        Self::parse(value.as_str().ok_or("must be a string")?)
     }
 
     fn schema() -> Value {
-        json!({"type": "string", "minLength": 1, "maxLength": WORD_BYTES_MAX, "pattern": r"^\s*\S+\s*$", "example": "EAAGm0PX4ZCpsBA"})
+        json!({"type": "string", "minLength": 1, "maxLength": CREDENTIAL_BYTES_MAX, "pattern": r"^\s*\S+\s*$", "example": "EAAGm0PX4ZCpsBA"})
     }
 
     const IS_TEXT: bool = true;
@@ -136,7 +136,7 @@ pub struct ProviderUrl(pub String);
 impl FromField for ProviderUrl {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?.trim();
-        let url = plain_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
+        let url = parse_plain_url(text).filter(|url| url.query().is_none() && url.fragment().is_none());
         let url = url.ok_or("must be a URL that starts with https:// or http://")?;
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
@@ -148,11 +148,11 @@ impl FromField for ProviderUrl {
     const IS_TEXT: bool = true;
 }
 
-fn plain_address(text: &str) -> Option<Url> {
+fn parse_plain_url(text: &str) -> Option<Url> {
     // The URL parser is made for browsers and silently corrects mistakes; these are reported instead.
-    let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    let has_scheme = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
     let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
-    web_address::parse(text).ok().filter(|_| begins && is_plain)
+    web_address::parse(text).ok().filter(|_| has_scheme && is_plain)
 }
 
 /// A website that may embed a webchat.
@@ -161,7 +161,7 @@ pub struct WebOrigin(pub String);
 
 impl FromField for WebOrigin {
     fn from_json(value: &Value) -> Result<Self, String> {
-        origins::read(value.as_str().ok_or("must be a string")?.trim()).map(Self)
+        origins::normalize(value.as_str().ok_or("must be a string")?.trim()).map(Self)
     }
 
     fn schema() -> Value {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_a_plain_web_address() {
+    fn provider_urls_are_normalized_and_mistakes_refused() {
         let read = |text: &str| ProviderUrl::from_text(text).map(|url| url.0);
         assert_eq!(read("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
         for bad in [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_named_by_digits() {
+    fn a_provider_id_has_digits_only() {
         let read = |text: &str| ProviderId::from_text(text).map(|id| id.0);
         assert_eq!(read(" 106540352 ").as_deref(), Ok("106540352"));
         for bad in ["", "..", "../me", "1/2", "1%2F2", "1?x=", "1#", "１", "+1", "-1", "1e3", &"1".repeat(33)] {
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn a_type_has_its_own_settings_only() {
-        let of = |kind: ChannelType| -> Vec<&str> {
+    fn each_channel_type_has_its_own_settings() {
+        let settings_of = |kind: ChannelType| -> Vec<&str> {
             SETTINGS.iter().filter(|setting| setting.applies_to(kind)).map(|setting| setting.name).collect()
         };
-        assert!(of(Whatsapp).contains(&"phoneNumberId") && !of(Messenger).contains(&"phoneNumberId"));
-        assert!(of(Webchat).contains(&"color") && !of(Webchat).contains(&"accessToken"));
+        assert!(settings_of(Whatsapp).contains(&"phoneNumberId") && !settings_of(Messenger).contains(&"phoneNumberId"));
+        assert!(settings_of(Webchat).contains(&"color") && !settings_of(Webchat).contains(&"accessToken"));
         assert!(SETTINGS.iter().all(|setting| ChannelType::ALL.iter().any(|kind| setting.applies_to(*kind))));
     }
 }

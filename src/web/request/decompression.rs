@@ -273,7 +273,7 @@ mod tests {
         let payload: Payload = Payload::Stream { payload: Box::pin(sent) };
         let min_rate = MinRate { grace: Duration::from_millis(50), bytes_per_s: 1 << 20 };
         let decoder = Decoder::Gzip(MultiGzDecoder::new(Vec::new()));
-        let mut body = DecompressedBody::new(MinRateStream::at(min_rate, payload), decoder);
+        let mut body = DecompressedBody::new(MinRateStream::with_rate(min_rate, payload), decoder);
         let mut plain_bytes = 0;
         let error = loop {
             match body.next().await.expect("an error") {

@@ -1,5 +1,5 @@
 //! A body that may include files: JSON without files, `multipart/form-data` with them. The parts of a form are the same
-//! fields, written as text. Files arrive in parts of one name and are written to disk while they arrive.
+//! fields, written as text. Files arrive in the parts named `FILES_PART` and are written to disk while they arrive.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -159,20 +159,20 @@ async fn read(
     let bytes_max = bytes_max(media, files_max);
     let mut body = SharedBody::of(payload, bytes_max);
     body.0.borrow_mut().meter = meter;
-    let parts = match part_heads(request) {
-        Some(mut heads) => {
-            let chunks = body.clone().map(move |chunk| chunk.map(|chunk| heads.filter(chunk)));
+    let parts = match part_head_filter(request) {
+        Some(mut head_filter) => {
+            let chunks = body.clone().map(move |chunk| chunk.map(|chunk| head_filter.filter(chunk)));
             Multipart::new(request.headers(), chunks)
         }
         None => Multipart::new(request.headers(), body.clone()),
     };
     let form = read_parts(body_scheduler::tenant(request), parts, media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
-    let refused = body.0.borrow_mut().refused.take();
+    let quota_error = body.0.borrow_mut().quota_error.take();
     // The bytes after the last part are ignored, but they must not be parsed as the next request.
     let drained = body.drain(drained_bytes_max(media)).await;
-    if let Some(refused) = refused {
-        return Err(refused);
+    if let Some(error) = quota_error {
+        return Err(error);
     }
     if is_too_long {
         return Err(ApiError::payload_too_large(bytes_max));
@@ -181,8 +181,9 @@ async fn read(
     drained.map(|()| form)
 }
 
-/// Removes control characters from the heads of a visitor's form; `None` for a caller's, in which they are refused.
-fn part_heads(request: &HttpRequest) -> Option<PartHeads> {
+/// The filter that removes control characters from the part heads of a visitor's form; `None` for a caller's, in which
+/// they are refused.
+fn part_head_filter(request: &HttpRequest) -> Option<PartHeads> {
     let content_type = request.mime_type().ok().flatten().filter(|_| body::is_from_visitor(request))?;
     content_type.get_param("boundary").map(|boundary| PartHeads::new(boundary.as_str()))
 }
@@ -237,12 +238,12 @@ async fn read_parts(
 /// The declared name and type of a file.
 fn declaration_of(part: &Field) -> FileDeclaration {
     let disposition = part.content_disposition();
-    let extended = disposition.and_then(|header| header.get_filename_ext());
-    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
-    let plain = || disposition.and_then(|header| header.get_filename()).map(str::to_owned);
+    let extended_name = disposition.and_then(|header| header.get_filename_ext());
+    let extended_name = extended_name.and_then(|name| String::from_utf8(name.value.clone()).ok());
+    let plain_name = || disposition.and_then(|header| header.get_filename()).map(str::to_owned);
     FileDeclaration {
         mime_type: part.content_type().map(|header| header.essence_str().to_owned()),
-        file_name: extended.or_else(plain),
+        file_name: extended_name.or_else(plain_name),
     }
 }
 
@@ -276,9 +277,10 @@ struct BoundedBody {
     remaining: u64,
     is_too_long: bool,
     is_finished: bool,
-    /// `None` without a quota, and after the meter has refused.
+    /// `None` without a quota, and after the meter has refused bytes.
     meter: Option<Meter>,
-    refused: Option<ApiError>,
+    /// The meter's error.
+    quota_error: Option<ApiError>,
 }
 
 impl SharedBody {
@@ -290,7 +292,7 @@ impl SharedBody {
             is_too_long: false,
             is_finished: false,
             meter: None,
-            refused: None,
+            quota_error: None,
         })))
     }
 
@@ -318,9 +320,9 @@ impl Stream for SharedBody {
         let chunk = ready!(body.chunks.poll_next_unpin(cx));
         let length = chunk.as_ref().and_then(|chunk| chunk.as_ref().ok()).map_or(0, Bytes::len);
         let metered = body.meter.as_ref().map_or(Ok(()), |meter| meter.count(length));
-        if let Err(refused) = metered {
+        if let Err(error) = metered {
             body.meter = None;
-            body.refused = Some(refused);
+            body.quota_error = Some(error);
             return Poll::Ready(Some(Err(PayloadError::Overflow)));
         }
         match &chunk {

@@ -7,39 +7,39 @@ use crate::web_address::is_valid_host;
 /// The prefix that stands for any subdomain.
 const WILDCARD: &str = "*.";
 
-/// Replaces the wildcard, so that the URL parser accepts the origin.
+/// Replaces the wildcard while the origin is parsed as a URL.
 const SAMPLE: &str = "any.";
 
 /// Normalizes an origin to the form that browsers send: the host in lower case, without the scheme's default port. A
 /// trailing slash, as copied from an address bar, is removed.
 ///
 /// # Errors
-/// A phrase that follows the value.
-pub fn read(text: &str) -> Result<String, String> {
-    const WRONG: &str =
+/// A phrase that follows the field's name.
+pub fn normalize(text: &str) -> Result<String, String> {
+    const INVALID: &str =
         "must be an origin such as https://shop.example or https://*.shop.example, with an optional port";
     let text = text.strip_suffix('/').unwrap_or(text);
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) else {
-        return Err(WRONG.to_owned());
+        return Err(INVALID.to_owned());
     };
     // The URL parser is made for browsers and silently corrects mistakes; these are reported instead.
-    let is_strange = |character: char| character.is_whitespace() || "\\@/?#%".contains(character);
+    let is_forbidden = |character: char| character.is_whitespace() || "\\@/?#%".contains(character);
     let (is_wildcard, host) = match rest.strip_prefix(WILDCARD) {
         Some(domain) => (true, format!("{SAMPLE}{domain}")),
         None => (false, rest.to_owned()),
     };
-    if host.contains(is_strange) || host.contains('*') {
-        return Err(WRONG.to_owned());
+    if host.contains(is_forbidden) || host.contains('*') {
+        return Err(INVALID.to_owned());
     }
-    let url = Url::parse(&format!("{scheme}://{host}")).map_err(|_| WRONG.to_owned())?;
+    let url = Url::parse(&format!("{scheme}://{host}")).map_err(|_| INVALID.to_owned())?;
     let origin = url.origin().ascii_serialization();
     if !is_wildcard {
-        return if url.host().is_some_and(is_valid_host) { Ok(origin) } else { Err(WRONG.to_owned()) };
+        return if url.host().is_some_and(is_valid_host) { Ok(origin) } else { Err(INVALID.to_owned()) };
     }
-    let Some(Host::Domain(domain)) = url.host() else { return Err(WRONG.to_owned()) };
+    let Some(Host::Domain(domain)) = url.host() else { return Err(INVALID.to_owned()) };
     let domain = domain.strip_prefix(SAMPLE).unwrap_or_default();
-    if !is_name(domain) {
-        return Err(WRONG.to_owned());
+    if !is_domain_name(domain) {
+        return Err(INVALID.to_owned());
     }
     if !domain.contains('.') && domain != "localhost" {
         return Err(format!("would allow every website under .{domain}"));
@@ -54,19 +54,19 @@ pub fn allows(allowed: &str, origin_bytes: &[u8]) -> bool {
     let host_and_port =
         std::str::from_utf8(origin_bytes).ok().and_then(|origin| origin.strip_prefix(scheme)?.strip_prefix("://"));
     // The port is compared too: another port is another website.
-    let below = host_and_port.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
-    below.is_some_and(is_name)
+    let subdomain = host_and_port.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
+    subdomain.is_some_and(is_domain_name)
 }
 
 /// Labels separated by dots: lower-case letters, digits, hyphens and, as some hosts have them, underscores.
-fn is_name(text: &str) -> bool {
+fn is_domain_name(text: &str) -> bool {
     let is_character = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
     text.split('.').all(|label| !label.is_empty() && label.bytes().all(is_character))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{allows, read};
+    use super::{allows, normalize};
 
     #[test]
     fn an_origin_is_stored_as_browsers_send_it() {
@@ -86,7 +86,7 @@ mod tests {
             ("http://*.localhost:3000", "http://*.localhost:3000"),
             ("https://*.münchen.example", "https://*.xn--mnchen-3ya.example"),
         ] {
-            assert_eq!(read(input).as_deref(), Ok(expected));
+            assert_eq!(normalize(input).as_deref(), Ok(expected));
         }
         for bad in [
             "shop.example",
@@ -121,12 +121,12 @@ mod tests {
             "https://*.[::1]",
             "https://*..shop.example",
         ] {
-            assert!(read(bad).is_err(), "{bad}");
+            assert!(normalize(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn a_wildcard_allows_what_lies_below_the_name_and_nothing_else() {
+    fn a_wildcard_allows_only_subdomains() {
         let allowed = "https://*.shop.example";
         for good in ["https://www.shop.example", "https://a.b.shop.example", "https://x-1.shop.example"] {
             assert!(allows(allowed, good.as_bytes()), "{good}");

@@ -1,5 +1,5 @@
 //! Removes control characters from the heads of the parts of a visitor's form, because the form parser refuses them: a
-//! file must not be lost for its name. The content of parts is not changed.
+//! file must not be refused because of its name. The content of parts is not changed.
 
 use bytes::Bytes;
 use hotline_persistence::controls;
@@ -13,36 +13,36 @@ pub(super) struct PartHeads {
     boundary: Vec<u8>,
     /// How many bytes of the awaited text have matched: of `boundary`, or of `HEAD_END` in a head.
     matched: usize,
-    is_head: bool,
+    is_in_head: bool,
 }
 
 impl PartHeads {
     /// `boundary` as the content type names it.
     pub(super) fn new(boundary: &str) -> Self {
         // The first boundary may be at the very beginning, so the line end before it counts as matched.
-        Self { boundary: format!("\r\n--{boundary}\r\n").into_bytes(), matched: 2, is_head: false }
+        Self { boundary: format!("\r\n--{boundary}\r\n").into_bytes(), matched: 2, is_in_head: false }
     }
 
-    /// Filters the next bytes, in pieces of any size.
+    /// Filters the next bytes. Boundaries and heads may be split between chunks.
     pub(super) fn filter(&mut self, chunk: Bytes) -> Bytes {
         let mut output: Option<Vec<u8>> = None;
-        let mut at = 0;
-        while let Some(rest) = chunk.get(at..).filter(|rest| !rest.is_empty()) {
-            if !self.is_head && self.matched == 0 {
+        let mut position = 0;
+        while let Some(rest) = chunk.get(position..).filter(|rest| !rest.is_empty()) {
+            if !self.is_in_head && self.matched == 0 {
                 // The content of files is most of a form: only the end of a line may begin a boundary.
                 let skipped = rest.iter().position(|byte| *byte == b'\r').unwrap_or(rest.len());
                 if let Some(output) = &mut output {
                     output.extend_from_slice(&rest[..skipped]);
                 }
-                at += skipped;
+                position += skipped;
                 if skipped > 0 {
                     continue;
                 }
             }
             let byte = rest[0];
-            at += 1;
-            if self.is_head && is_removed(byte) {
-                output.get_or_insert_with(|| chunk[..at - 1].to_vec());
+            position += 1;
+            if self.is_in_head && is_removed(byte) {
+                output.get_or_insert_with(|| chunk[..position - 1].to_vec());
                 continue;
             }
             if let Some(output) = &mut output {
@@ -55,7 +55,7 @@ impl PartHeads {
 
     /// Processes a byte of the output.
     fn advance(&mut self, byte: u8) {
-        let target = if self.is_head { HEAD_END } else { &self.boundary };
+        let target = if self.is_in_head { HEAD_END } else { &self.boundary };
         self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
             // A match begins again only with `\r`, which both texts contain only where a line ends.
@@ -63,7 +63,7 @@ impl PartHeads {
         };
         if self.matched == target.len() {
             self.matched = 0;
-            self.is_head = !self.is_head;
+            self.is_in_head = !self.is_in_head;
         }
     }
 }
@@ -77,10 +77,10 @@ fn is_removed(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The output for these bytes, in pieces of this size.
-    fn filtered(bytes: &[u8], size: usize) -> Vec<u8> {
+    /// The output for these bytes, passed in chunks of this size.
+    fn filter_chunks(bytes: &[u8], chunk_size: usize) -> Vec<u8> {
         let mut heads = PartHeads::new("xyz");
-        bytes.chunks(size).flat_map(|piece| heads.filter(Bytes::copy_from_slice(piece))).collect()
+        bytes.chunks(chunk_size).flat_map(|chunk| heads.filter(Bytes::copy_from_slice(chunk))).collect()
     }
 
     /// A form with a file of this name, and a field.
@@ -99,17 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn only_heads_lose_control_characters_in_pieces_of_any_size() {
+    fn only_heads_lose_control_characters_in_chunks_of_any_size() {
         let content: &[u8] = b"\x00\x01\x7f\r\n\r\n\r\r\n--xy\x02\r\n--xyzz\r\n\x03\r\n --xyz\r\n\x04";
         let input = form(b"a\x01\x00\x1f\x7fb\r\x02", content);
         let expected = form(b"ab\r", content);
         for size in 1..=input.len() {
-            assert_eq!(filtered(&input, size), expected, "{size}");
+            assert_eq!(filter_chunks(&input, size), expected, "{size}");
         }
         // A boundary at the very beginning, and one right after another.
-        assert_eq!(filtered(b"--xyz\r\na\x01\r\n\r\n\r\n--xyz\r\nb\x01", 3), b"--xyz\r\na\r\n\r\n\r\n--xyz\r\nb");
+        assert_eq!(filter_chunks(b"--xyz\r\na\x01\r\n\r\n\r\n--xyz\r\nb\x01", 3), b"--xyz\r\na\r\n\r\n\r\n--xyz\r\nb");
         // A head ends at an empty line of the output: removed characters do not count.
-        assert_eq!(filtered(b"--xyz\r\na\r\n\x01\r\n\x01", 1), b"--xyz\r\na\r\n\r\n\x01");
+        assert_eq!(filter_chunks(b"--xyz\r\na\r\n\x01\r\n\x01", 1), b"--xyz\r\na\r\n\r\n\x01");
     }
 
     #[test]

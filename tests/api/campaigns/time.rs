@@ -146,7 +146,7 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     // Time for ten messages, which are not made up for.
     clock::advance(interval * 10);
     post_verb(api, campaign, "resume").await;
-    eventually("who is next is known", || async { engine.campaigns.stats().held > 0 }).await;
+    eventually("who is next is known", || async { engine.campaigns.stats().recipients > 0 }).await;
     for sent in EACH_TIME + 1..=2 * EACH_TIME {
         clock::advance(interval);
         office.provider.accepts("1901", sent).await;
@@ -210,7 +210,7 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     office.provider.always("1903", Answer::Accept);
     office.provider.accepts("1903", 3).await;
     let engine = &office.app.service.app.engine;
-    eventually("it is known to have arrived", || async { engine.campaigns.stats().under_way == 0 }).await;
+    eventually("it is known to have arrived", || async { engine.campaigns.stats().in_transit == 0 }).await;
     for sent in 4..=7 {
         clock::advance(interval);
         office.provider.accepts("1903", sent).await;

@@ -32,7 +32,7 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
         tokio::spawn(async move { api.get(&path).await })
     });
     let news = owner.app.engine.store().events.clone().expect("events are kept");
-    eventually("all wait", || async { news.listening() == readers.len() + held.len() }).await;
+    eventually("all wait", || async { news.listener_count() == readers.len() + held.len() }).await;
 
     let membership = owner.app.engine.store().membership().expect("a member").clone();
     lives::drain(&app.db, membership.life).await.expect("it is drained");

@@ -28,7 +28,7 @@ pub const LISTED: &[(&str, &str, &str)] = &[
     ("persistence/src/tables/reports/rebuild.rs", "compare", "a temporary table's query takes no parameters"),
     ("persistence/src/tables/reports/rebuild.rs", "correct", "reads the temporary table that `compare` creates"),
     ("persistence/src/tables/tickets/sorted.rs", "list_sorted", "a list's begin; a test lists in each order"),
-    ("persistence/src/tables/user_metrics.rs", "open_counts", "a list's begin; filters and order follow"),
+    ("persistence/src/tables/user_metrics.rs", "statement_start", "a list's begin; filters and order follow"),
     (
         "persistence/src/tables/visible_cards.rs",
         "count_assigned",

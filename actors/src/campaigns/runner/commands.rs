@@ -1,4 +1,5 @@
-//! Commands of a campaign's actor: pause while the campaign is changed.
+//! Commands to a campaign's actor: [`Hold`] pauses it while the campaign is changed, [`Changed`] makes it read the
+//! campaign again.
 
 use std::sync::Weak;
 
@@ -9,7 +10,7 @@ use crate::Refusal;
 use crate::base::due_work::DueWork;
 use crate::registry::{Dismiss, Envelope};
 
-/// Pauses the campaign for as long as the holder lives. Answered once every pending send has an outcome.
+/// Pauses the campaign until the holder is dropped. Answered once every pending send has an outcome.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Hold(pub(crate) Weak<()>);
@@ -31,7 +32,7 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
         self.supervise(cx, |this, _| {
             this.holders.push(holder);
             this.hold_replies.push(reply_to);
-            // Reads at once, so that the holder soon learns if the campaign cannot be read.
+            // Ends the pause after a failed read: if the retry fails too, the hold is refused at once.
             if matches!(this.state, CampaignState::Unread) {
                 this.paused_until = None;
             }

@@ -2,8 +2,8 @@
 //!
 //! The campaign itself (its status, rate and content) is in the tables, where callers change it. A caller holds the
 //! campaign meanwhile ([`Hold`]): the actor pauses, and the hold is acknowledged when the outcome of every pending send
-//! is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's last
-//! message was decided.
+//! is known. On release the actor reads the campaign again. So a request to pause a campaign is answered after the
+//! campaign's last message was decided.
 //!
 //! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
 //! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
@@ -61,8 +61,11 @@ pub(crate) struct CampaignScope {
     pub(crate) in_transit: Arc<InTransit>,
     pub(crate) templates: OnceLock<Arc<dyn TemplateStates>>,
     pub(crate) hot: Registry<(CompanyId, CampaignId), CampaignRunner>,
+    /// Recipients whose message was accepted for its channel, since the process started.
     pub(crate) handed_over: AtomicU64,
+    /// Recipients that were skipped.
     pub(crate) skipped: AtomicU64,
+    /// Recipients to whom no message could be sent.
     pub(crate) failed: AtomicU64,
 }
 
@@ -109,7 +112,7 @@ pub struct CampaignRunner {
     refused_template: Option<PausedReason>,
     paused_until: Option<Instant>,
     work_state: DueWorkState,
-    /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
+    /// When the actor was started, until its first command arrives: by then it is registered, and may retire.
     unused_since: Option<Instant>,
     status: Arc<ActorStatus<CampaignGauges>>,
 }
@@ -170,7 +173,7 @@ impl CampaignScope {
     }
 }
 
-/// Stops notifications of messages, however the actor ends.
+/// Ends the tracking of messages in transit, however the actor ends.
 impl Drop for CampaignRunner {
     fn drop(&mut self) {
         self.forget_messages();
@@ -193,8 +196,8 @@ impl DueWork for CampaignRunner {
         if has_been_read && self.pending_sends.is_empty() {
             self.hold_replies.drain(..).for_each(|reply| reply.send(Ok(())));
         }
-        if let Some(left) = self.pause_left() {
-            return self.schedule_tick(left, cx);
+        if let Some(pause) = self.remaining_pause() {
+            return self.schedule_tick(pause, cx);
         }
         let instant = clock::instant();
         let is_held = !self.holders.is_empty();
@@ -218,7 +221,7 @@ impl DueWork for CampaignRunner {
         gauges.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
     }
 
-    /// Pending sends are tracked independently of the state that is dropped.
+    /// Keeps the pending sends: their outcomes still arrive.
     fn recover(&mut self) {
         tracing::error!(company.id = %self.company, campaign.id = %self.id, "campaign failed unexpectedly; restarting it");
         self.recipients.restart();
@@ -246,10 +249,11 @@ impl CampaignRunner {
         }
     }
 
+    /// Does what is due in the campaign's current status.
     fn step(&mut self, run: &Arc<CampaignRun>, instant: Instant, cx: &mut Mailbox<Self>) {
         match run.status {
             CampaignStatus::Scheduled => match (run.scheduled_at - now()).to_std() {
-                Ok(left) if !left.is_zero() => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
+                Ok(delay) if !delay.is_zero() => self.schedule_tick(delay.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
             CampaignStatus::Processing => match self.refused_template {
@@ -268,24 +272,24 @@ impl CampaignRunner {
 
     /// Sends to recipients whose turn it is, and loads more.
     fn send(&mut self, run: &Arc<CampaignRun>, instant: Instant, cx: &mut Mailbox<Self>) {
-        let mut again_in = TICK;
+        let mut next_tick = TICK;
         let in_transit_max = in_transit_max(run.rate_per_minute);
         while self.deciding.is_none() && self.in_transit.len().max(self.pending_sends.len()) < in_transit_max {
             let Some(next_at) = self.next_at(run, instant) else { break };
             if next_at > instant {
-                again_in = again_in.min(next_at - instant);
+                next_tick = next_tick.min(next_at - instant);
                 break;
             }
             let Some(presence) = self.enter() else { break };
             let Some(recipient) = self.recipients.pop_front() else { break };
             let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.withdrawal_version);
-            let skipped = match recipient.is_opted_out && is_current {
+            let skip_reason = match recipient.is_opted_out && is_current {
                 true => Some(MessageError::opted_out()),
                 false => recipient.is_group.then(MessageError::group),
             };
-            if let Some(error) = skipped {
+            if let Some(error) = skip_reason {
                 self.record_unsent(recipient, RecipientStatus::Skipped, &error);
-                if self.pause_left().is_some() {
+                if self.remaining_pause().is_some() {
                     break;
                 }
                 continue;
@@ -305,10 +309,10 @@ impl CampaignRunner {
         if self.recipients.is_done() && self.pending_sends.is_empty() && self.in_transit.is_empty() {
             self.complete(cx);
         }
-        self.schedule_tick(again_in, cx);
+        self.schedule_tick(next_tick, cx);
     }
 
-    /// When the rate allows the next send; none: not before a message has arrived.
+    /// When the rate allows the next send; `None`: not before a message in transit has arrived.
     fn next_at(&mut self, run: &CampaignRun, instant: Instant) -> Option<Instant> {
         let pace = self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, instant, run.has_begun));
         pace.next_at(self.in_transit.len(), instant)
@@ -349,9 +353,9 @@ impl CampaignRunner {
     }
 
     /// The rest of the current pause, if there is one.
-    fn pause_left(&self) -> Option<Duration> {
-        let left = self.paused_until?.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
+    fn remaining_pause(&self) -> Option<Duration> {
+        let remaining = self.paused_until?.saturating_duration_since(Instant::now());
+        (!remaining.is_zero()).then_some(remaining)
     }
 
     /// Marks the state of the campaign as stale.
@@ -371,6 +375,7 @@ impl CampaignRunner {
         self.retire(cx);
     }
 
+    /// Drops the messages in transit, without a notification of their end.
     fn forget_messages(&mut self) {
         for message in self.in_transit.drain() {
             self.scope.in_transit.forget(self.company, message);

@@ -19,8 +19,8 @@ use crate::clock::now;
 
 impl CampaignRunner {
     fn handle_decision(&mut self, contact: ContactId, message: MessageId, is_queued: bool) {
-        if let Some(decided) = self.pending_sends.get_mut(&contact) {
-            *decided = Some(message);
+        if let Some(pending_message) = self.pending_sends.get_mut(&contact) {
+            *pending_message = Some(message);
         }
         self.deciding = self.deciding.filter(|deciding| *deciding != contact);
         if !is_queued {
@@ -39,7 +39,7 @@ impl CampaignRunner {
         self.pending_sends.get(&recipient.contact_id).copied().flatten()
     }
 
-    fn settle(&mut self, recipient: NextRecipient, outcome: Result<Disposition, Refusal>, cx: &mut Mailbox<Self>) {
+    fn handle_end(&mut self, recipient: NextRecipient, outcome: Result<Disposition, Refusal>, cx: &mut Mailbox<Self>) {
         match outcome {
             Ok(Disposition::Sent) => self.record_sent(&recipient),
             Ok(Disposition::Merged) => self.finish_send(&recipient),
@@ -47,7 +47,7 @@ impl CampaignRunner {
                 self.finish_send(&recipient);
                 self.record_unsent(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
             }
-            Err(refusal) if self.decided_message(&recipient).is_some() => self.check(recipient, refusal, cx),
+            Err(refusal) if self.decided_message(&recipient).is_some() => self.check_outcome(recipient, refusal, cx),
             Err(refusal) => self.handle_refusal(recipient, &refusal),
         }
     }
@@ -57,9 +57,9 @@ impl CampaignRunner {
         self.finish_send(recipient);
     }
 
-    /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then the
-    /// send stays pending.
-    fn check(&mut self, recipient: NextRecipient, refusal: Refusal, cx: &mut Mailbox<Self>) {
+    /// Looks up in the tables, once they have all earlier decisions, whether a refused send was recorded after all.
+    /// Meanwhile the send stays pending.
+    fn check_outcome(&mut self, recipient: NextRecipient, refusal: Refusal, cx: &mut Mailbox<Self>) {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
             let contact = recipient.contact_id;
@@ -73,13 +73,14 @@ impl CampaignRunner {
     }
 
     fn handle_check(&mut self, recipient: NextRecipient, refusal: &Refusal, is_waiting: Result<bool, Refusal>) {
+        // The tables have the message.
         if is_waiting == Ok(false) {
             return self.record_sent(&recipient);
         }
         if let Some(message) = self.decided_message(&recipient).filter(|message| self.in_transit.remove(message)) {
             self.scope.in_transit.forget(self.company, message);
         }
-        // The tables cannot be read because of a defect: the queue restarts later.
+        // A defect, because the look-up is retried during outages. The recipients are loaded again after a pause.
         if is_waiting.is_err() {
             self.finish_send(&recipient);
             self.recipients.restart();
@@ -138,7 +139,7 @@ impl Handler<SendProgress> for CampaignRunner {
         self.supervise(cx, |this, cx| match progress {
             SendProgress::Decided { contact, message, is_queued } => this.handle_decision(contact, message, is_queued),
             _ if this.work_state.is_retired() => {}
-            SendProgress::Ended { recipient, outcome } => this.settle(recipient, outcome, cx),
+            SendProgress::Ended { recipient, outcome } => this.handle_end(recipient, outcome, cx),
             SendProgress::Checked { recipient, refusal, is_waiting } => {
                 this.handle_check(recipient, &refusal, is_waiting);
             }
@@ -149,9 +150,9 @@ impl Handler<SendProgress> for CampaignRunner {
 impl Handler<TransitEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, TransitEnded { message, template }: TransitEnded, cx: &mut Self::Context) {
+    fn handle(&mut self, TransitEnded { message, template: refused_template }: TransitEnded, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| {
-            this.refused_template = this.refused_template.or(template);
+            this.refused_template = this.refused_template.or(refused_template);
             this.end_transit(message);
         });
     }

@@ -32,7 +32,7 @@ pub(super) enum Disposition {
     Merged,
 }
 
-/// The progress of a send to a recipient. It reaches the campaign's actor by these messages alone, in this order.
+/// The progress of a send to a recipient: messages to the campaign's actor, in this order.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) enum SendProgress {
@@ -40,12 +40,13 @@ pub(super) enum SendProgress {
     Decided {
         contact: ContactId,
         message: MessageId,
-        /// Whether it is yet to be handed to the provider.
+        /// Whether the provider does not have it yet.
         is_queued: bool,
     },
     /// The send has ended.
     Ended { recipient: NextRecipient, outcome: Result<Disposition, Refusal> },
-    /// The tables show whether the recipient of a decided but refused message is still pending.
+    /// The tables were checked after the refusal of a decided message. `is_waiting`: they have no message to the
+    /// recipient.
     Checked { recipient: NextRecipient, refusal: Refusal, is_waiting: Result<bool, Refusal> },
 }
 
@@ -70,7 +71,8 @@ async fn send_checked(
     runner: &Addr<CampaignRunner>,
 ) -> Result<Disposition, Refusal> {
     let contact = recipient.contact_id;
-    let (target, command) = (target(scope, company, run, contact).await?, command(scope, company, run)?);
+    let target = find_target(scope, company, run, contact).await?;
+    let command = build_command(scope, company, run)?;
     let mut withdrawal_version = recipient.withdrawal_version;
     for _ in 0..CHECKS_MAX {
         // A change since the recipient was read may be their opt-out.
@@ -90,7 +92,7 @@ async fn send_checked(
         };
         let execute = Execute {
             command: command.clone(),
-            attached: Some(record_decision(scope, campaign, withdrawal_version, runner)),
+            attached: Some(on_decision(scope, campaign, withdrawal_version, runner)),
             only_if: Some(only_if),
         };
         let message = match scope.sending.send(&target, execute).await {
@@ -106,8 +108,9 @@ async fn send_checked(
     Err(Refusal::Outdated)
 }
 
-/// Records a decided message with its recipient, and notifies the campaign's actor.
-fn record_decision(
+/// The callback for a decided message: notifies the campaign's actor, and adds the recipient's new status to the
+/// message's entry of the log.
+fn on_decision(
     scope: &Arc<CampaignScope>,
     campaign: CampaignId,
     withdrawal_version: WithdrawalVersion,
@@ -136,12 +139,12 @@ fn record_decision(
 
 /// Loads the data that messages to these contacts will need. Refusals are ignored here and handled at the send.
 pub(super) async fn prefetch(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
-    let Ok(command) = command(scope, company, run) else { return };
+    let Ok(command) = build_command(scope, company, run) else { return };
     let command = &command;
     // If this fails, each contact is looked up separately.
     drop(scope.sending.prefetch_conversations(company, run.channel_id, contacts, command).await);
     let prefetch_one = |contact: ContactId| async move {
-        let Ok(target) = target(scope, company, run, contact).await else { return };
+        let Ok(target) = find_target(scope, company, run, contact).await else { return };
         drop(scope.sending.prefetch(&target, command).await);
     };
     stream::iter(contacts.iter().copied())
@@ -151,7 +154,7 @@ pub(super) async fn prefetch(scope: &CampaignScope, company: CompanyId, run: &Ca
         .await;
 }
 
-async fn target(
+async fn find_target(
     scope: &CampaignScope,
     company: CompanyId,
     run: &CampaignRun,
@@ -161,19 +164,19 @@ async fn target(
     Ok(scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?.never_following_merges())
 }
 
-fn command(scope: &CampaignScope, company: CompanyId, run: &CampaignRun) -> Result<Send, Refusal> {
+fn build_command(scope: &CampaignScope, company: CompanyId, run: &CampaignRun) -> Result<Send, Refusal> {
     let organization = scope.base.organization(company)?;
     let user = run.user_id.and_then(|id| Some((id, organization.users.get(&id)?.name.clone())));
     let author = Author { user, integration: run.integration_id, source: Source::Campaign };
-    Ok(Send { keep_closed: run.keep_closed, ..Send::new(content(run)?, author) })
+    Ok(Send { keep_closed: run.keep_closed, ..Send::new(build_content(run)?, author) })
 }
 
-fn content(run: &CampaignRun) -> Result<Content, Refusal> {
+fn build_content(run: &CampaignRun) -> Result<Content, Refusal> {
     if let Some(body) = &run.message {
         return Ok(Content::Text { body: body.clone() });
     }
     let built = run.built_template.as_ref().filter(|built| built["template"].is_object());
-    // The stored template cannot be read.
+    // Refused if the stored template is malformed.
     let built = built.ok_or_else(|| Refusal::invalid("template", "is required"))?;
     Ok(Content::Template { template: built["template"].clone(), text: built["text"].as_str().map(str::to_owned) })
 }

@@ -163,7 +163,7 @@ fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: 
         return None;
     }
     let channel = (outgoing.message.company_id, outgoing.message.channel_id);
-    let id = scope.inboxes.named.get(channel, outgoing.id())?;
+    let id = scope.inboxes.named_messages.provider_id(channel, outgoing.id())?;
     if attempts.is_part {
         // The status names the message's file. Its text is still to be sent.
         outgoing.end_doubt(true);
@@ -219,11 +219,12 @@ async fn hand_over(
 
 /// Calls the provider; all its answers to sends pass through here. Social channels also return each message as an echo.
 async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, SendFailure> {
-    let (own, message, file_accepted) = (&scope.inboxes.own, delivery.message.clone(), delivery.file_accepted.clone());
+    let own_sends = &scope.inboxes.own_sends;
+    let (message, file_accepted) = (delivery.message.clone(), delivery.file_accepted.clone());
     let channel = (message.company_id, message.channel_id);
     let is_echoed = !delivery.account.kind.has_phone();
     if is_echoed {
-        own.begin(channel, &message, file_accepted.get().is_some());
+        own_sends.begin(channel, &message, file_accepted.get().is_some());
     }
     let outcome = scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable);
     let outcome = outcome.map_err(|failure| match failure {
@@ -233,7 +234,7 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
         }
         failure => failure,
     });
-    if is_echoed { own.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
+    if is_echoed { own_sends.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
 }
 
 /// The provider's id of a message in doubt, once a status has named it; `None` if none does within `time_max`.
@@ -256,7 +257,7 @@ pub(super) async fn find_provider_id(
             tracing::error!(%error, message.id = %message, "could not look up the status of a message in doubt");
         }
     }
-    scope.inboxes.named.wait((company, channel), message, time_max).await
+    scope.inboxes.named_messages.wait_for_provider_id((company, channel), message, time_max).await
 }
 
 /// Why a campaign's message is withdrawn; `None` if it may be sent, as of the time of return. The tables are queried

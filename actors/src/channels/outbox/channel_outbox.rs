@@ -49,7 +49,7 @@ pub(super) struct OutboxSnapshot {
 pub(super) struct ReadRequest {
     /// The maximum number of messages.
     pub(super) limit: usize,
-    /// The place up to which the tables must have all entries first.
+    /// The tables must have all entries of the log up to this place before they are read.
     pub(super) seq: Seq,
 }
 
@@ -77,7 +77,8 @@ impl Outbox {
         Self { memory: Mutex::new(memory), count_max: count_max.max(1), bytes_max, progress }
     }
 
-    /// Stores a message, or leaves it to the tables. Returns whether the caller must notify the sender.
+    /// Stores a message, or leaves it to the tables if memory is full or they have earlier ones. Returns whether the
+    /// caller must notify the sender.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
         let mut memory = self.memory.lock();
         let is_full = memory.count >= self.count_max || memory.bytes >= self.bytes_max;
@@ -187,11 +188,11 @@ mod tests {
         put(&outbox, outgoing(7, 1));
         assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
         assert_eq!(limit(outbox.begin_read()), Some(2));
-        assert_eq!(limit(outbox.begin_read()), None, "one at a time");
+        assert_eq!(limit(outbox.begin_read()), None, "only one read at a time");
         put(&outbox, outgoing(8, 1));
         outbox.end_read(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
         messages.iter().skip(2).for_each(|message| outbox.finish(message));
-        assert_eq!(limit(outbox.begin_read()), Some(2), "7 and 8 are still there");
+        assert_eq!(limit(outbox.begin_read()), Some(2), "the tables still have 7 and 8");
         outbox.end_read(Some(1), &[outgoing(7, 1)], 2);
         // Fewer than requested, and none came meanwhile: memory has all messages.
         put(&outbox, outgoing(9, 1));
@@ -202,7 +203,7 @@ mod tests {
     fn a_failed_read_is_repeated_and_bytes_are_limited_too() {
         let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes, true);
         put(&outbox, outgoing(1, 1));
-        assert!(outbox.take().is_empty(), "the tables come first");
+        assert!(outbox.take().is_empty(), "messages in the tables are sent first");
         assert_eq!(limit(outbox.begin_read()), Some(100));
         outbox.end_read(None, &[], 100);
         assert_eq!(limit(outbox.begin_read()), Some(100));
@@ -222,7 +223,7 @@ mod tests {
         let outbox = Outbox::new(2, usize::MAX, false);
         let put = |id: i64, seq: Seq| put(&outbox, Outgoing { seq, ..outgoing(id, 1) });
         put(1, 11);
-        assert_eq!(outbox.begin_read(), None, "memory has it all");
+        assert_eq!(outbox.begin_read(), None, "memory has all messages");
         (2..=4).for_each(|id| put(id, 10 + id as Seq));
         let messages = outbox.take();
         assert_eq!(
@@ -240,6 +241,6 @@ mod tests {
         assert!(!outbox.put(outgoing(2, 1)) && !outbox.put(outgoing(3, 1)), "it is notified already");
         assert_eq!(outbox.snapshot().arrivals, 2, "the third is left to the tables");
         assert_eq!(outbox.take().len(), 2);
-        assert!(outbox.put(outgoing(4, 1)), "what is left to the tables is to be read as well");
+        assert!(outbox.put(outgoing(4, 1)), "the sender must also read the message left to the tables");
     }
 }

@@ -1,4 +1,4 @@
-//! What happens to contacts while messages are read from the tables: the rows may be older than these changes.
+//! Changes of contacts while messages are read from the tables: the rows that are read may be older.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,33 +9,33 @@ use super::outgoing::Outgoing;
 /// The changes of contacts during one read.
 #[derive(Default)]
 pub(super) struct ContactsDuringRead {
-    /// By merged contact, the one that has its messages now.
+    /// For each merged contact, the contact that now has its messages.
     merged: HashMap<ContactId, ContactId>,
     changed: HashSet<ContactId>,
     removed: HashSet<ContactId>,
 }
 
 impl ContactsDuringRead {
-    pub(super) fn merge(&mut self, from: ContactId, into: ContactId) {
+    pub(super) fn record_merge(&mut self, from: ContactId, into: ContactId) {
         self.merged.values_mut().filter(|owner| **owner == from).for_each(|owner| *owner = into);
         self.merged.insert(from, into);
     }
 
-    pub(super) fn change(&mut self, contacts: &HashSet<ContactId>) {
+    pub(super) fn record_changes(&mut self, contacts: &HashSet<ContactId>) {
         self.changed.extend(contacts);
     }
 
-    pub(super) fn remove(&mut self, contact: ContactId) {
+    pub(super) fn record_removal(&mut self, contact: ContactId) {
         self.removed.insert(contact);
     }
 
-    /// The merges, each with the contact that has the messages now.
+    /// Each merged contact, and the contact that now has its messages.
     pub(super) fn merges(&self) -> impl Iterator<Item = (ContactId, ContactId)> {
         self.merged.iter().map(|(from, into)| (*from, *into))
     }
 
-    /// Removes the messages of removed contacts from those that were read meanwhile, and marks the numbers of others as
-    /// stale.
+    /// Applies the changes to the messages that were read: drops those of removed contacts, and marks the numbers of
+    /// merged and changed contacts as stale.
     pub(super) fn apply_to(&self, messages: &mut Vec<Outgoing>) {
         messages.retain_mut(|outgoing| {
             let contact = outgoing.contact();
@@ -56,12 +56,12 @@ mod tests {
     const EVA: ContactId = ContactId::new(3);
 
     #[test]
-    fn messages_that_are_read_belong_to_the_contact_that_has_them_now() {
+    fn messages_of_merged_and_changed_contacts_are_stale_and_those_of_removed_ones_are_dropped() {
         let mut contacts = ContactsDuringRead::default();
-        contacts.merge(ANA, BEN);
-        contacts.merge(BEN, EVA);
-        let read = || -> Vec<Outgoing> { [ANA, BEN, EVA].map(|contact| outgoing(contact.0, contact.0)).into() };
-        let mut messages = read();
+        contacts.record_merge(ANA, BEN);
+        contacts.record_merge(BEN, EVA);
+        let read_rows = || -> Vec<Outgoing> { [ANA, BEN, EVA].map(|contact| outgoing(contact.0, contact.0)).into() };
+        let mut messages = read_rows();
         contacts.apply_to(&mut messages);
         let stale: Vec<_> = messages.iter().map(|outgoing| outgoing.is_number_stale).collect();
         assert_eq!(stale, [true, true, false]);
@@ -69,12 +69,12 @@ mod tests {
         merges.sort_unstable();
         assert_eq!(merges, [(ANA, EVA), (BEN, EVA)]);
 
-        contacts.change(&HashSet::from([EVA]));
-        let mut messages = read();
+        contacts.record_changes(&HashSet::from([EVA]));
+        let mut messages = read_rows();
         contacts.apply_to(&mut messages);
         assert!(messages.len() == 3 && messages.iter().all(|outgoing| outgoing.is_number_stale));
 
-        contacts.remove(EVA);
+        contacts.record_removal(EVA);
         contacts.apply_to(&mut messages);
         assert!(messages.is_empty());
     }

@@ -42,7 +42,7 @@ impl ChannelSender {
                 self.state.calls -= 1;
                 match outcome {
                     AttemptOutcome::Decided(decision) => {
-                        self.state.failures = 0;
+                        self.state.rate_limit_failures = 0;
                         self.record(outgoing, decision);
                     }
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, channel_version, failure),
@@ -127,7 +127,7 @@ impl ChannelSender {
         if self.outbox.is_reading() || self.is_paused || self.state.account.is_some() {
             return;
         }
-        self.state.searched = Some(version).filter(|_| withdrawn.len() < limit);
+        self.state.searched_version = Some(version).filter(|_| withdrawn.len() < limit);
         self.add_arrivals();
         let ids: HashSet<MessageId> = withdrawn.iter().map(|(message, _)| message.id).collect();
         for outgoing in self.state.lanes.take_behind_first(&ids) {
@@ -224,10 +224,11 @@ impl ChannelSender {
         let (pause, after) = match failure {
             SendFailure::ChannelPaced { after } => {
                 // Concurrent calls are refused together, and count as one failure.
-                if self.state.paused_until.is_none_or(|until| until <= now) {
-                    self.state.failures = self.state.failures.saturating_add(1);
-                    let pause = self.state.retry.patient_pause(self.state.failures).max(after.unwrap_or_default());
-                    self.state.paused_until = Some(end_of(pause, now));
+                if self.state.rate_limited_until.is_none_or(|until| until <= now) {
+                    self.state.rate_limit_failures = self.state.rate_limit_failures.saturating_add(1);
+                    let pause =
+                        self.state.retry.patient_pause(self.state.rate_limit_failures).max(after.unwrap_or_default());
+                    self.state.rate_limited_until = Some(end_of(pause, now));
                     tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
                 }
                 self.state.lanes.schedule(contact, now, now);
@@ -363,7 +364,7 @@ impl ChannelSender {
     /// Searches the tables for withdrawn messages of campaigns, while the channel is not connected. Without this, one
     /// that waits behind others, or is only in the tables, would keep its canceled campaign from ending.
     pub(super) fn begin_search(&mut self, version: WithdrawalVersion) {
-        if self.state.is_searching || self.state.searched == Some(version) {
+        if self.state.is_searching || self.state.searched_version == Some(version) {
             return;
         }
         self.state.is_searching = true;

@@ -38,8 +38,8 @@ impl RateLimits {
 }
 
 impl RateLimit {
-    /// Maximum events per second, 0: without limit. A provider refuses more in any second, and a refusal delays the
-    /// whole channel. So a twentieth is left out of the rate: it is the burst, which makes up for a late timer.
+    /// At most `count` events in any second, 0: without limit. A provider refuses more, and a refusal delays the whole
+    /// channel. So the steady rate is a twentieth lower; this twentieth is the burst, which makes up for a late timer.
     pub(super) fn per_second(count: u32) -> Self {
         let spare = count / 20;
         let interval = Duration::from_secs(1).checked_div(count - spare).unwrap_or_default();
@@ -74,7 +74,7 @@ impl RateUsage {
     }
 }
 
-/// Minimum number of recipients before expired ones are removed.
+/// Minimum number of recipients above which expired ones are removed.
 const RECIPIENTS_MIN: usize = 1024;
 
 /// The use of a channel's limit by recipient. Recipients who have received nothing for a while take no memory.
@@ -82,12 +82,12 @@ const RECIPIENTS_MIN: usize = 1024;
 pub(super) struct RecipientUsage {
     used_until: HashMap<ContactId, Instant>,
     /// The number of recipients above which expired ones are removed: twice as many as the last removal left.
-    room: usize,
+    sweep_threshold: usize,
 }
 
 impl Default for RecipientUsage {
     fn default() -> Self {
-        Self { used_until: HashMap::new(), room: RECIPIENTS_MIN }
+        Self { used_until: HashMap::new(), sweep_threshold: RECIPIENTS_MIN }
     }
 }
 
@@ -102,9 +102,9 @@ impl RecipientUsage {
         }
         let until = limit.advance(self.used_until.get(&contact).copied(), now);
         self.used_until.insert(contact, until);
-        if self.used_until.len() > self.room {
+        if self.used_until.len() > self.sweep_threshold {
             self.used_until.retain(|_, until| *until > now);
-            self.room = (self.used_until.len() * 2).max(RECIPIENTS_MIN);
+            self.sweep_threshold = (self.used_until.len() * 2).max(RECIPIENTS_MIN);
         }
     }
 }
@@ -147,9 +147,9 @@ mod tests {
         assert_eq!(schedule(RateLimit::per_second(0), 3), [0, 0, 0]);
         assert_eq!(schedule(RateLimit::per_second(10), 4), [0, 100, 200, 300]);
         let busy = schedule(RateLimit::per_second(80), 200);
-        let within = |from: u128| busy.iter().filter(|at| (from..from + 1000).contains(*at)).count();
-        let most = busy.iter().map(|at| within(*at)).max();
-        assert_eq!((most, within(1000)), (Some(80), 76), "at once after a pause, and then");
+        let count_from = |from: u128| busy.iter().filter(|at| (from..from + 1000).contains(*at)).count();
+        let most = busy.iter().map(|at| count_from(*at)).max();
+        assert_eq!((most, count_from(1000)), (Some(80), 76), "with the burst, and at the steady rate");
     }
 
     #[test]

@@ -3,15 +3,14 @@
 use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
 
-/// Maximum messages in memory. A channel sends that many during the tables' lag only while the database has problems,
-/// and then nothing is read from it.
+/// Maximum messages in memory. A full list is cleared: the tables are then read only once they have its outcomes.
 const RECENT_MAX: usize = 10_000;
 
 /// Messages whose outcome is durable, each with a place in the log at or after its entry.
 #[derive(Debug, Default)]
 pub(super) struct RecentOutcomes {
     entries: Vec<(Seq, MessageId)>,
-    /// Outcomes up to this place are no longer listed here: the tables must have them before messages are read.
+    /// Outcomes up to this place may have been cleared: the tables must have them before messages are read.
     required_seq: Seq,
 }
 
@@ -23,13 +22,13 @@ impl RecentOutcomes {
         self.entries.push((seq, message));
     }
 
-    /// Messages that the tables may still list as `queued`, given that they have everything up to `flushed`.
+    /// Messages that the tables may still list as `queued`. Drops those up to `flushed`, which the tables have.
     pub(super) fn unflushed(&mut self, flushed: Seq) -> impl Iterator<Item = MessageId> {
         self.entries.retain(|(seq, _)| *seq > flushed);
         self.entries.iter().map(|(_, message)| *message)
     }
 
-    /// The messages in memory.
+    /// All messages in memory.
     pub(super) fn ids(&self) -> impl Iterator<Item = MessageId> {
         self.entries.iter().map(|(_, message)| *message)
     }
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushed_outcomes_are_dropped_and_a_full_list_raises_the_required_position() {
+    fn flushed_outcomes_are_dropped_and_a_full_list_is_cleared() {
         let mut recent = RecentOutcomes::default();
         for (seq, message) in [(3, 1), (5, 2), (4, 3)] {
             recent.record(seq, MessageId::new(message));
@@ -55,6 +54,6 @@ mod tests {
         assert_eq!((recent.unflushed(5).count(), recent.required_seq()), (0, 0));
         (0..=RECENT_MAX as Seq).for_each(|seq| recent.record(seq + 10, MessageId::new(7)));
         assert_eq!(recent.unflushed(0).count(), 1);
-        assert_eq!(recent.required_seq(), RECENT_MAX as Seq + 9, "the last of those that made room");
+        assert_eq!(recent.required_seq(), RECENT_MAX as Seq + 9, "the newest of the cleared outcomes");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. The
 //! actor is notified once ([`MessageQueued`](super::sender_messages::MessageQueued)) and takes all messages that have
-//! arrived. Everything else it waits for (calls, records, reads, the rate limits) is polled by one future,
+//! arrived. Everything else that it waits for (calls, records, reads, the rate limits) is polled by one future,
 //! [`SenderLoop`].
 
 use std::collections::HashSet;
@@ -46,16 +46,16 @@ const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 /// Pause before a sender restarts after a defect.
 const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Hands one channel's messages over to its provider.
+/// Sends one channel's messages to its provider.
 pub struct ChannelSender {
     pub(super) scope: Arc<SenderScope>,
     pub(super) channel: ChannelKey,
     pub(super) outbox: Arc<Outbox>,
     pub(super) state: SenderState,
-    directory: watch::Receiver<()>,
+    directory_changes: watch::Receiver<()>,
     /// Timer of the next due attempt.
     timer: Option<Pin<Box<Sleep>>>,
-    /// After a defect the sender is idle until then.
+    /// After a defect the sender is idle until this time.
     idle_until: Option<Instant>,
     /// While paused, no attempt starts.
     pub(super) is_paused: bool,
@@ -63,6 +63,7 @@ pub struct ChannelSender {
     pub(super) notify_paused: Option<oneshot::Sender<()>>,
     /// Doubts that have ended during the pause: the outcomes are recorded after it.
     pub(super) ended_doubts: Vec<Event>,
+    /// Dropped when the sender ends, for which a stop of the service waits.
     _registration: watch::Receiver<()>,
 }
 
@@ -74,13 +75,13 @@ pub(super) struct SenderState {
     pub(super) recipient_usage: RecipientUsage,
     pub(super) retry: Backoff,
     pub(super) recipient_retry: Backoff,
-    /// The channel is rate limited by its provider until then.
-    pub(super) paused_until: Option<Instant>,
+    /// The channel is rate limited by its provider until this time.
+    pub(super) rate_limited_until: Option<Instant>,
     /// Consecutive responses of the provider that the channel is rate limited.
-    pub(super) failures: u32,
-    /// None: the channel is not connected, and its messages wait.
+    pub(super) rate_limit_failures: u32,
+    /// None: the channel is not connected, or its token was refused, and its messages wait.
     pub(super) account: Option<ConnectedAccount>,
-    /// When messages that need no account are looked for next.
+    /// While there is no account: when messages that can be settled without it are searched next.
     settle_at: Option<Instant>,
     /// The version of the channel whose token was refused.
     pub(super) refused_version: Option<DateTime<Utc>>,
@@ -99,7 +100,7 @@ pub(super) struct SenderState {
     /// Whether the tables are being searched for withdrawn messages of campaigns.
     pub(super) is_searching: bool,
     /// The version of the company's withdrawals at which all withdrawn messages were found.
-    pub(super) searched: Option<WithdrawalVersion>,
+    pub(super) searched_version: Option<WithdrawalVersion>,
     /// What has happened to contacts since the pending read of the tables began.
     pub(super) contacts_during_read: ContactsDuringRead,
 }
@@ -120,8 +121,8 @@ impl SenderState {
             recipient_usage: RecipientUsage::default(),
             retry: Backoff { min, max, factor: 2 },
             recipient_retry: Backoff { min, max: max.max(min * RECIPIENT_FACTOR.pow(3)), factor: RECIPIENT_FACTOR },
-            paused_until: None,
-            failures: 0,
+            rate_limited_until: None,
+            rate_limit_failures: 0,
             account: None,
             settle_at: None,
             refused_version: None,
@@ -133,7 +134,7 @@ impl SenderState {
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
             is_searching: false,
-            searched: None,
+            searched_version: None,
             contacts_during_read: ContactsDuringRead::default(),
         }
     }
@@ -184,7 +185,7 @@ impl ChannelSender {
             channel,
             outbox,
             state: SenderState::new(&scope.base.options.sending),
-            directory: scope.base.directory.changes(),
+            directory_changes: scope.base.directory.changes(),
             timer: None,
             idle_until: None,
             is_paused: false,
@@ -218,7 +219,7 @@ impl ChannelSender {
                 if is_stopping {
                     return Poll::Ready(());
                 }
-                // A read that ends later may find messages that are to fail.
+                // A running read may still find messages whose failure must be recorded.
                 if !self.outbox.is_reading()
                     && let Some(paused) = self.notify_paused.take()
                 {
@@ -234,18 +235,19 @@ impl ChannelSender {
         }
     }
 
-    /// Starts attempts and reads; returns when more attempts may start, if that is known.
-    fn start_work(&mut self, is_paused: bool) -> Option<Instant> {
+    /// Starts attempts and reads, unless `is_halted`: the sender is paused, or the service is stopping. Returns when
+    /// more attempts may start, if that is known.
+    fn start_work(&mut self, is_halted: bool) -> Option<Instant> {
         let now = Instant::now();
         if self.idle_until.is_some_and(|until| until > now) {
             return self.idle_until;
         }
         // Marked before the settings are loaded, so that a later change is noticed.
-        self.directory.mark_unchanged();
+        self.directory_changes.mark_unchanged();
         self.add_arrivals();
         self.load_settings();
-        let due_at = if is_paused { None } else { self.start_attempts() };
-        if !is_paused {
+        let due_at = if is_halted { None } else { self.start_attempts() };
+        if !is_halted {
             self.begin_read();
         }
         let is_blocked = self.state.account.is_none();
@@ -290,10 +292,10 @@ impl ChannelSender {
     /// Waits for a change of the directory, because the channel cannot send until then.
     fn watch_directory(&mut self) {
         if !std::mem::replace(&mut self.state.watches_directory, true) {
-            let mut directory = self.directory.clone();
+            let mut directory_changes = self.directory_changes.clone();
             let changed = async move {
                 // Fails only when the service ends.
-                let _ = directory.changed().await;
+                let _ = directory_changes.changed().await;
                 Event::DirectoryChanged
             };
             self.state.pending_events.push(changed.boxed());
@@ -346,8 +348,8 @@ impl ChannelSender {
         if self.state.account.is_none() {
             return self.settle_without_account(now);
         }
-        if self.state.paused_until.is_some_and(|until| until > now) {
-            return self.state.paused_until;
+        if self.state.rate_limited_until.is_some_and(|until| until > now) {
+            return self.state.rate_limited_until;
         }
         let calls_max = self.options().in_flight_max;
         let pending_max = calls_max + self.options().unrecorded_max;
@@ -377,15 +379,15 @@ impl ChannelSender {
         None
     }
 
-    /// Settles messages of campaigns that need no call. So, even while the channel is not connected, a canceled
-    /// campaign ends, and a message that may have left is put in doubt. Returns when to look again.
+    /// While the channel is not connected, settles messages of campaigns that need no call: those that are withdrawn,
+    /// so that a canceled campaign ends, and those in doubt since an earlier run. Returns when to search again.
     fn settle_without_account(&mut self, now: Instant) -> Option<Instant> {
         if self.state.settle_at.is_none_or(|at| at <= now) {
             self.state.settle_at = Some(now + SETTLE_PAUSE);
             let version = self.scope.in_transit.withdrawals.version(self.channel.0);
             self.begin_search(version);
-            let max = self.options().in_flight_max.saturating_sub(self.state.calls);
-            for outgoing in self.state.lanes.take_settleable(max, version, now) {
+            let calls_max = self.options().in_flight_max.saturating_sub(self.state.calls);
+            for outgoing in self.state.lanes.take_settleable(calls_max, version, now) {
                 let scope = self.scope.clone();
                 self.state.calls += 1;
                 self.state.pending_events.push(

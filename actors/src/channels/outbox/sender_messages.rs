@@ -95,12 +95,12 @@ impl Handler<ContactsMerged> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
-        // The merged contact has no message after those that have arrived.
+        // No message to the merged contact follows those that have arrived.
         self.add_arrivals();
         self.state.lanes.merge(from, into);
         self.state.lanes.end_merge(from, into);
         if self.outbox.is_reading() {
-            self.state.contacts_during_read.merge(from, into);
+            self.state.contacts_during_read.record_merge(from, into);
         }
     }
 }
@@ -112,7 +112,7 @@ impl Handler<ContactsChanged> for ChannelSender {
         self.add_arrivals();
         self.state.lanes.mark_changed(&contacts);
         if self.outbox.is_reading() {
-            self.state.contacts_during_read.change(&contacts);
+            self.state.contacts_during_read.record_changes(&contacts);
         }
     }
 }
@@ -127,7 +127,7 @@ impl Handler<ContactRemoved> for ChannelSender {
             self.scope.in_transit.end(self.channel.0, outgoing.id());
         }
         if self.outbox.is_reading() {
-            self.state.contacts_during_read.remove(contact);
+            self.state.contacts_during_read.record_removal(contact);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Sessions {
             if cache.version(contact) != version {
                 return Err(Refusal::ContactLeaving(contact.1));
             }
-            // A merge has verified the contact since the visitor was found to be its only one.
+            // A merge has verified the contact since this unverified visitor was matched with it.
             if found.verified && !row.verified {
                 return Err(Refusal::NotFound);
             }
@@ -97,7 +97,7 @@ impl Sessions {
         let attempt = || {
             let message = message.clone();
             async move {
-                let hot = self.hot(company, id).await?;
+                let hot = self.get_or_start(company, id).await?;
                 self.base.deliver(&self.scope.hot, &hot, message).await
             }
         };
@@ -105,7 +105,7 @@ impl Sessions {
     }
 
     /// The actor of a visitor session, started if it is not hot.
-    async fn hot(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
+    async fn get_or_start(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
         let key = (company, id.clone());
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
@@ -121,8 +121,8 @@ impl Sessions {
     async fn load(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
-        let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
-        Ok(VisitorSession::start_with(&self.scope, row, &used))
+        let client_ids = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
+        Ok(VisitorSession::start_with(&self.scope, row, &client_ids))
     }
 
     /// Drops the actors of sessions whose contact is or may be deleted: the next request reads the session again.
@@ -153,8 +153,8 @@ impl Sessions {
         channel: ChannelId,
         hash: &KeyHash,
     ) -> Result<Option<SessionRow>, Refusal> {
-        let hot = self.scope.tokens.get(hash).map(|cache| cache.clone());
-        let id = match hot {
+        let hot_session = self.scope.tokens.get(hash).map(|session| session.clone());
+        let id = match hot_session {
             Some((owner, id)) => (owner == company).then_some(id),
             None => {
                 webchat_sessions::by_token(self.base.reads().tables(company).await?, company, channel, hash).await?
@@ -168,7 +168,7 @@ impl Sessions {
         }
     }
 
-    /// Shows a visitor that an agent types, or has stopped. This is not stored.
+    /// Shows a visitor that an agent is typing, or has stopped. This is not stored.
     pub fn show_agent_typing(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
         let agent: Option<Arc<str>> = agent.map(Arc::from);
         self.scope
@@ -191,7 +191,7 @@ impl Sessions {
         // Locks exist only during a sign-in. Watchers and tokens are registered for as long as their actor lives.
         let Self { base: _, contacts: _, scope, visitor_locks: _ } = self;
         let SessionScope { base: _, contacts: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
-        dismiss(hot, |(of, _)| *of == company).await
+        dismiss(hot, |(owner, _)| *owner == company).await
     }
 
     pub(super) fn population(&self) -> Population {

@@ -29,7 +29,7 @@ pub(super) const HORIZON_MAX: TimeDelta = TimeDelta::minutes(90);
 /// 10 MiB.
 const MESSAGES_MAX: usize = 20_000;
 
-/// Maximum bytes of these messages: 512 with the longest texts.
+/// Maximum bytes of these messages, some 500 messages with the longest texts.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Approximate bytes of a row without its text.
@@ -50,14 +50,15 @@ pub(super) struct Agenda {
     retries: BTreeSet<(Instant, ScheduleId)>,
     /// Conversations in which a message is being sent or waits for its retry.
     conversations: HashMap<ConversationKey, ConversationQueue>,
+    /// The point up to which all pending messages are in memory.
     until: Due,
     /// Whether messages may be pending beyond `until`.
     has_more: bool,
     bytes: usize,
     /// The number of running reads.
     active_reads: usize,
-    /// Messages decided while a read was running.
-    changed_ids: Vec<ScheduleId>,
+    /// Messages inserted while a read was running. Those that need not stay are removed when the last read ends.
+    inserted_ids: Vec<ScheduleId>,
 }
 
 struct ScheduleEntry {
@@ -116,7 +117,7 @@ impl Default for Agenda {
             has_more: true,
             bytes: 0,
             active_reads: 0,
-            changed_ids: Vec::new(),
+            inserted_ids: Vec::new(),
         }
     }
 }
@@ -146,23 +147,23 @@ impl Agenda {
         self.has_more && has_room && self.until.0 < now + HORIZON_MIN
     }
 
-    /// A read of the tables begins.
+    /// Records that a read of the tables begins.
     pub(super) fn begin_read(&mut self) {
         self.active_reads += 1;
     }
 
-    /// A read of the tables has ended, and its result was added.
+    /// Records that a read of the tables has ended: its result was added, or it has failed.
     pub(super) fn end_read(&mut self, now: DateTime<Utc>) {
         self.active_reads = self.active_reads.saturating_sub(1);
         if self.active_reads > 0 {
             return;
         }
-        for id in std::mem::take(&mut self.changed_ids) {
+        for id in std::mem::take(&mut self.inserted_ids) {
             let Some(entry) = self.entries.get(&id) else { continue };
-            let is_beyond_horizon =
+            let is_left_to_tables =
                 self.is_beyond_horizon(&entry.row, now) && matches!(entry.state, MessageState::Ready);
-            if entry.state == MessageState::Done || is_beyond_horizon {
-                self.has_more |= is_beyond_horizon;
+            if entry.state == MessageState::Done || is_left_to_tables {
+                self.has_more |= is_left_to_tables;
                 self.remove_entry(id);
             }
         }
@@ -175,9 +176,10 @@ impl Agenda {
         }
     }
 
-    /// Adds the result of reading everything pending after `after` and up to `until`, beyond which there may be more.
+    /// Adds the messages that a read has found pending after `after` and up to `until`. `has_more`: whether messages
+    /// may be pending beyond `until`.
     pub(super) fn add_loaded(&mut self, after: Due, rows: Vec<ScheduleRow>, until: Due, has_more: bool) {
-        // Messages were evicted meanwhile, which this read does not include.
+        // Messages before `after` were evicted meanwhile: with these rows, memory would have a gap.
         if self.until != after {
             return;
         }
@@ -235,10 +237,10 @@ impl Agenda {
     }
 
     /// Schedules the retry of a message that could not be sent.
-    pub(super) fn retry_at(&mut self, id: ScheduleId, until: Instant) {
+    pub(super) fn retry_at(&mut self, id: ScheduleId, at: Instant) {
         if let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.state == MessageState::Sending) {
-            entry.state = MessageState::Retrying(until);
-            self.retries.insert((until, id));
+            entry.state = MessageState::Retrying(at);
+            self.retries.insert((at, id));
         }
     }
 
@@ -247,7 +249,7 @@ impl Agenda {
         (self.ready.first().map(|(at, _)| *at), self.retries.first().map(|(at, _)| *at))
     }
 
-    /// The first `max` messages that are due before a time.
+    /// The first `max` messages that are due by a time, without those that are queued, being sent or retried.
     pub(super) fn due_before(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
         let soon = self.ready.iter().take_while(|(at, _)| *at <= time).take(max);
         soon.filter_map(|(_, id)| self.entries.get(id)).map(|entry| entry.row.clone()).collect()
@@ -275,7 +277,7 @@ impl Agenda {
             self.ready.insert(row.due());
         }
         if self.active_reads > 0 {
-            self.changed_ids.push(row.id);
+            self.inserted_ids.push(row.id);
         }
         self.bytes += bytes(&row);
         let state = if is_pending { MessageState::Ready } else { MessageState::Done };
@@ -288,7 +290,7 @@ impl Agenda {
         let (due, key) = (entry.row.due(), conversation(&entry.row));
         match entry.state {
             MessageState::Ready => drop(self.ready.remove(&due)),
-            MessageState::Retrying(until) => drop(self.retries.remove(&(until, id))),
+            MessageState::Retrying(at) => drop(self.retries.remove(&(at, id))),
             MessageState::Queued | MessageState::Sending | MessageState::Done => {}
         }
         let Some(queue) = self.conversations.get_mut(&key) else { return };

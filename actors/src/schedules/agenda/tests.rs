@@ -33,8 +33,8 @@ fn canceled(row: ScheduleRow) -> Arc<ScheduleRow> {
     Arc::new(ScheduleRow { status: ScheduleStatus::Canceled, ..row })
 }
 
-/// An agenda that has everything in memory; nothing is pending beyond it.
-fn complete(rows: Vec<ScheduleRow>) -> Agenda {
+/// An agenda that has these messages in memory; no others are pending.
+fn complete_agenda(rows: Vec<ScheduleRow>) -> Agenda {
     let mut agenda = Agenda::default();
     agenda.begin_read();
     agenda.add_loaded(agenda.until(), rows, (at(1_000_000), ScheduleId::new(i64::MAX)), false);
@@ -42,31 +42,31 @@ fn complete(rows: Vec<ScheduleRow>) -> Agenda {
     agenda
 }
 
-/// The messages that are sent at a time, each settled before the next.
-fn sent(agenda: &mut Agenda, second: i64) -> Vec<i64> {
-    let mut sent = Vec::new();
+/// Sends all messages that are due at a time, each settled before the next. Returns their ids.
+fn send_due(agenda: &mut Agenda, second: i64) -> Vec<i64> {
+    let mut ids = Vec::new();
     while let Some(row) = agenda.take_due(at(second), Instant::now()) {
-        sent.push(row.id.0);
+        ids.push(row.id.0);
         agenda.apply(canceled(ScheduleRow::clone(&row)), at(0));
     }
-    sent
+    ids
 }
 
 #[test]
 fn due_messages_are_sent_once_the_oldest_first_even_if_the_clock_changes() {
-    let mut agenda = complete(vec![row(3, 10, 3), row(1, 20, 1), row(2, 10, 2), row(4, 30, 4)]);
-    assert_eq!(sent(&mut agenda, 9), [0; 0]);
-    assert_eq!(sent(&mut agenda, 10), [2, 3]);
+    let mut agenda = complete_agenda(vec![row(3, 10, 3), row(1, 20, 1), row(2, 10, 2), row(4, 30, 4)]);
+    assert_eq!(send_due(&mut agenda, 9), [0; 0]);
+    assert_eq!(send_due(&mut agenda, 10), [2, 3]);
     // The clock is set back by an hour, and forward by a week.
-    assert_eq!(sent(&mut agenda, -3590), [0; 0]);
-    assert_eq!(sent(&mut agenda, 700_000), [1, 4]);
-    assert_eq!(sent(&mut agenda, 700_000), [0; 0]);
+    assert_eq!(send_due(&mut agenda, -3590), [0; 0]);
+    assert_eq!(send_due(&mut agenda, 700_000), [1, 4]);
+    assert_eq!(send_due(&mut agenda, 700_000), [0; 0]);
     assert!(agenda.is_done() && agenda.conversations.is_empty() && agenda.bytes == 0);
 }
 
 #[test]
 fn a_conversation_sends_one_at_a_time_and_others_do_not_wait_for_it() {
-    let mut agenda = complete(vec![row(1, 1, 7), row(2, 2, 7), row(3, 3, 7), row(4, 4, 8)]);
+    let mut agenda = complete_agenda(vec![row(1, 1, 7), row(2, 2, 7), row(3, 3, 7), row(4, 4, 8)]);
     let (now, instant) = (at(9), Instant::now());
     let first = agenda.take_due(now, instant).expect("the oldest");
     assert_eq!(first.id.0, 1);
@@ -80,7 +80,7 @@ fn a_conversation_sends_one_at_a_time_and_others_do_not_wait_for_it() {
     assert!(agenda.take_due(now, instant).is_none());
     agenda.apply(canceled(row(2, 2, 7)), at(0));
     assert_eq!(agenda.next_times(), (None, Some(retry)));
-    assert_eq!(agenda.take_due(now, retry).expect("it has rested").id.0, 1);
+    assert_eq!(agenda.take_due(now, retry).expect("its retry is due").id.0, 1);
     agenda.apply(canceled(row(1, 1, 7)), at(0));
     assert_eq!(agenda.take_due(now, retry).expect("the next").id.0, 3);
     // A message that waits for its retry and is canceled blocks nothing.
@@ -104,13 +104,13 @@ fn a_decision_takes_precedence_over_a_read_that_began_before() {
     agenda.apply(Arc::new(row(9, 9999, 9)), at(0));
     agenda.add_loaded(after, vec![row(1, 1, 1), row(2, 2, 2)], (at(50), ScheduleId::new(i64::MAX)), false);
     agenda.end_read(at(0));
-    assert!(agenda.has_more, "the last is beyond, and to be loaded");
+    assert!(agenda.has_more, "message 9 is later than `until`, and is still to be loaded");
     assert!(matches!(agenda.look_up(ScheduleId::new(9)), MessageLookup::Unknown));
     assert!(
         matches!(agenda.look_up(ScheduleId::new(1)), MessageLookup::Unknown),
-        "nobody can take it for pending any more"
+        "the read must not add a canceled message"
     );
-    assert_eq!(sent(&mut agenda, 100), [3, 2]);
+    assert_eq!(send_due(&mut agenda, 100), [3, 2]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn distant_messages_are_loaded_as_time_passes() {
     agenda.apply(Arc::new(row(2, 6000, 2)), at(0));
     agenda.apply(Arc::new(row(3, 5000, 3)), at(0));
     assert!(matches!(agenda.look_up(ScheduleId::new(2)), MessageLookup::Unknown));
-    assert_eq!(sent(&mut agenda, 10_000), [1, 3]);
+    assert_eq!(send_due(&mut agenda, 10_000), [1, 3]);
     assert!(!agenda.is_done());
 }
 
@@ -140,14 +140,14 @@ fn a_message_created_during_an_outage_is_sent_on_time() {
     assert!(agenda.needs_load(now));
     agenda.apply(Arc::new(row(2, 6000, 2)), now);
     agenda.apply(Arc::new(row(3, 7201, 3)), now);
-    // Also when a read that began before has failed.
+    // The same during a read that then fails.
     agenda.begin_read();
     agenda.apply(Arc::new(row(4, 7000, 4)), now);
     agenda.apply(Arc::new(row(5, 7300, 5)), now);
     agenda.end_read(now);
     assert_eq!(agenda.count(now).pending, 3, "the first, and those that are due within an hour");
     assert!(matches!(agenda.look_up(ScheduleId::new(3)), MessageLookup::Unknown));
-    assert_eq!(sent(&mut agenda, 10_000), [1, 2, 4]);
+    assert_eq!(send_due(&mut agenda, 10_000), [1, 2, 4]);
     // Once the tables are available again, a read has the remaining messages, and none of the sent ones.
     agenda.begin_read();
     agenda.add_loaded(
@@ -157,14 +157,14 @@ fn a_message_created_during_an_outage_is_sent_on_time() {
         false,
     );
     agenda.end_read(at(10_000));
-    assert_eq!(sent(&mut agenda, 10_000), [3, 5]);
+    assert_eq!(send_due(&mut agenda, 10_000), [3, 5]);
     assert!(agenda.is_done());
 }
 
 #[test]
 fn the_latest_messages_are_evicted_first_and_loaded_again() {
     let count = i64::try_from(MESSAGES_MAX).expect("few") + 10;
-    let mut agenda = complete((1..=count).map(|id| row(id, id, id)).collect());
+    let mut agenda = complete_agenda((1..=count).map(|id| row(id, id, id)).collect());
     assert_eq!((agenda.entries.len(), agenda.until().1.0), (MESSAGES_MAX, count - 10));
     assert!(agenda.has_more && !agenda.needs_load(at(count)), "there is no room");
     // A nearer message replaces a farther one; a read that began before is ignored.
@@ -175,9 +175,9 @@ fn the_latest_messages_are_evicted_first_and_loaded_again() {
     agenda.end_read(at(0));
     assert_eq!(agenda.until().1.0, count - 11);
     assert!(agenda.has_more);
-    assert_eq!(sent(&mut agenda, count).len(), MESSAGES_MAX);
+    assert_eq!(send_due(&mut agenda, count).len(), MESSAGES_MAX);
     assert!(agenda.needs_load(at(count)));
-    let mut agenda = complete(Vec::new());
+    let mut agenda = complete_agenda(Vec::new());
     let long = ScheduleRow { body: "x".repeat(65_536), ..row(1, 1, 1) };
     for id in 1..=600 {
         agenda.apply(Arc::new(ScheduleRow { id: ScheduleId::new(id), send_at: at(id), ..long.clone() }), at(0));

@@ -53,7 +53,9 @@ pub(crate) struct ScheduleScope {
     pub(crate) contacts: Arc<Contacts>,
     pub(crate) sending: Arc<Sending>,
     pub(crate) hot: Registry<CompanyId, ScheduleDispatcher>,
+    /// Messages sent since the process started.
     pub(crate) sent: AtomicU64,
+    /// Messages that have failed since the process started.
     pub(crate) failed: AtomicU64,
 }
 
@@ -91,9 +93,10 @@ pub struct ScheduleDispatcher {
 #[derive(Default)]
 pub(super) struct PrefetchState {
     pub(super) is_running: bool,
-    pub(super) next: Vec<Arc<ScheduleRow>>,
-    /// When the data of all messages that are due soon is prefetched next; none: now.
-    pub(super) all_at: Option<Instant>,
+    /// Messages whose data the next prefetch loads.
+    pub(super) rows: Vec<Arc<ScheduleRow>>,
+    /// When all messages that are due soon are added to `rows` again; none: now.
+    pub(super) refill_at: Option<Instant>,
 }
 
 /// A task on one scheduled message, run once its state is known and it is not being sent.
@@ -156,7 +159,7 @@ impl DueWork for ScheduleDispatcher {
             && let Some(presence) = self.enter()
             && let Some(row) = self.agenda.take_due(now, instant)
         {
-            // A send from before a defect may still be pending; its outcome must arrive first.
+            // After a restart, an earlier send of this message may still be running: its outcome must arrive first.
             if self.pending_sends.insert(row.id) {
                 let (scope, dispatcher) = (self.scope.clone(), cx.address());
                 actix::spawn(async move {
@@ -212,7 +215,7 @@ impl ScheduleDispatcher {
         generation == self.generation && !self.work_state.is_retired()
     }
 
-    /// Enters the company, if it is open now.
+    /// Begins work of the company, if this process serves it now.
     pub(super) fn enter(&self) -> Option<Presence> {
         self.scope.base.try_enter(self.company)
     }
@@ -248,8 +251,8 @@ impl ScheduleDispatcher {
         let (seq, durable) = reservation.append(changes)?;
         self.status.record_append(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + HORIZON_MIN;
-        if is_soon && self.prefetch.next.len() < PREFETCH_MAX {
-            self.prefetch.next.push(row.clone());
+        if is_soon && self.prefetch.rows.len() < PREFETCH_MAX {
+            self.prefetch.rows.push(row.clone());
         }
         self.agenda.apply(row, now());
         Ok(durable)

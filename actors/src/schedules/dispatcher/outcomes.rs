@@ -44,7 +44,8 @@ impl ScheduleDispatcher {
                 self.agenda.apply(row.clone(), now());
                 self.finish_send(&row, cx);
             }
-            Err(refusal) if is_recorded => self.check(row, refusal, cx),
+            // The log may have the message as sent, although the send was refused.
+            Err(refusal) if is_recorded => self.check_outcome(row, refusal, cx),
             Err(refusal) => {
                 self.handle_refusal(&row, &refusal);
                 self.finish_send(&row, cx);
@@ -53,7 +54,7 @@ impl ScheduleDispatcher {
     }
 
     /// Looks up a message of unknown outcome in the tables, once these have all earlier decisions.
-    fn check(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
+    fn check_outcome(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
         if self.work_state.is_retired() {
             return;
         }
@@ -64,7 +65,7 @@ impl ScheduleDispatcher {
         });
     }
 
-    fn handle_check(&mut self, checked: OutcomeChecked, cx: &mut Mailbox<Self>) {
+    fn handle_checked_outcome(&mut self, checked: OutcomeChecked, cx: &mut Mailbox<Self>) {
         let OutcomeChecked { row, refusal, found } = checked;
         if self.work_state.is_retired() {
             return;
@@ -82,7 +83,9 @@ impl ScheduleDispatcher {
             Err(defect) => {
                 let schedule = row.id;
                 tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "unknown whether a scheduled message was sent; checking again");
-                cx.run_later(OUTAGE_PAUSE, move |this, cx| this.supervise(cx, |this, cx| this.check(row, refusal, cx)));
+                cx.run_later(OUTAGE_PAUSE, move |this, cx| {
+                    this.supervise(cx, |this, cx| this.check_outcome(row, refusal, cx))
+                });
                 return;
             }
         }
@@ -131,6 +134,6 @@ impl Handler<OutcomeChecked> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, checked: OutcomeChecked, cx: &mut Self::Context) {
-        self.supervise(cx, |this, cx| this.handle_check(checked, cx));
+        self.supervise(cx, |this, cx| this.handle_checked_outcome(checked, cx));
     }
 }

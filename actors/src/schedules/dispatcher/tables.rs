@@ -1,7 +1,6 @@
 //! Reads from the tables: one message, the next pending ones, and the data that messages will need when they are sent.
 
 use std::mem;
-
 use std::time::{Duration, Instant};
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
@@ -17,7 +16,7 @@ use crate::Refusal;
 use crate::base::due_work::DueWork;
 use crate::clock::now;
 
-/// Maximum rows of a load. A text may have 64 KiB.
+/// Maximum rows of a load: up to 13 MiB, because a text may have 64 KiB.
 const LOAD_ROWS: i64 = 200;
 
 /// Interval between prefetches: conversations that are not used in between are evicted.
@@ -56,6 +55,7 @@ struct PendingPage {
 struct PrefetchEnded;
 
 impl ScheduleDispatcher {
+    /// Reads a message from the tables, and then runs the task. Tasks that arrive meanwhile share the read.
     pub(super) fn fetch(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
         let tasks = self.tasks.entry(id).or_default();
         tasks.push(task);
@@ -73,7 +73,7 @@ impl ScheduleDispatcher {
 
     /// Handles the result of reading one message, and runs the tasks that wait for it.
     fn handle_fetch(&mut self, id: ScheduleId, found: Result<Option<ScheduleRow>, Refusal>, cx: &mut Mailbox<Self>) {
-        let missing = match found {
+        let refusal_if_unknown = match found {
             Ok(Some(row)) => {
                 self.agenda.add_found(row);
                 Refusal::NotFound
@@ -85,7 +85,7 @@ impl ScheduleDispatcher {
             match self.agenda.look_up(id) {
                 MessageLookup::Idle(row) => task(self, Ok(row)),
                 MessageLookup::Sending => self.run_task(id, cx, task),
-                MessageLookup::Unknown => task(self, Err(missing.clone())),
+                MessageLookup::Unknown => task(self, Err(refusal_if_unknown.clone())),
             }
         }
         self.agenda.end_read(now());
@@ -114,7 +114,7 @@ impl ScheduleDispatcher {
         match found {
             Ok(PendingPage { rows, until, has_more }) => {
                 if !rows.is_empty() {
-                    self.prefetch.all_at = None;
+                    self.prefetch.refill_at = None;
                 }
                 self.agenda.add_loaded(after, rows, until, has_more);
             }
@@ -135,16 +135,16 @@ impl ScheduleDispatcher {
         if self.prefetch.is_running {
             return;
         }
-        if self.prefetch.all_at.is_none_or(|at| at <= instant) {
-            self.prefetch.all_at = Some(instant + PREFETCH_EVERY);
-            self.prefetch.next = self.agenda.due_before(now + HORIZON_MIN, PREFETCH_MAX);
+        if self.prefetch.refill_at.is_none_or(|at| at <= instant) {
+            self.prefetch.refill_at = Some(instant + PREFETCH_EVERY);
+            self.prefetch.rows = self.agenda.due_before(now + HORIZON_MIN, PREFETCH_MAX);
         }
-        if self.prefetch.next.is_empty() {
+        if self.prefetch.rows.is_empty() {
             return;
         }
         let Some(presence) = self.enter() else { return };
         self.prefetch.is_running = true;
-        let (rows, scope, dispatcher) = (mem::take(&mut self.prefetch.next), self.scope.clone(), cx.address());
+        let (rows, scope, dispatcher) = (mem::take(&mut self.prefetch.rows), self.scope.clone(), cx.address());
         actix::spawn(async move {
             let _presence = presence;
             let prefetch = stream::iter(rows).map(Ok).try_for_each_concurrent(PREFETCH_CONCURRENCY, |row| {
@@ -174,7 +174,7 @@ pub(super) async fn find_row(
     Ok(schedules::find(scope.base.reads().tables(company).await?, company, id).await?)
 }
 
-/// The messages pending after a point and up to a time.
+/// The first pending messages that are due after `after`, until `until`.
 async fn load_pending(
     scope: &ScheduleScope,
     company: CompanyId,

@@ -28,7 +28,7 @@ pub struct ContactChanges {
     company: CompanyId,
     ids: Mutex<Vec<ContactId>>,
     /// Whether some of them opt out of campaigns, or in again.
-    preferences: AtomicBool,
+    includes_preferences: AtomicBool,
 }
 
 impl ContactChanges {
@@ -39,10 +39,10 @@ impl ContactChanges {
 
     /// Marks that the change includes whether contacts accept campaigns.
     pub fn include_preferences(&self) {
-        self.preferences.store(true, Ordering::Release);
+        self.includes_preferences.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> Vec<ContactId> {
+    fn take_ids(&self) -> Vec<ContactId> {
         std::mem::take(&mut *self.ids.lock())
     }
 
@@ -52,15 +52,15 @@ impl ContactChanges {
         self.invalidate_campaigns();
         let ids = self.ids.lock().clone();
         self.contacts.tickets.outboxes.record_changes(self.company, &ids);
-        if self.contacts.settle(self.company, &ids, false).await.is_ok() {
-            self.take();
+        if self.contacts.settle(self.company, &ids, ChangeOutcome::Committed).await.is_ok() {
+            self.take_ids();
         }
-        // On failure the drop continues after the answer: the change is committed.
+        // On failure, the drop retries in the background: the change is committed.
     }
 
     /// Makes campaigns check opt-outs again.
     fn invalidate_campaigns(&self) {
-        if self.preferences.load(Ordering::Acquire) {
+        if self.includes_preferences.load(Ordering::Acquire) {
             self.contacts.in_transit.withdrawals.invalidate(self.company);
         }
     }
@@ -68,18 +68,26 @@ impl ContactChanges {
 
 impl Drop for ContactChanges {
     fn drop(&mut self) {
-        let ids = self.take();
+        let ids = self.take_ids();
         if !ids.is_empty() {
             self.invalidate_campaigns();
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // Done only now, or again, because the change may have been committed meanwhile.
+                // After the read, even if `settle` did it before: the change may have been committed since.
                 contacts.tickets.outboxes.record_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
         }
     }
+}
+
+/// Whether the change of contacts is known to be committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChangeOutcome {
+    Committed,
+    /// The change may or may not be committed: the tables are read to find out.
+    Unclear,
 }
 
 /// The current state of changed contacts that are in memory.
@@ -90,15 +98,21 @@ struct ChangedContacts {
 }
 
 impl Contacts {
-    /// Must be called before contacts are changed; the result is to be settled afterwards.
+    /// Call this before contacts are changed, and [`ContactChanges::settle`] afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
-        ContactChanges { contacts: self.clone(), company, ids: Mutex::default(), preferences: AtomicBool::new(false) }
+        let (ids, includes_preferences) = (Mutex::default(), AtomicBool::new(false));
+        ContactChanges { contacts: self.clone(), company, ids, includes_preferences }
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.
-    pub(super) async fn settle(&self, company: CompanyId, ids: &[ContactId], is_unclear: bool) -> Result<(), Refusal> {
+    pub(super) async fn settle(
+        &self,
+        company: CompanyId,
+        ids: &[ContactId],
+        outcome: ChangeOutcome,
+    ) -> Result<(), Refusal> {
         let _lock = self.cache.write_lock(company).await;
-        let read = self.reload(company, ids, is_unclear).await;
+        let read = self.reload(company, ids, outcome).await;
         match &read {
             Ok(ChangedContacts { changed, deleted }) => {
                 deleted.iter().for_each(|id| self.cache.forget(company, *id));
@@ -122,8 +136,9 @@ impl Contacts {
         &self,
         company: CompanyId,
         ids: &[ContactId],
-        is_unclear: bool,
+        outcome: ChangeOutcome,
     ) -> Result<ChangedContacts, Refusal> {
+        let is_unclear = outcome == ChangeOutcome::Unclear;
         let is_cached =
             |id: ContactId| self.cache.get(company, id).is_some() || self.cache.hot_tickets.has((company, id));
         let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| is_unclear || is_cached(*id)).collect();
@@ -163,7 +178,8 @@ impl Contacts {
     async fn settle_eventually(&self, company: CompanyId, ids: &[ContactId]) {
         let settle = || async {
             // Every refusal is retried, because the conversations must learn of the change in the end.
-            self.settle(company, ids, true).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
+            let outcome = self.settle(company, ids, ChangeOutcome::Unclear).await;
+            outcome.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
         };
         let _ = while_unavailable(RETRY_PAUSE, settle).await;
     }
@@ -171,7 +187,9 @@ impl Contacts {
     /// Drops the messages that wait for their provider if their contact is deleted.
     async fn drop_messages_of_deleted(&self, company: CompanyId, id: ContactId) {
         let is_deleted = || async {
-            let found = contacts::find_refs(self.base.db(company), company, &[id], true).await;
+            // A deletion of unknown outcome is waited for.
+            let settled = true;
+            let found = contacts::find_refs(self.base.db(company), company, &[id], settled).await;
             // Every error is retried, because the messages of a deleted contact must not leave.
             found.map(|found| found.is_empty()).map_err(|error| Refusal::Unavailable(error.to_string()))
         };
@@ -182,7 +200,7 @@ impl Contacts {
     }
 
     /// Deletes a contact with all its data. A concurrent opening either comes first, and the deletion is refused, or it
-    /// comes later and finds no contact. `forget` receives the contact's sessions.
+    /// comes later and finds no contact. `forget` drops the contact's sessions from memory.
     pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
@@ -217,7 +235,7 @@ impl Contacts {
         let sessions = contacts::sessions(db, company, id).await?;
         let outcome = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
-        // Its sessions are read again on the next request.
+        // If the contact was not deleted after all, its sessions are read again on the next request.
         let finish = async move |guard: ContactMark| {
             contacts.settle_eventually(company, &[id]).await;
             contacts.drop_messages_of_deleted(company, id).await;

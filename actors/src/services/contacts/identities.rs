@@ -1,4 +1,4 @@
-//! Finds the contact of a number or of a provider's id, for messages of contacts, for sends and for news of providers.
+//! Finds the contact of a number or of a provider's id, for inbound messages, sends and reports of providers.
 //! The tables decide ([`identities`]); the cache only repeats what they have decided.
 
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::base::retry::while_unavailable;
 use crate::clock::now;
 use crate::tickets::Author;
 
-/// Pause before another attempt to save what is new of a sender, after a database outage.
+/// Pause before a sender's new keys are saved again after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long a message of a sender who is known by one key waits until their other key is saved: a database outage must
 /// not delay it.
-const NEWS_TIME_MAX: Duration = Duration::from_secs(2);
+const NEW_KEYS_TIME_MAX: Duration = Duration::from_secs(2);
 
 impl Contacts {
     /// The contact with a number, in any spelling: found, or created.
@@ -62,19 +62,19 @@ impl Contacts {
             (by_number, by_address) => by_address.or(by_number),
         };
         let Some(contact) = cached else { return self.look_up(company, keys, profile).await };
-        let look_up = self.look_up_apart(company, keys, profile);
-        match tokio::time::timeout(NEWS_TIME_MAX, look_up).await {
+        let look_up = self.spawn_look_up(company, keys, profile);
+        match tokio::time::timeout(NEW_KEYS_TIME_MAX, look_up).await {
             Ok(Ok(Err(Refusal::Unavailable(_))) | Err(_)) | Err(_) => {
-                tracing::debug!(contact.id = %contact.id, company.id = %company, "what is new of a contact is not saved in time");
+                tracing::debug!(contact.id = %contact.id, company.id = %company, "a contact's new number or address was not saved in time");
                 Ok(contact)
             }
             Ok(Ok(found)) => found,
         }
     }
 
-    /// Looks up the contact in a task of its own, and again after a database outage, even if no one waits for it any
-    /// more: a provider may never report again what is new.
-    fn look_up_apart(
+    /// Looks up the contact in a task of its own. After a database outage the task retries even if the caller no longer
+    /// waits: the provider may never report the new keys again.
+    fn spawn_look_up(
         self: &Arc<Self>,
         company: CompanyId,
         keys: &Keys<'_>,
@@ -95,10 +95,10 @@ impl Contacts {
                 let (country, social_username) = (country.as_deref(), social_username.as_deref());
                 let profile = Profile { name: &name, country, social_username, origin: &origin, since };
                 let outcome = contacts.look_up(company, &keys, &profile).await;
-                let is_late = matches!(outcome, Err(Refusal::Unavailable(_)));
+                let is_unavailable = matches!(outcome, Err(Refusal::Unavailable(_)));
                 // The caller may no longer wait.
                 let _ = sender.send(outcome);
-                if is_late && let Ok(_permit) = contacts.late_identities.try_acquire() {
+                if is_unavailable && let Ok(_permit) = contacts.late_identities.try_acquire() {
                     let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
                 }
             }),
@@ -177,7 +177,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// Whether a phone channel reaches a contact without a number: its provider has an id of theirs.
+    /// Whether a phone channel can reach a contact who has no number, by a provider's id of the contact.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that is not cached and the database is unavailable.

@@ -1,10 +1,11 @@
 //! What a merge requires of contacts: that nothing begins or changes for them meanwhile, and that every copy is
-//! renewed.
+//! updated.
 
 use hotline_persistence::tables::merges::{self, MergedNoun};
 use hotline_persistence::{CompanyId, ContactId};
 
 use super::Contacts;
+use super::changes::ChangeOutcome;
 use crate::Refusal;
 use crate::contacts::ContactMark;
 
@@ -13,7 +14,7 @@ impl Contacts {
     /// the same contacts do not wait for each other.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when that takes too long.
+    /// [`Refusal::Unavailable`] when an earlier mark of a contact is not removed in time.
     pub(crate) async fn mark_all(
         &self,
         company: CompanyId,
@@ -33,15 +34,15 @@ impl Contacts {
         self.end_tickets(company, contacts.to_vec()).await;
     }
 
-    /// Renews every copy of marked contacts that were merged, or may have been: the tables decide.
+    /// Updates every copy of marked contacts from the tables, which show whether the contacts were merged.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn settle_merge(&self, company: CompanyId, contacts: &[ContactId]) -> Result<(), Refusal> {
-        self.settle(company, contacts, true).await?;
+        self.settle(company, contacts, ChangeOutcome::Unclear).await?;
         self.end_conversations(company, contacts).await;
         contacts.iter().for_each(|contact| self.cache.forget_last_inbound(company, *contact));
-        // One of two recipients of a campaign may no longer exist.
+        // If two recipients of a campaign were merged, only one of them remains.
         self.in_transit.withdrawals.invalidate(company);
         Ok(())
     }

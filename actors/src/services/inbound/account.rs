@@ -1,4 +1,5 @@
-//! What a provider reports of a channel's account: whether it can send, its templates, its quality and its limit.
+//! What a provider reports of a channel's account: whether it can send, its templates, its quality and its
+//! messaging limit.
 
 use hotline_persistence::tables::channels::{self, ChangedTemplate, ChannelRow, PhoneNews};
 use hotline_persistence::tables::events::{By, act_as};
@@ -23,7 +24,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Connects a channel again whose provider has enabled the account that it had disabled for this reason.
+    /// Connects a channel again: its provider has enabled the account that it had disabled for this reason.
     ///
     /// # Errors
     /// As [`Self::disconnect`].
@@ -46,7 +47,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Records the quality or the limit that a provider reports of a channel's phone number.
+    /// Records the quality or the messaging limit that a provider reports of a channel's phone number.
     ///
     /// # Errors
     /// As [`Self::disconnect`].

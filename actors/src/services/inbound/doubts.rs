@@ -76,6 +76,6 @@ impl Inbound {
             None => DeliveryStatus::Failed(MessageError::outcome_unknown()),
         };
         let update = UpdateDeliveryStatus { message: id, delivery_status, at: now(), provider_message_id };
-        self.update(company_id, MessageRef { ticket_id, id }, update).await
+        self.execute_update(company_id, MessageRef { ticket_id, id }, update).await
     }
 }

@@ -52,7 +52,7 @@ impl Inbound {
         channel: ChannelId,
         echo: EchoMessage,
     ) -> Result<Echoed, Refusal> {
-        if self.inboxes.own.is_own((company, channel), &echo.whole_id) {
+        if self.inboxes.own_sends.is_own((company, channel), &echo.whole_id) {
             return Ok(Echoed::Own);
         }
         let inbox = self.inbox(company, channel).await?;
@@ -105,7 +105,7 @@ impl Inbound {
         let command = Execute::from(ReceiveEcho { message, origin: echo.origin });
         let attempt = || async {
             let contact = self.find_sender(company, channel, &contact, written_at).await?;
-            self.attempt_with(company, channel, contact.id, &command, Author::OTHER_APP).await
+            self.attempt_in_conversation(company, channel, contact.id, &command, Author::OTHER_APP).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
         if received.is_err() {
@@ -114,8 +114,8 @@ impl Inbound {
         received
     }
 
-    /// Whether an echo with an unknown id shows a message of ours. A phone's provider only reports what was written in
-    /// its own app.
+    /// Whether an echo with an unknown id is of a message that was sent through Hotline. On a phone channel none is, as
+    /// its provider only reports messages that were written in its own app.
     async fn is_own(
         self: &Arc<Self>,
         company: CompanyId,
@@ -130,22 +130,22 @@ impl Inbound {
         let contact = self.find_known_sender(company, channel, &echo.message.from).await?;
         let text = (!echo.has_attachment).then(|| echo.message.body.as_deref().unwrap_or_default());
         let part = text.map_or(SentPart::Attachment, SentPart::text);
-        if self.inboxes.own.claim(key, contact, &echo.whole_id, &part, echo.names) {
+        if self.inboxes.own_sends.claim(key, contact, &echo.whole_id, &part, echo.names) {
             return Ok(true);
         }
         let Some(contact) = contact else { return Ok(false) };
         let is_own = match echo.names {
-            Some(id) => self.is_sent(company, (channel, contact), id).await?,
+            Some(id) => self.is_own_message(company, (channel, contact), id).await?,
             None => self.was_sent_before(company, (channel, contact), inbox, echo, &part).await?,
         };
         if is_own {
-            self.inboxes.own.record_own(key, &echo.whole_id);
+            self.inboxes.own_sends.record_own(key, &echo.whole_id);
         }
         Ok(is_own)
     }
 
-    /// Whether a message of ours to this contact has this id: other apps also name their messages.
-    async fn is_sent(
+    /// Whether this id is of a message that was sent through Hotline to this contact: it may be an id of another app.
+    async fn is_own_message(
         &self,
         company: CompanyId,
         (channel, contact): (ChannelId, ContactId),

@@ -116,6 +116,7 @@ pub struct Inbound {
     contacts: Arc<Contacts>,
     tickets: Arc<Tickets>,
     inboxes: Arc<Inboxes>,
+    /// Statuses and revisions of unknown messages that were dropped.
     dropped_news: AtomicU64,
 }
 
@@ -129,7 +130,7 @@ impl Inbound {
         let inbound = Arc::new(Self { base, contacts, tickets, inboxes, dropped_news: AtomicU64::new(0) });
         // Weak, because the inboxes are owned by this struct.
         let weak = Arc::downgrade(&inbound);
-        inbound.inboxes.set_apply_early(move |(company, channel), id| {
+        inbound.inboxes.set_apply_early_statuses(move |(company, channel), id| {
             if let Some(inbound) = weak.upgrade() {
                 inbound.apply_early_statuses(company, channel, vec![id]);
             }
@@ -143,7 +144,8 @@ impl Inbound {
         inboxes.forget_company(company);
     }
 
-    /// Receives a contact's message in the open ticket, else in a new one. None when it was received before.
+    /// Receives a message that a provider reports, in the contact's open ticket, else in a new one. None when it was
+    /// received before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be received now: the provider should retry.
@@ -167,13 +169,13 @@ impl Inbound {
             return Ok(None);
         }
         let id = message.message_id.clone();
-        let row = self.receive_from(company, channel, message, &lock).await?;
+        let row = self.receive_from_sender(company, channel, message, &lock).await?;
         lock.record_received(row.created_at);
         self.inboxes.cache_message((company, channel), &id, MessageRef { ticket_id: row.ticket_id, id: row.id });
         Ok(Some(self.with_early_revisions(company, channel, &id, row).await))
     }
 
-    async fn receive_from(
+    async fn receive_from_sender(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -187,7 +189,7 @@ impl Inbound {
         let command = Execute { command: receive, attached, only_if: None };
         let attempt = || async {
             let contact = self.find_sender(company, channel, &from, written_at).await?;
-            self.attempt(company, channel, contact.id, &command).await
+            self.attempt_receive(company, channel, contact.id, &command).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
         match &received {
@@ -230,8 +232,8 @@ impl Inbound {
         (from, receive)
     }
 
-    /// Receives a contact's message in the open ticket, else in a new one. If the contact was merged into another, it
-    /// is received there.
+    /// Receives a message of a known contact in the open ticket, else in a new one. If the contact was merged into
+    /// another, the message is received there.
     ///
     /// # Errors
     /// Why it could not be received.
@@ -243,7 +245,7 @@ impl Inbound {
         command: Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let receive = async |contact: ContactId| {
-            let attempt = || self.attempt(company, channel, contact, &command);
+            let attempt = || self.attempt_receive(company, channel, contact, &command);
             on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
         };
         match receive(contact).await {
@@ -257,7 +259,7 @@ impl Inbound {
         }
     }
 
-    async fn attempt(
+    async fn attempt_receive(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -267,7 +269,7 @@ impl Inbound {
         let has_phone = self.has_phone(company, channel)?;
         // A message in standby is answered by another app.
         let author = if command.command.standby { Author::AUTOMATION } else { Author::CONTACT };
-        let message = self.attempt_with(company, channel, contact, command, author).await?;
+        let message = self.attempt_in_conversation(company, channel, contact, command, author).await?;
         let (contact, last_inbound) = (message.contact_id, message.sent_at.unwrap_or(message.created_at));
         if !has_phone {
             self.contacts.cache().remember_reachable(company, channel, contact);
@@ -277,7 +279,7 @@ impl Inbound {
     }
 
     /// Executes a command in the contact's open ticket, else in a new one that `author` opens.
-    async fn attempt_with<C: Command>(
+    async fn attempt_in_conversation<C: Command>(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -308,7 +310,7 @@ impl Inbound {
         Ok(organization.channels.get(&channel).is_some_and(|channel| channel.kind.has_phone()))
     }
 
-    /// The contact of a sender at a time: found, or created.
+    /// The contact of a sender: found, or created as of `written_at`.
     async fn find_sender(
         self: &Arc<Self>,
         company: CompanyId,
@@ -336,7 +338,7 @@ impl Inbound {
         Ok(contact)
     }
 
-    /// Records the id from which a contact has written last: they are answered by it. It is saved after the provider's
+    /// Records the id from which a contact has written last: answers are sent to it. It is saved after the provider's
     /// call is answered.
     fn record_address(self: &Arc<Self>, company: CompanyId, channel: ChannelId, contact: ContactId, from: &Sender) {
         let (Some(address), None) = (&from.address, &from.number) else { return };
@@ -372,7 +374,7 @@ impl Inbound {
         self.contacts.change_identity(company, &change).await
     }
 
-    /// Renames a contact whose name was their number, after the answer.
+    /// Renames a contact whose name was their number. The name is saved after the provider's call is answered.
     fn rename_contact(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
         let inbound = self.clone();
         let rename = async move {

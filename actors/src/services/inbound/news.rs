@@ -1,5 +1,5 @@
 //! News of providers: what happens to a message after it was sent, and notices that are no messages. They open no
-//! ticket, are not counted and start nothing.
+//! ticket, do not count as unread, and no one waits for an answer because of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -56,8 +56,9 @@ pub enum Revised {
 }
 
 impl Inbound {
-    /// Revises a message. If it is not known yet, the revision is stored until it is; the deletion of a part
-    /// (`m#2`) is stored for all further parts, which may be received later.
+    /// Revises a message. If it is not known yet, the revision is stored until it is. A provider's message with several
+    /// files is stored as several (`m`, `m#2`, …): the deletion of a further one is stored for all further ones, which
+    /// may be received later.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -73,11 +74,11 @@ impl Inbound {
         let _lock = inbox.lock(&message_id).await;
         let row = self.base.reads().message_by_provider_id(company, channel, &message_id).await?;
         let Some(row) = row else {
-            let parts = parts_key(&message_id).filter(|_| matches!(revision, Revision::Deleted { .. }));
+            let key_of_parts = parts_key(&message_id).filter(|_| matches!(revision, Revision::Deleted { .. }));
             let early = EarlyRevision {
                 company_id: company,
                 channel_id: channel,
-                provider_message_id: parts.unwrap_or(&message_id).to_owned(),
+                provider_message_id: key_of_parts.unwrap_or(&message_id).to_owned(),
                 revision,
                 at,
             };
@@ -174,8 +175,8 @@ impl Inbound {
     ) -> Result<bool, Refusal> {
         let db = self.base.db(company);
         let mut early = early_revisions::of_message(db, company, channel, id).await?;
-        if let Some(parts) = parts_key(id) {
-            early.extend(early_revisions::of_message(db, company, channel, parts).await?);
+        if let Some(key_of_parts) = parts_key(id) {
+            early.extend(early_revisions::of_message(db, company, channel, key_of_parts).await?);
         }
         if early.is_empty() {
             return Ok(false);

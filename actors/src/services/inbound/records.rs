@@ -26,14 +26,14 @@ impl Inbound {
             let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
             let referral = referral.clone();
             let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
-            self.record_of_contact(company, contact, Change::Referral(Box::new(row))).await
+            self.append_for_contact(company, contact, Change::Referral(Box::new(row))).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller
     /// then looks it up again.
-    async fn record_of_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
+    async fn append_for_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
         let (cache, key) = (self.contacts.cache(), (company, contact));
         let version = cache.version(key);
         if self.contacts.get(company, contact).await?.is_none() {
@@ -51,8 +51,8 @@ impl Inbound {
         Ok(durable.wait().await?)
     }
 
-    /// Opts a contact out of campaigns who has stopped the business's marketing messages at the provider. Someone who
-    /// has no contact has nothing to opt out of.
+    /// Opts out of campaigns a contact who has stopped the business's marketing messages at the provider. A sender
+    /// without a contact needs no opt-out.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -66,7 +66,7 @@ impl Inbound {
         let attempt = || async {
             let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
             let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
-            self.record_of_contact(company, contact_id, Change::OptOut(row)).await
+            self.append_for_contact(company, contact_id, Change::OptOut(row)).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }

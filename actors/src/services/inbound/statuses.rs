@@ -96,7 +96,7 @@ impl Inbound {
             names,
         };
         if let Some(message) = names {
-            self.inboxes.named.record((company, channel), message, provider_message_id);
+            self.inboxes.named_messages.record((company, channel), message, provider_message_id);
         }
         let has_room = early_statuses::store(self.base.db(company), &early, inbox.early_statuses.is_crowded()).await?;
         if inbox.early_statuses.room.record(has_room) {
@@ -136,10 +136,11 @@ impl Inbound {
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let update = UpdateDeliveryStatus { message: message.id, delivery_status, at, provider_message_id: None };
-        self.update(company, message, update).await
+        self.execute_update(company, message, update).await
     }
 
-    pub(super) async fn update(
+    /// Updates a message, unless it no longer exists.
+    pub(super) async fn execute_update(
         &self,
         company: CompanyId,
         message: MessageRef,
@@ -208,11 +209,11 @@ impl Inbound {
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         // A status that is stored from now on is added to the index again.
         inbox.early_statuses.remove(id);
-        let is_left = self.apply_stored(company, channel, id, message).await;
-        if !matches!(is_left, Ok(false)) {
+        let keeps_revisions = self.apply_stored(company, channel, id, message).await;
+        if !matches!(keeps_revisions, Ok(false)) {
             inbox.early_statuses.add(id, now());
         }
-        is_left.map(drop)
+        keeps_revisions.map(drop)
     }
 
     /// Applies the stored statuses and revisions of a message, and deletes the statuses. Returns whether revisions stay
@@ -255,7 +256,7 @@ impl Inbound {
         let before = now() - EARLY_STATUS_TTL;
         while early_statuses::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
         while early_revisions::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
-        self.inboxes.sweep_early(before);
+        self.inboxes.sweep_early_statuses(before);
         let ownership = self.base.store.ownership();
         for (company, channel) in early_statuses::channels(db, &ownership.slot_filter()).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };

@@ -27,8 +27,9 @@ impl Command for ReceiveEcho {
         }
         let Self { message: echo, origin } = self;
         let app_id = origin.app.id.clone();
-        let precedes_contact = echo.written_at.is_some_and(|at| precedes_last_inbound(ticket, at));
-        let is_late = precedes_contact && echo.written_at.is_some_and(|at| at < ticket.row.opened_at);
+        let precedes_inbound = echo.written_at.is_some_and(|at| precedes_last_inbound(ticket, at));
+        // Written before the ticket was opened: it answers nothing.
+        let is_late = precedes_inbound && echo.written_at.is_some_and(|at| at < ticket.row.opened_at);
         let mut message = cx.message(ticket, Direction::Outbound, &Author::OTHER_APP, "")?;
         message.kind = if echo.media.is_some() { MessageType::Media } else { MessageType::Text };
         message.body = echo.body;
@@ -40,7 +41,8 @@ impl Command for ReceiveEcho {
         // Capped at now: the provider's clock may be ahead.
         message.sent_at = Some(echo.written_at.map_or(cx.now, |at| at.min(cx.now)));
         if !is_late && ticket.awaits_answer() {
-            let waiting_since = ticket.row.waiting_since.filter(|_| precedes_contact);
+            // A contact who has written after this message still waits.
+            let waiting_since = ticket.row.waiting_since.filter(|_| precedes_inbound);
             ticket.record_answer(message.id, message.created_at);
             ticket.row.waiting_since = ticket.row.waiting_since.or(waiting_since);
         }

@@ -20,8 +20,9 @@ impl Command for Release {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        let is_left = self.queue.is_none() || ticket.row.queue_id == self.queue;
-        if is_left && ticket.is_open() && ticket.row.user_id == Some(self.user) {
+        let is_in_queue = self.queue.is_none() || ticket.row.queue_id == self.queue;
+        let is_theirs = ticket.is_open() && ticket.row.user_id == Some(self.user);
+        if is_in_queue && is_theirs {
             Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
         }
         Ok(())

@@ -43,8 +43,8 @@ impl Command for Reopen {
         cx.touch(ticket);
         cx.event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
         // A user who has left or is inactive does not get the ticket back.
-        let works = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
-        if ticket.row.user_id.is_some_and(|user| !works(user)) {
+        let is_active = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
+        if ticket.row.user_id.is_some_and(|user| !is_active(user)) {
             Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
         }
         Ok(ticket.clone())

@@ -45,13 +45,13 @@ impl Command for Revise {
 }
 
 impl Revise {
-    /// Whether it changes what is stored of this message. Also stored is a withdrawal that arrives before its reaction,
-    /// so that the reaction is not shown later.
+    /// Whether it changes what is stored of this message. A reaction's withdrawal that arrives before the reaction is
+    /// stored too, so that the reaction is not shown later.
     pub fn changes(&self, message: &MessageRow) -> bool {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
         let before = message.revisable();
         let mut revised = before.clone();
-        // The result is not needed: it is only about what is shown.
+        // The result covers only the fields that are shown, so what is stored is compared instead.
         let _ = revised.apply(&row);
         revised != before
     }

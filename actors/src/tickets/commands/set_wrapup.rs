@@ -29,12 +29,12 @@ impl Command for SetWrapup {
             check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
         }
         let before = (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone());
-        let from = wrapup(ticket, cx);
+        let from = wrapup_json(ticket, cx);
         ticket.row.wrapup_type_id = Some(self.wrapup_type);
         if let Some(note) = self.wrapup_note {
             ticket.row.wrapup_note = note.map(Into::into);
         }
-        let to = wrapup(ticket, cx);
+        let to = wrapup_json(ticket, cx);
         // Without a change there is no event.
         if before == (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone()) {
             return Ok(ticket.clone());
@@ -45,7 +45,7 @@ impl Command for SetWrapup {
     }
 }
 
-fn wrapup(ticket: &Ticket, cx: &Context<'_>) -> Value {
+fn wrapup_json(ticket: &Ticket, cx: &Context<'_>) -> Value {
     json!({
         "wrapupType": named_wrapup_type(cx.organization, ticket.row.wrapup_type_id),
         "wrapupNote": ticket.row.wrapup_note,

@@ -36,7 +36,7 @@ impl Folder {
         Self { root }
     }
 
-    /// One whose cluster exists already.
+    /// A data folder whose cluster exists already.
     async fn prepared() -> Self {
         let folder = Self::new();
         template::copy("empty", "1", &folder.data_dir(), async |_| Ok(())).await.unwrap();
@@ -73,7 +73,7 @@ fn kill_postmaster(data_dir: &Path) {
     let Ok(Some(pid)) = super::pid_file::running(&cluster) else {
         return;
     };
-    let _ = kill(raw(pid), Signal::SIGQUIT);
+    let _ = kill(to_pid(pid), Signal::SIGQUIT);
     let started_at = Instant::now();
     while super::pid_file::is_postmaster_of(pid, &cluster) && started_at.elapsed() < DEADLINE {
         std::thread::sleep(INTERVAL);
@@ -106,6 +106,6 @@ async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     }
 }
 
-fn raw(pid: u32) -> Pid {
+fn to_pid(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap())
 }

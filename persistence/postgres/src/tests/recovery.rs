@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, ClusterOptions};
-use super::{Folder, connect, eventually, execute, raw, scalar};
+use super::{Folder, connect, eventually, execute, scalar, to_pid};
 
 #[tokio::test]
 async fn a_killed_postmaster_is_restarted() {
@@ -16,7 +16,7 @@ async fn a_killed_postmaster_is_restarted() {
 
     for _ in 0..2 {
         let killed = cluster.pid().unwrap();
-        kill(raw(killed), Signal::SIGKILL).unwrap();
+        kill(to_pid(killed), Signal::SIGKILL).unwrap();
         eventually("a new postmaster answers", async || {
             cluster.pid().is_some_and(|pid| pid != killed)
                 && scalar(&cluster, "select n from kept").await.ok() == Some(7)
@@ -38,7 +38,7 @@ async fn a_running_postmaster_is_adopted_and_restarted() {
     assert_eq!(second.pid(), Some(pid));
     assert_eq!(scalar(&second, "select 1").await.unwrap(), 1);
 
-    kill(raw(pid), Signal::SIGKILL).unwrap();
+    kill(to_pid(pid), Signal::SIGKILL).unwrap();
     eventually("a new postmaster answers", async || {
         second.pid().is_some_and(|new| new != pid) && scalar(&second, "select 1").await.is_ok()
     })
@@ -75,7 +75,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     .await;
     let killed = first.pid().unwrap();
     drop(first);
-    kill(raw(killed), Signal::SIGKILL).unwrap();
+    kill(to_pid(killed), Signal::SIGKILL).unwrap();
 
     let second = Cluster::start(folder.options()).await.unwrap();
     assert_ne!(second.pid(), Some(killed));
@@ -123,7 +123,7 @@ async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
         unreachable!("{error}");
     };
     // Sends no signal, and fails if the process no longer exists.
-    kill(raw(pid), None).unwrap();
+    kill(to_pid(pid), None).unwrap();
 }
 
 #[tokio::test]

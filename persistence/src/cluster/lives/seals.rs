@@ -10,10 +10,10 @@ use crate::error::with_timeout;
 use crate::pool::session_name;
 use crate::{Error, Result};
 
-/// How long a seal waits for a transaction of the dead life before it terminates that life's sessions.
+/// How long an attempt to seal waits for a transaction of the dead life before that life's sessions are terminated.
 const SEAL_LOCK_TIME_MAX: &str = "300ms";
 
-/// Attempts to seal: the first finds out who holds the lock, later ones deal with sessions that were opened meanwhile.
+/// Attempts to seal. After each, the sessions of the dead life are terminated; it may open new ones meanwhile.
 const SEAL_ATTEMPTS_MAX: usize = 5;
 
 /// A life that was ended by another.
@@ -25,17 +25,17 @@ pub struct SealRow {
     pub heir: LifeId,
     /// When it was ended.
     pub sealed_at: DateTime<Utc>,
-    /// Whether its slots were already given away.
+    /// Whether its slots were already released.
     pub done: bool,
 }
 
-/// Sealed lives whose slots are not yet given away, and those of the last minute.
+/// Sealed lives whose slots are not yet released, and those of the last minute.
 pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
 
-/// Ends another life unless another process already has; returns whether this call did. Locks of a stopped process do
-/// not keep it alive: its sessions are terminated.
+/// Ends the life `dead` unless another process already has; returns whether this call did. Locks that a stopped process
+/// holds do not prevent it: the sessions of that process are terminated.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the calling life is over itself; other errors when the database cannot answer, or the
@@ -57,8 +57,8 @@ pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> 
 
 async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<bool> {
     let mut transaction = begin(db, Some(begin_fenced(successor)), ()).await?.0;
-    let wait = format!("set local lock_timeout = '{SEAL_LOCK_TIME_MAX}'");
-    sqlx::query(sqlx::AssertSqlSafe(wait)).execute(&mut *transaction).await?;
+    let set_timeout = format!("set local lock_timeout = '{SEAL_LOCK_TIME_MAX}'");
+    sqlx::query(sqlx::AssertSqlSafe(set_timeout)).execute(&mut *transaction).await?;
     let sealed = sqlx::query(
         "with dead as (delete from lives where life = $2 returning life)
          insert into seals (life, heir) select life, $1 from dead",
@@ -85,25 +85,26 @@ async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<
 
 /// Terminates the sessions of a life.
 async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
-    let end = "select pg_terminate_backend(pid) from pg_stat_activity
+    let statement = "select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()";
-    with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
+    with_timeout(sqlx::query(statement).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
 /// Takes over the unfinished seals whose successor ended without naming another: no other process would finish them.
-/// Returns how many. The new successor calls [`inherit`] after the same wait as if it had sealed these lives itself.
+/// Returns how many. The new successor calls [`release_slots`] after the same wait as if it had sealed these lives
+/// itself.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer.
+/// [`Error::NotOwner`] when `life` is over; when the database cannot answer.
 pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
         // Of two concurrent calls, the second finds a live successor.
-        let adopt =
+        let statement =
             "update seals set heir = $1 where not done and not exists (select from lives where life = seals.heir)";
-        let adopted = sqlx::query(adopt).bind(life).execute(&mut *transaction).await?;
+        let updated = sqlx::query(statement).bind(life).execute(&mut *transaction).await?;
         transaction.commit().await?;
-        Ok(adopted.rows_affected())
+        Ok(updated.rows_affected())
     })
     .await
 }
@@ -112,12 +113,12 @@ pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
 /// hold. Returns false when another successor has taken over.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when this life is over; when the database cannot answer.
-pub async fn inherit(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> {
+/// [`Error::NotOwner`] when `successor` is over; when the database cannot answer.
+pub async fn release_slots(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> {
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(successor)), ()).await?.0;
-        let done = "update seals set done = true where life = $2 and heir = $1 and not done";
-        let updated = sqlx::query(done).bind(successor).bind(dead).execute(&mut *transaction).await?;
+        let statement = "update seals set done = true where life = $2 and heir = $1 and not done";
+        let updated = sqlx::query(statement).bind(successor).bind(dead).execute(&mut *transaction).await?;
         if updated.rows_affected() == 0 {
             return Ok(false);
         }

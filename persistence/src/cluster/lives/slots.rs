@@ -54,11 +54,11 @@ pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<
     .map(|moved| moved.into_iter().filter_map(Slot::from_column).collect())
 }
 
-/// Cancels a move: the slots stay with this life.
+/// Cancels the moves of slots: they stay with this life.
 ///
 /// # Errors
 /// As [`hand_over`].
-pub async fn keep(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
+pub async fn cancel_moves(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
     let numbers: Vec<i16> = slots.iter().map(|slot| slot.column()).collect();
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
@@ -93,7 +93,7 @@ pub async fn plan(
         let lives: Vec<LifeRow> = sqlx::query_as(lives).fetch_all(&mut *transaction).await?;
         let slots: Vec<SlotRow> =
             sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(&mut *transaction).await?;
-        // A seal's row stays for a minute, so that planners see it; the database's clock decides what is recent.
+        // The planner gets unfinished seals, and those of the last 30 s by the database's clock.
         let seals = "select life, heir, sealed_at, done from seals
             where not done or sealed_at > now() - interval '30 seconds'";
         let seals: Vec<SealRow> = sqlx::query_as(seals).fetch_all(&mut *transaction).await?;

@@ -133,7 +133,7 @@ impl FlushQueue {
 
     /// Makes an entry urgent if its events have a listener.
     fn mark_urgent(&self, entry: &Entry) {
-        if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
+        if let Some(news) = self.news.get().filter(|news| news.listener_count() > 0)
             && entry.changes.first().is_some_and(|change| news.has_listener(change.company()))
         {
             self.barrier.fetch_max(entry.seq, Ordering::AcqRel);

@@ -122,6 +122,6 @@ pub async fn indicators(
 
 impl Sum {
     fn plus(self, other: Self) -> Self {
-        Self { cards: self.cards + other.cards, value: self.value.and(other.value) }
+        Self { cards: self.cards + other.cards, value: self.value.saturating_add(other.value) }
     }
 }

@@ -1,5 +1,6 @@
-//! Reads the figures. A period is composed of quarters of an hour at both ends and UTC days in between. Figures by
-//! local day use only quarters, since the days of every time zone consist of whole quarters.
+//! Reads the figures of tickets, messages and wrap-ups. A period is composed of quarters of an hour at both ends and
+//! UTC days in between. Figures by local day use only quarters, since the days of every time zone consist of whole
+//! quarters.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::{Dimension, begin_of_day};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Period, QueueId, Result, WrapupTypeId};
 
-/// The figures of a day or a key.
+/// The figures of a day, or of a key of a dimension.
 pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
     /// The table.
     const TABLE: &'static str;
@@ -24,7 +25,7 @@ pub struct TicketFigures {
     pub opened: i64,
     pub closed: i64,
     pub reopened: i64,
-    /// Tickets opened by a contact that the company answered for the first time.
+    /// Tickets that a contact opened, and that the company answered for the first time.
     pub answered: i64,
     /// Total milliseconds from opening to first answer.
     pub answer_ms: i64,
@@ -58,7 +59,7 @@ struct Row<K, F: Figures> {
     figures: F,
 }
 
-fn sums<F: Figures>() -> String {
+fn sum_columns<F: Figures>() -> String {
     F::COLUMNS.iter().map(|column| format!(", sum({column})::bigint as {column}")).collect()
 }
 
@@ -73,7 +74,7 @@ pub async fn by_day<F: Figures>(
     let statement = format!(
         "select width_bucket(at, $4) as key{} from {}
          where company_id = $1 and dimension = 'company' and grain = 'quarter' and at >= $2 and at < $3 group by 1",
-        sums::<F>(),
+        sum_columns::<F>(),
         F::TABLE,
     );
     let rows: Vec<Row<i32, F>> = with_timeout(
@@ -133,7 +134,7 @@ pub async fn by_key<F: Figures>(
 ) -> Result<Vec<(String, F)>> {
     let statement = format!(
         "select key{} from {} where company_id = $1 and dimension = $2 and {IN_PARTS} group by key",
-        sums::<F>(),
+        sum_columns::<F>(),
         F::TABLE,
     );
     let mut query = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(dimension);
@@ -160,7 +161,7 @@ pub struct WrapupFigures {
     pub count: i64,
 }
 
-/// The wrap-up types with which tickets were closed, of one queue or of all, by id.
+/// The wrap-up types with which tickets of one queue, or of all, were closed, in the order of their ids.
 pub async fn wrapups(
     db: impl Database<'_>,
     company: CompanyId,
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(parts("2026-03-05T22:15:00Z", "2026-03-09T03:45:00Z"), [a, b, c, d, e, f]);
         assert_eq!(parts("2026-03-06T00:00:00Z", "2026-03-09T00:00:00Z"), [b, b, c, d, d, d]);
         let short = parts("2026-03-05T22:15:00Z", "2026-03-06T03:45:00Z");
-        assert_eq!(short[..2], [a, at("2026-03-06T03:45:00Z")], "without a whole day it is quarters only");
+        assert_eq!(short[..2], [a, at("2026-03-06T03:45:00Z")], "quarters only, without a whole day");
         assert!(short[2..].windows(2).all(|bounds| bounds[0] == bounds[1]), "{short:?}");
     }
 }

@@ -31,7 +31,7 @@ struct Row<K> {
 }
 
 /// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`. Uses only columns of the
-/// indexes `cards_won_then` and `cards_lost_then`, so that no card itself is read.
+/// indexes `cards_won_then` and `cards_lost_then`, so that PostgreSQL reads only the indexes.
 const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
     where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint[] is null or board_id = any($4))
@@ -54,7 +54,7 @@ const USERS: &str = "(
 /// Amounts of cards are stored in ten-thousandths.
 const VALUE: &str = "c.value * 0.0001";
 
-fn sums(value: &str) -> String {
+fn sum_columns(value: &str) -> String {
     format!(
         "count(distinct c.id) filter (where is_won) as won_cards,
          coalesce(sum({value}) filter (where is_won), 0) as won_value,
@@ -64,7 +64,7 @@ fn sums(value: &str) -> String {
 }
 
 /// The key of a record, or null if it was deleted: cards refer to it until its cascade is done.
-fn existing(key: &str, noun: &str) -> String {
+fn existing_key(key: &str, noun: &str) -> String {
     format!(
         "case when {key} <> all (array(select id from cascades where company_id = $1 and noun = '{noun}')) then {key} end"
     )
@@ -78,7 +78,8 @@ pub async fn by_day(
     period: Period,
     days: &[DateTime<Utc>],
 ) -> Result<HashMap<usize, SalesFigures>> {
-    let statement = format!("select width_bucket(at, $5) as key, {} from {CLOSED_CARDS} group by 1", sums(VALUE));
+    let statement =
+        format!("select width_bucket(at, $5) as key, {} from {CLOSED_CARDS} group by 1", sum_columns(VALUE));
     let rows: Vec<Row<i32>> = with_timeout(
         sqlx::query_as(AssertSqlSafe(statement))
             .bind(company)
@@ -105,9 +106,9 @@ pub struct SalesOf {
     pub figures: SalesFigures,
 }
 
-/// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales
-/// of products are the totals of their lines, and a card with two lines of one product counts once. Removed users keep
-/// their sales and name.
+/// The sales of each user, origin or product, in the order of their ids, of some boards or of all; for
+/// [`SalesGrouping::Day`] call [`by_day`]. Sales of products are the totals of their lines, and a card with two lines
+/// of one product counts once. Removed users keep their sales and name.
 pub async fn by_key(
     db: impl Database<'_>,
     company: CompanyId,
@@ -118,15 +119,15 @@ pub async fn by_key(
     let (key, value, lines, names) = match grouping {
         SalesGrouping::Product => {
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
-            (existing("p.product_id", "product"), "p.total_price", lines, "products")
+            (existing_key("p.product_id", "product"), "p.total_price", lines, "products")
         }
-        SalesGrouping::Origin => (existing("c.origin_id", "card_origin"), VALUE, "", "card_origins"),
+        SalesGrouping::Origin => (existing_key("c.origin_id", "card_origin"), VALUE, "", "card_origins"),
         SalesGrouping::User | SalesGrouping::Day => (USER.to_owned(), VALUE, "", USERS),
     };
     let statement = format!(
         "select s.*, n.name from (select {key} as key, {} from {CLOSED_CARDS}{lines} group by 1) s
          left join {names} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
-        sums(value)
+        sum_columns(value)
     );
     with_timeout(
         sqlx::query_as(AssertSqlSafe(statement))

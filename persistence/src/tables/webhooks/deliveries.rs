@@ -66,11 +66,11 @@ pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    /// Types of events that are left out.
-    pub without: Vec<&'static str>,
+    /// Types of events whose deliveries are not listed.
+    pub excluded_types: Vec<&'static str>,
 }
 
-/// A page of a webhook's deliveries, by event.
+/// A page of a webhook's deliveries, in the order of their events' ids.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -82,6 +82,7 @@ pub async fn list(
         spans: &[(TimeColumn::Created, filter.created), (TimeColumn::Updated, filter.updated)],
         ..ZoneFilter::default()
     };
+    // Filters by time use the zone map: it skips ranges of ids that cannot match.
     let list = if zone_filter.is_any() {
         zones::list("", ZonedTable::Delivery, company, &zone_filter, &[("webhook_id", Some(webhook.0))], page)
     } else {
@@ -91,7 +92,7 @@ pub async fn list(
     list.equals("t.status", filter.status)
         .between("t.created_at", filter.created)
         .between("t.updated_at", filter.updated)
-        .only_by("t.type <> all (", Some(&filter.without).filter(|types| !types.is_empty()), ")")
+        .only_by("t.type <> all (", Some(&filter.excluded_types).filter(|types| !types.is_empty()), ")")
         .page(db, "t.event_id", page)
         .await
 }
@@ -103,6 +104,7 @@ pub struct DeliveryOutcome {
     pub kind: String,
     pub lane: String,
     pub status: DeliveryStatus,
+    /// Number of failed attempts since the last replay; 0 for a delivery that fails without an attempt.
     pub tries: i32,
     pub attempt: Option<Attempt>,
     pub next_attempt_at: Option<DateTime<Utc>>,
@@ -130,7 +132,7 @@ pub async fn record(
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
     // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
-    // the previous URL says nothing about the current one. Events that were read with other types may be missing.
+    // the previous URL says nothing about the current one. If the types have changed, events of new types were skipped.
     let update = sqlx::query_as::<_, (i64, bool)>(
         "update webhooks set delivered_through =
                  case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
@@ -142,10 +144,10 @@ pub async fn record(
     let updated = with_timeout(update.fetch_optional(&mut *db)).await?;
     let Some((delivered_through, types_match)) = updated else { return Ok(false) };
     if !outcomes.is_empty() {
-        write(db, company, webhook, outcomes).await?;
+        write_outcomes(db, company, webhook, outcomes).await?;
     }
-    let is_final = |outcome: &&DeliveryOutcome| frees && outcome.status != DeliveryStatus::Pending;
-    let lanes: Vec<&str> = outcomes.iter().filter(is_final).map(|outcome| outcome.lane.as_str()).collect();
+    let frees_lane = |outcome: &&DeliveryOutcome| frees && outcome.status != DeliveryStatus::Pending;
+    let lanes: Vec<&str> = outcomes.iter().filter(frees_lane).map(|outcome| outcome.lane.as_str()).collect();
     if !lanes.is_empty() {
         let make_due = sqlx::query(
             "update webhook_deliveries d set next_attempt_at = now()
@@ -163,7 +165,7 @@ pub async fn record(
     Ok(types_match && delivered_through == progress.delivered_through)
 }
 
-async fn write(
+async fn write_outcomes(
     db: &mut PgConnection,
     company: CompanyId,
     webhook: WebhookId,
@@ -219,6 +221,7 @@ pub struct DueDelivery {
     pub event_id: i64,
     pub kind: String,
     pub lane: String,
+    /// Number of failed attempts since the last replay.
     pub tries: i32,
     pub created_at: DateTime<Utc>,
 }
@@ -301,7 +304,7 @@ pub(super) async fn make_due(db: &mut PgConnection, company: CompanyId, webhook:
 
 /// Locks a webhook's row, so that no outcome of its deliveries is written meanwhile: the writer would not see that a
 /// later delivery of the lane waits for the replayed one.
-async fn lock(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+async fn lock_webhook(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
     let lock = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
     with_timeout(lock.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
@@ -310,7 +313,7 @@ async fn lock(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> 
 /// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns
 /// whether there is such a delivery.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
-    lock(&mut *db, company, webhook).await?;
+    lock_webhook(&mut *db, company, webhook).await?;
     let replay = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when not exists (
@@ -334,7 +337,7 @@ pub async fn replay_failed(
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
-    lock(&mut *db, company, webhook).await?;
+    lock_webhook(&mut *db, company, webhook).await?;
     let replay = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end
@@ -383,14 +386,15 @@ pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookI
 #[derive(Clone, Copy, Debug)]
 pub struct DropOutcome {
     /// Whether no delivery of the expired events is left.
-    pub are_all: bool,
+    pub is_complete: bool,
     /// Whether other deliveries waited for a deleted one and are due now.
-    pub are_due: bool,
+    pub has_due: bool,
 }
 
 /// Deletes the zones of deliveries up to a given event. To be called once no webhook of the company has such a
 /// delivery.
 pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
+    // 10 is `zones::BITS`.
     let delete = sqlx::query("delete from zones where company_id = $1 and noun = 'delivery' and zone < $2 >> 10");
     with_timeout(delete.bind(company).bind(event).execute(db)).await?;
     Ok(())
@@ -405,7 +409,7 @@ pub async fn drop_to(
     event: i64,
 ) -> Result<DropOutcome> {
     let delete = sqlx::query_as::<_, (i64, i64)>(
-        // By a bound instead of a join with the old rows: whatever the planner estimates, each row is read once.
+        // Deletes up to a bound instead of joining the old rows: each row is read once, regardless of the plan.
         "with bound as (
              select max(event_id) as last from (
                  select event_id from webhook_deliveries
@@ -427,5 +431,5 @@ pub async fn drop_to(
     );
     let delete = delete.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
     let (removed, freed) = with_timeout(delete.fetch_one(db)).await?;
-    Ok(DropOutcome { are_all: removed < REMOVED_AT_ONCE, are_due: freed > 0 })
+    Ok(DropOutcome { is_complete: removed < REMOVED_AT_ONCE, has_due: freed > 0 })
 }

@@ -14,8 +14,8 @@ const MISSING: &str = "the key that encrypts its secret is missing";
 /// Why a webhook with a new secret is disabled: its receiver does not know the secret.
 const ABANDONED: &str = "the key that encrypted its secret is lost; rotate the secret, then enable the webhook";
 
-/// The secrets of a webhook, as stored.
-type Stored = (CompanyId, WebhookId, String, Option<String>);
+/// The company, the id, the secret and the old secret of a webhook, as stored.
+type StoredSecrets = (CompanyId, WebhookId, String, Option<String>);
 
 /// Disables the active webhooks whose secret cannot be opened, because its key is missing; returns how many have such a
 /// secret, active or not.
@@ -24,15 +24,15 @@ type Stored = (CompanyId, WebhookId, String, Option<String>);
 /// When the database cannot answer.
 pub async fn disable_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
     let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id");
-    let all: Vec<Stored> = with_timeout(all.fetch_all(db)).await?;
+    let all: Vec<StoredSecrets> = with_timeout(all.fetch_all(db)).await?;
     let mut unreadable = 0;
-    for webhook in all.iter().filter(|webhook| lacks_key(keys, webhook)) {
+    for &(company, id, ..) in all.iter().filter(|webhook| lacks_key(keys, webhook)) {
         unreadable += 1;
         let disable = sqlx::query(
             "update webhooks set active = false, disabled_reason = $3, updated_at = now()
              where company_id = $1 and id = $2 and active",
         );
-        with_timeout(disable.bind(webhook.0).bind(webhook.1).bind(MISSING).execute(db)).await?;
+        with_timeout(disable.bind(company).bind(id).bind(MISSING).execute(db)).await?;
     }
     Ok(unreadable)
 }
@@ -45,15 +45,15 @@ pub async fn enable_found(db: &PgPool, keys: &Keyring) -> Result<()> {
     let disabled = sqlx::query_as(
         "select company_id, id, secret, old_secret from webhooks where not active and disabled_reason = $1 order by id",
     );
-    let disabled: Vec<Stored> = with_timeout(disabled.bind(MISSING).fetch_all(db)).await?;
-    for webhook in disabled.iter().filter(|webhook| !lacks_key(keys, webhook)) {
+    let disabled: Vec<StoredSecrets> = with_timeout(disabled.bind(MISSING).fetch_all(db)).await?;
+    for &(company, id, ..) in disabled.iter().filter(|webhook| !lacks_key(keys, webhook)) {
         let mut transaction = db.begin().await?;
         let enable = sqlx::query(
             "update webhooks set active = true, disabled_reason = null, failing_since = null, updated_at = now()
              where company_id = $1 and id = $2 and not active and disabled_reason = $3",
         );
-        with_timeout(enable.bind(webhook.0).bind(webhook.1).bind(MISSING).execute(&mut *transaction)).await?;
-        deliveries::make_due(&mut transaction, webhook.0, webhook.1).await?;
+        with_timeout(enable.bind(company).bind(id).bind(MISSING).execute(&mut *transaction)).await?;
+        deliveries::make_due(&mut transaction, company, id).await?;
         transaction.commit().await?;
     }
     Ok(())
@@ -71,7 +71,7 @@ pub async fn abandon(
     new_secret: impl Fn() -> Secret,
 ) -> Result<Vec<WebhookId>> {
     let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id for update");
-    let all: Vec<Stored> = with_timeout(all.fetch_all(&mut *db)).await?;
+    let all: Vec<StoredSecrets> = with_timeout(all.fetch_all(&mut *db)).await?;
     let mut abandoned = Vec::new();
     for (company, id, secret, old) in all {
         if is_sealed_with(&secret, key) {
@@ -95,7 +95,7 @@ pub async fn abandon(
     Ok(abandoned)
 }
 
-fn lacks_key(keys: &Keyring, (company, id, secret, old): &Stored) -> bool {
+fn lacks_key(keys: &Keyring, (company, id, secret, old): &StoredSecrets) -> bool {
     let row = id.to_string();
     let lacks = |result: Result<Secret>| matches!(result, Err(Error::Key(error)) if error.missing_key().is_some());
     lacks(open_secret(keys, &secret_at(*company, &row), secret))

@@ -45,11 +45,11 @@ pub(super) fn check(interactive: &FieldValue<'_>, errors: &mut Errors) {
     let kind = interactive.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     match name {
-        "button" => button(interactive, errors),
-        "list" => list(interactive, errors),
-        "cta_url" => link(interactive, errors),
-        "location_request_message" => location_request(interactive, errors),
-        "carousel" => carousel(interactive, errors),
+        "button" => check_button_message(interactive, errors),
+        "list" => check_list(interactive, errors),
+        "cta_url" => check_link(interactive, errors),
+        "location_request_message" => check_location_request(interactive, errors),
+        "carousel" => check_carousel(interactive, errors),
         name if UNSUPPORTED_KINDS.contains(&name) => errors.refuse(&kind, "does not exist on the webchat"),
         // Reported by `text`.
         name if name.trim().is_empty() => {}
@@ -57,19 +57,19 @@ pub(super) fn check(interactive: &FieldValue<'_>, errors: &mut Errors) {
     }
 }
 
-fn button(interactive: &FieldValue<'_>, errors: &mut Errors) {
-    header(interactive, &HEADER_KINDS, errors);
-    body(interactive, BODY_CHARACTERS_MAX, errors);
-    footer(interactive, errors);
+fn check_button_message(interactive: &FieldValue<'_>, errors: &mut Errors) {
+    check_header(interactive, &HEADER_KINDS, errors);
+    check_body(interactive, BODY_CHARACTERS_MAX, errors);
+    check_footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
-        buttons(action, "reply", &mut HashSet::new(), errors);
+        check_buttons(action, "reply", &mut HashSet::new(), errors);
     }
 }
 
-fn list(interactive: &FieldValue<'_>, errors: &mut Errors) {
-    header(interactive, &["text"], errors);
-    body(interactive, LIST_BODY_CHARACTERS_MAX, errors);
-    footer(interactive, errors);
+fn check_list(interactive: &FieldValue<'_>, errors: &mut Errors) {
+    check_header(interactive, &["text"], errors);
+    check_body(interactive, LIST_BODY_CHARACTERS_MAX, errors);
+    check_footer(interactive, errors);
     let action = interactive.at("action");
     let Some(action) = action.object(errors) else { return };
     action.at("button").text(BUTTON_CHARACTERS_MAX, errors);
@@ -91,71 +91,71 @@ fn list(interactive: &FieldValue<'_>, errors: &mut Errors) {
     }
     let mut ids = HashSet::new();
     for row in &rows {
-        unique_id(row, ROW_ID_CHARACTERS_MAX, &mut ids, errors);
+        check_unique_id(row, ROW_ID_CHARACTERS_MAX, &mut ids, errors);
         row.at("title").text(ROW_TITLE_CHARACTERS_MAX, errors);
         row.at("description").optional_text(ROW_DESCRIPTION_CHARACTERS_MAX, errors);
     }
 }
 
-fn link(interactive: &FieldValue<'_>, errors: &mut Errors) {
-    header(interactive, &HEADER_KINDS, errors);
-    body(interactive, BODY_CHARACTERS_MAX, errors);
-    footer(interactive, errors);
+fn check_link(interactive: &FieldValue<'_>, errors: &mut Errors) {
+    check_header(interactive, &HEADER_KINDS, errors);
+    check_body(interactive, BODY_CHARACTERS_MAX, errors);
+    check_footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
-        link_button(action, errors);
+        check_link_button(action, errors);
     }
 }
 
-fn location_request(interactive: &FieldValue<'_>, errors: &mut Errors) {
+fn check_location_request(interactive: &FieldValue<'_>, errors: &mut Errors) {
     let header = interactive.at("header");
     if header.is_present() {
         errors.refuse(&header, "does not exist on a location request");
     }
-    body(interactive, BODY_CHARACTERS_MAX, errors);
-    footer(interactive, errors);
+    check_body(interactive, BODY_CHARACTERS_MAX, errors);
+    check_footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
         action.at("name").constant("send_location", errors);
     }
 }
 
-fn carousel(interactive: &FieldValue<'_>, errors: &mut Errors) {
-    header(interactive, &HEADER_KINDS, errors);
-    body(interactive, BODY_CHARACTERS_MAX, errors);
-    footer(interactive, errors);
+fn check_carousel(interactive: &FieldValue<'_>, errors: &mut Errors) {
+    check_header(interactive, &HEADER_KINDS, errors);
+    check_body(interactive, BODY_CHARACTERS_MAX, errors);
+    check_footer(interactive, errors);
     let action = interactive.at("action");
     let Some(action) = action.object(errors) else { return };
     // A choice is identified by the message and the option's id, so ids must be unique over all cards.
     let mut ids = HashSet::new();
     for card in action.at("cards").objects_within(1..=CARDS_MAX, "cards", errors) {
         if let Some(header) = card.at("header").object(errors) {
-            header_content(header, &["image", "video"], errors);
+            check_header_content(header, &["image", "video"], errors);
         }
-        body(&card, BODY_CHARACTERS_MAX, errors);
+        check_body(&card, BODY_CHARACTERS_MAX, errors);
         let action = card.at("action");
         let Some(action) = action.object(errors) else { continue };
         if action.at("buttons").is_present() {
-            buttons(action, "quick_reply", &mut ids, errors);
+            check_buttons(action, "quick_reply", &mut ids, errors);
         } else if action.at("name").is_present() {
-            link_button(action, errors);
+            check_link_button(action, errors);
         } else {
             errors.refuse(action, "must have a link (name: cta_url) or buttons");
         }
     }
 }
 
-/// Reply buttons; `kind` is the key of their content and also their type.
-fn buttons(action: &FieldValue<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
+/// Checks reply buttons; `kind` is the key of their content and also their type.
+fn check_buttons(action: &FieldValue<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
     for button in action.at("buttons").objects_within(1..=BUTTONS_MAX, "buttons", errors) {
         button.at("type").constant(kind, errors);
         let reply = button.at(kind);
         if let Some(reply) = reply.object(errors) {
-            unique_id(reply, BUTTON_ID_CHARACTERS_MAX, ids, errors);
+            check_unique_id(reply, BUTTON_ID_CHARACTERS_MAX, ids, errors);
             reply.at("title").text(BUTTON_CHARACTERS_MAX, errors);
         }
     }
 }
 
-fn unique_id(option: &FieldValue<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
+fn check_unique_id(option: &FieldValue<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
     let id = option.at("id");
     if let Some(text) = id.text(characters_max, errors)
         && !ids.insert(text.to_owned())
@@ -164,8 +164,8 @@ fn unique_id(option: &FieldValue<'_>, characters_max: usize, ids: &mut HashSet<S
     }
 }
 
-/// The button of a link.
-fn link_button(action: &FieldValue<'_>, errors: &mut Errors) {
+/// Checks the button of a link.
+fn check_link_button(action: &FieldValue<'_>, errors: &mut Errors) {
     action.at("name").constant("cta_url", errors);
     if let Some(parameters) = action.at("parameters").object(errors) {
         parameters.at("display_text").text(BUTTON_CHARACTERS_MAX, errors);
@@ -173,13 +173,13 @@ fn link_button(action: &FieldValue<'_>, errors: &mut Errors) {
     }
 }
 
-fn body(part: &FieldValue<'_>, characters_max: usize, errors: &mut Errors) {
+fn check_body(part: &FieldValue<'_>, characters_max: usize, errors: &mut Errors) {
     if let Some(body) = part.at("body").object(errors) {
         body.at("text").text(characters_max, errors);
     }
 }
 
-fn footer(part: &FieldValue<'_>, errors: &mut Errors) {
+fn check_footer(part: &FieldValue<'_>, errors: &mut Errors) {
     let footer = part.at("footer");
     if footer.is_present()
         && let Some(footer) = footer.object(errors)
@@ -188,16 +188,16 @@ fn footer(part: &FieldValue<'_>, errors: &mut Errors) {
     }
 }
 
-fn header(part: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
+fn check_header(part: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
     let header = part.at("header");
     if header.is_present()
         && let Some(header) = header.object(errors)
     {
-        header_content(header, kinds, errors);
+        check_header_content(header, kinds, errors);
     }
 }
 
-fn header_content(header: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
+fn check_header_content(header: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
     let kind = header.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     if !kinds.contains(&name) {

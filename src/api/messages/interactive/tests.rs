@@ -11,18 +11,19 @@ fn x(count: usize) -> String {
     "x".repeat(count)
 }
 
-/// The paths of the invalid fields, without their common prefix.
-fn wrong(interactive: &Value) -> Vec<String> {
+/// The paths of the invalid fields, without the prefix `interactive`.
+fn invalid_paths(interactive: &Value) -> Vec<String> {
     let errors = check(interactive);
     for error in &errors {
         assert!(!error.reason.is_empty(), "{error:?}");
     }
-    let field = |field: String| field.strip_prefix("interactive").expect("its name").trim_start_matches('.').to_owned();
-    errors.into_iter().map(|error| field(error.field)).collect()
+    let path =
+        |field: String| field.strip_prefix("interactive").expect("the prefix").trim_start_matches('.').to_owned();
+    errors.into_iter().map(|error| path(error.field)).collect()
 }
 
 /// The object with one value changed; `null` removes it.
-fn with(object: &Value, pointer: &str, value: Value) -> Value {
+fn with_value(object: &Value, pointer: &str, value: Value) -> Value {
     let mut object = object.clone();
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
     match object.pointer_mut(parent).expect("a parent") {
@@ -74,7 +75,7 @@ fn cta_url() -> Value {
         "footer": {"text": "Acme"}, "action": link("Open", "https://shop.example")})
 }
 
-fn location() -> Value {
+fn location_request() -> Value {
     json!({"type": "location_request_message", "body": {"text": "Where are you?"}, "action": {"name": "send_location"}})
 }
 
@@ -85,36 +86,36 @@ fn carousel() -> Value {
 }
 
 fn every_kind() -> [Value; 5] {
-    [button(), list(), cta_url(), location(), carousel()]
+    [button(), list(), cta_url(), location_request(), carousel()]
 }
 
-/// Changes of one object, each with the fields that become invalid.
+/// Checks that the object is valid, and that each change of one value makes exactly the expected fields invalid.
 #[track_caller]
-fn table<const N: usize>(object: &Value, rules: [(&str, Value, &[&str]); N]) {
-    assert_eq!(wrong(object), [""; 0], "{object}");
-    for (pointer, value, expected) in rules {
-        assert_eq!(wrong(&with(object, pointer, value.clone())), expected, "{pointer} is {value:.200}");
+fn check_changes<const N: usize>(object: &Value, changes: [(&str, Value, &[&str]); N]) {
+    assert_eq!(invalid_paths(object), [""; 0], "{object}");
+    for (pointer, value, expected) in changes {
+        assert_eq!(invalid_paths(&with_value(object, pointer, value.clone())), expected, "{pointer} is {value:.200}");
     }
 }
 
 #[test]
-fn what_the_webchat_shows_is_accepted_as_it_is() {
+fn every_kind_of_the_webchat_is_valid() {
     for object in every_kind() {
-        assert_eq!(wrong(&object), [""; 0], "{object}");
+        assert_eq!(invalid_paths(&object), [""; 0], "{object}");
     }
 }
 
 #[test]
-fn what_does_not_exist_on_the_webchat_is_refused_by_its_type() {
+fn an_unsupported_or_unknown_type_is_refused() {
     for kind in super::kinds::UNSUPPORTED_KINDS {
-        let errors = check(&with(&button(), "/type", json!(kind)));
+        let errors = check(&with_value(&button(), "/type", json!(kind)));
         assert_eq!(errors.len(), 1, "{kind}");
         assert_eq!(
             (errors[0].field.as_str(), errors[0].reason.as_str()),
             ("interactive.type", "does not exist on the webchat")
         );
     }
-    table(
+    check_changes(
         &button(),
         [
             ("/type", json!("buttons"), &["type"]),
@@ -123,16 +124,16 @@ fn what_does_not_exist_on_the_webchat_is_refused_by_its_type() {
             ("/type", json!(null), &["type"]),
         ],
     );
-    for none in [json!(null), json!([]), json!("button"), json!(7)] {
-        assert_eq!(wrong(&none), [""], "{none}");
+    for not_an_object in [json!(null), json!([]), json!("button"), json!(7)] {
+        assert_eq!(invalid_paths(&not_an_object), [""], "{not_an_object}");
     }
 }
 
 #[test]
-fn every_kind_needs_a_body_and_bounds_it() {
+fn every_kind_requires_a_body_of_limited_length() {
     for object in every_kind() {
         let max = if object["type"] == "list" { 4096 } else { 1024 };
-        table(
+        check_changes(
             &object,
             [
                 ("/body/text", json!(x(max)), &[]),
@@ -151,7 +152,7 @@ fn every_kind_needs_a_body_and_bounds_it() {
 #[test]
 fn a_footer_is_short() {
     for object in every_kind() {
-        table(
+        check_changes(
             &object,
             [
                 ("/footer", json!({"text": x(60)}), &[]),
@@ -166,10 +167,10 @@ fn a_footer_is_short() {
 }
 
 #[test]
-fn a_header_is_a_short_text_or_a_file_by_its_address() {
+fn a_header_is_a_short_text_or_the_url_of_a_file() {
     let media = |kind: &str, media: Value| json!({"type": kind, kind: media});
     for object in [button(), cta_url()] {
-        table(
+        check_changes(
             &object,
             [
                 ("/header", json!(null), &[]),
@@ -206,16 +207,16 @@ fn a_header_is_a_short_text_or_a_file_by_its_address() {
 }
 
 #[test]
-fn a_list_has_a_text_above_it_only_and_a_location_request_nothing() {
+fn a_list_accepts_only_a_text_header_and_a_location_request_none() {
     let image = json!({"type": "image", "image": {"link": "https://shop.example/a.png"}});
-    table(&list(), [("/header", image, &["header.type"]), ("/header/text", json!(x(61)), &["header.text"])]);
-    table(&location(), [("/header", json!({"type": "text", "text": "Hi"}), &["header"])]);
+    check_changes(&list(), [("/header", image, &["header.type"]), ("/header/text", json!(x(61)), &["header.text"])]);
+    check_changes(&location_request(), [("/header", json!({"type": "text", "text": "Hi"}), &["header"])]);
 }
 
 #[test]
-fn one_to_three_buttons_with_short_titles_and_ids_of_their_own() {
+fn there_are_one_to_three_buttons_with_short_titles_and_unique_ids() {
     let buttons = |count: usize| (0..count).map(|index| reply(&index.to_string())).collect::<Value>();
-    table(
+    check_changes(
         &button(),
         [
             ("/action", json!(null), &["action"]),
@@ -244,23 +245,24 @@ fn one_to_three_buttons_with_short_titles_and_ids_of_their_own() {
 
 #[test]
 fn a_list_has_ten_rows_at_most_in_all_its_sections() {
-    let one = |rows: Value| json!([{"rows": rows}]);
-    let two = |a: Value, b: Value| json!([{"title": "A", "rows": a}, {"title": "B", "rows": b}]);
-    let sections =
-        |count: usize| (0..count).map(|at| json!({"title": "A", "rows": [row(&at.to_string())]})).collect::<Value>();
-    table(
+    let one_section = |rows: Value| json!([{"rows": rows}]);
+    let two_sections = |a: Value, b: Value| json!([{"title": "A", "rows": a}, {"title": "B", "rows": b}]);
+    let sections = |count: usize| {
+        (0..count).map(|index| json!({"title": "A", "rows": [row(&index.to_string())]})).collect::<Value>()
+    };
+    check_changes(
         &list(),
         [
             ("/action/sections", json!(null), &["action.sections"]),
             ("/action/sections", json!([]), &["action.sections"]),
             ("/action/sections", sections(10), &[]),
             ("/action/sections", sections(11), &["action.sections"]),
-            ("/action/sections", one(rows("a", 0)), &["action.sections"]),
-            ("/action/sections", one(rows("a", 1)), &[]),
-            ("/action/sections", one(rows("a", 10)), &[]),
-            ("/action/sections", one(rows("a", 11)), &["action.sections"]),
-            ("/action/sections", two(rows("a", 5), rows("b", 5)), &[]),
-            ("/action/sections", two(rows("a", 5), rows("b", 6)), &["action.sections"]),
+            ("/action/sections", one_section(rows("a", 0)), &["action.sections"]),
+            ("/action/sections", one_section(rows("a", 1)), &[]),
+            ("/action/sections", one_section(rows("a", 10)), &[]),
+            ("/action/sections", one_section(rows("a", 11)), &["action.sections"]),
+            ("/action/sections", two_sections(rows("a", 5), rows("b", 5)), &[]),
+            ("/action/sections", two_sections(rows("a", 5), rows("b", 6)), &["action.sections"]),
             ("/action/sections/0/rows", json!(null), &["action.sections[0].rows"]),
             ("/action/sections/0", json!("Red"), &["action.sections[0]"]),
         ],
@@ -268,8 +270,8 @@ fn a_list_has_ten_rows_at_most_in_all_its_sections() {
 }
 
 #[test]
-fn what_is_in_a_list_is_short() {
-    table(
+fn texts_and_ids_in_a_list_are_short() {
+    check_changes(
         &list(),
         [
             ("/action/button", json!(x(20)), &[]),
@@ -290,13 +292,13 @@ fn what_is_in_a_list_is_short() {
         ],
     );
     // A single section needs no title; if it has one, the limit applies.
-    let alone = with(&list(), "/action/sections", json!([{"rows": [row("a")]}]));
-    table(&alone, [("/action/sections/0/title", json!(x(25)), &["action.sections[0].title"])]);
+    let single_section = with_value(&list(), "/action/sections", json!([{"rows": [row("a")]}]));
+    check_changes(&single_section, [("/action/sections/0/title", json!(x(25)), &["action.sections[0].title"])]);
 }
 
 #[test]
-fn a_link_has_a_short_text_and_an_address_on_the_web() {
-    table(
+fn a_link_has_a_short_text_and_an_http_url() {
+    check_changes(
         &cta_url(),
         [
             ("/action/name", json!("open_url"), &["action.name"]),
@@ -319,9 +321,9 @@ fn a_link_has_a_short_text_and_an_address_on_the_web() {
 }
 
 #[test]
-fn a_location_request_says_so() {
-    table(
-        &location(),
+fn a_location_request_requires_its_action_name() {
+    check_changes(
+        &location_request(),
         [
             ("/action/name", json!("send"), &["action.name"]),
             ("/action/name", json!(null), &["action.name"]),
@@ -333,10 +335,10 @@ fn a_location_request_says_so() {
 #[test]
 fn a_carousel_has_one_to_ten_cards() {
     let cards = |count: usize| {
-        let card = |index: usize| card(json!({"buttons": [quick_reply(&index.to_string())]}));
-        (0..count).map(card).collect::<Value>()
+        let numbered_card = |index: usize| card(json!({"buttons": [quick_reply(&index.to_string())]}));
+        (0..count).map(numbered_card).collect::<Value>()
     };
-    table(
+    check_changes(
         &carousel(),
         [
             ("/action/cards", cards(0), &["action.cards"]),
@@ -353,8 +355,8 @@ fn a_carousel_has_one_to_ten_cards() {
 fn a_card_has_a_picture_a_text_and_a_link_or_buttons() {
     let video = json!({"type": "video", "video": {"link": "https://shop.example/a.mp4"}});
     let document = json!({"type": "document", "document": {"link": "https://shop.example/a.pdf"}});
-    let four: Value = ["a", "b", "c", "d"].map(quick_reply).into_iter().collect();
-    table(
+    let four_buttons: Value = ["a", "b", "c", "d"].map(quick_reply).into_iter().collect();
+    check_changes(
         &carousel(),
         [
             ("/action/cards/0/header", video, &[]),
@@ -368,7 +370,7 @@ fn a_card_has_a_picture_a_text_and_a_link_or_buttons() {
             ("/action/cards/0/action", json!(null), &["action.cards[0].action"]),
             ("/action/cards/0/action", json!({}), &["action.cards[0].action"]),
             ("/action/cards/0/action/buttons", json!([]), &["action.cards[0].action.buttons"]),
-            ("/action/cards/0/action/buttons", four, &["action.cards[0].action.buttons"]),
+            ("/action/cards/0/action/buttons", four_buttons, &["action.cards[0].action.buttons"]),
             ("/action/cards/0/action/buttons/0/type", json!("reply"), &["action.cards[0].action.buttons[0].type"]),
             (
                 "/action/cards/0/action/buttons/0/quick_reply/title",
@@ -393,7 +395,7 @@ fn a_card_has_a_picture_a_text_and_a_link_or_buttons() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_named_at_once() {
+fn all_invalid_fields_are_reported_at_once() {
     let object = json!({"type": "button", "header": {"type": "text"}, "footer": {"text": x(61)}, "action": {"buttons": [
         {"type": "url", "reply": {"title": x(21)}}]}});
     let expected = [
@@ -404,11 +406,11 @@ fn everything_that_is_wrong_is_named_at_once() {
         "action.buttons[0].reply.id",
         "action.buttons[0].reply.title",
     ];
-    assert_eq!(wrong(&object), expected);
+    assert_eq!(invalid_paths(&object), expected);
 }
 
 #[test]
-fn every_option_that_is_accepted_can_be_chosen() {
+fn a_valid_option_is_found_by_its_id() {
     for (object, id) in [(button(), "y"), (button(), "n"), (list(), "a"), (list(), "b"), (carousel(), "b")] {
         assert!(option_title(&object, id).is_some(), "{id} of {object}");
     }

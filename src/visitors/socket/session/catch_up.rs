@@ -73,7 +73,8 @@ impl SocketSession {
         let _permit = self.visitor_limits.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         // A page stays in memory until its browser has read it. Where that memory is used up, the socket reads its page
         // later.
-        let reservation = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
+        let response_memory = &self.context.response_memory;
+        let reservation = response_memory.hold_for_visitor(self.context.address, company, PAGE_BYTES_MAX);
         let mut reservation =
             reservation.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
         let page = PageRequest::first(size);

@@ -12,13 +12,16 @@ pub(super) enum End {
     Stopping,
     Binary,
     TooLarge,
+    /// A frame violates the WebSocket protocol.
     Broken,
+    /// A frame, or its absence, violates Hotline's protocol; with the description.
     Malformed(&'static str),
     Silent,
     SessionOver,
     /// The webchat, its company or the page's origin is no longer admitted.
     NotAdmitted,
     TooSlow,
+    /// The session may continue in another process, or with another contact.
     Moved,
     TooManyFrames,
     /// The session's actor has failed.
@@ -33,7 +36,7 @@ impl End {
             Self::Binary => (CloseCode::Unsupported, "frames must be text"),
             Self::TooLarge => (CloseCode::Size, "the frame is too large"),
             Self::Broken => (CloseCode::Protocol, "invalid WebSocket frame"),
-            Self::Malformed(what) => (CloseCode::Other(4400), what),
+            Self::Malformed(description) => (CloseCode::Other(4400), description),
             Self::Silent => (CloseCode::Other(4408), "no heartbeat received"),
             Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
             Self::NotAdmitted => (CloseCode::Other(4403), "no longer admitted"),

@@ -81,14 +81,15 @@ pub(super) struct SocketSession {
     undelivered: Vec<(TicketId, MessageId)>,
     /// The newest message of each ticket that was pushed and not reported as seen.
     unseen: Vec<(TicketId, MessageId)>,
-    /// The newest message that the browser has reported as seen without a ticket to which it was pushed.
+    /// The newest message that was reported as seen when `unseen` contained no ticket for it.
     seen_up_to: Option<MessageId>,
+    /// The availability of agents that the browser received last.
     available: bool,
-    /// By the service's clock.
+    /// By [`clock::instant`], which tests can advance.
     last_frame_at: std::time::Instant,
     next_ping_at: Instant,
     frame_count: u32,
-    /// By the service's clock.
+    /// By [`clock::instant`], as `last_frame_at`.
     frames_since: std::time::Instant,
     _open: OpenSocket,
     _permit: SocketPermit,
@@ -100,7 +101,7 @@ struct OpenSocket(Data<Metrics>);
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatchUpPosition {
-    /// The browser has not reported its newest message yet. The deadline is by the service's clock.
+    /// The browser has not reported its newest message yet. The deadline is by [`clock::instant`].
     Unreported { until: std::time::Instant },
     /// Missed messages will be read at this time.
     Behind { at: Instant },
@@ -175,7 +176,7 @@ impl SocketSession {
         frame_stream.close(end.reason(), CLOSE_TIME_MAX).await;
     }
 
-    /// Leaves the session, and returns the connection.
+    /// Returns the connection and drops everything else, which detaches the socket from its session.
     fn detach(self: Box<Self>) -> FrameStream {
         self.frame_stream
     }
@@ -305,7 +306,7 @@ impl SocketSession {
         Ok(())
     }
 
-    /// Every frame proves that the browser is present, and counts against its limit.
+    /// Counts a frame against the browser's limit, and records that the browser is present.
     fn count_frame(&mut self) -> Result<(), End> {
         let now = clock::instant();
         self.last_frame_at = now;

@@ -11,8 +11,8 @@ use crate::api::webchat::is_visible;
 use crate::visitors::limits::RequestKind;
 
 impl SocketSession {
-    /// Records in the background, in their tickets, that messages were delivered. A status that cannot be recorded now
-    /// is recorded when the browser reconnects.
+    /// Records the delivered messages in their tickets, in the background. A status that cannot be recorded now is
+    /// recorded when the browser reconnects.
     pub(super) fn acknowledge_delivered(&mut self) {
         for (ticket, up_to) in self.undelivered.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
@@ -24,7 +24,7 @@ impl SocketSession {
         }
     }
 
-    /// Records in the background, in their tickets, that all messages up to this one were seen.
+    /// Records in the tickets that all messages up to `up_to` were seen, in the background.
     pub(super) fn acknowledge_seen(&mut self, up_to: MessageId) {
         let mut tickets: Vec<TicketId> = Vec::new();
         self.unseen.retain(|(ticket, newest)| {
@@ -36,7 +36,7 @@ impl SocketSession {
             !is_seen
         });
         if tickets.is_empty() {
-            // The message is read from the database, as for a request.
+            // `mark_seen` then reads the message from the database, so this counts against the address's request limit.
             if Some(up_to) <= self.seen_up_to
                 || self.visitor_limits.take(RequestKind::Other, self.context.address).is_err()
             {
@@ -53,7 +53,7 @@ impl SocketSession {
     }
 }
 
-/// Updates the newest message of its ticket with this message.
+/// Records the message as the newest of its ticket, unless a newer one is recorded.
 pub(super) fn record_newest(newest_by_ticket: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
     match newest_by_ticket.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
         Some((_, newest)) => *newest = row.id.max(*newest),
@@ -61,8 +61,8 @@ pub(super) fn record_newest(newest_by_ticket: &mut Vec<(TicketId, MessageId)>, r
     }
 }
 
-/// Marks the messages of these tickets up to `up_to` as seen. Without tickets, another socket has pushed that message:
-/// then the message's ticket is used.
+/// Marks the messages of these tickets up to `up_to` as seen. If there are none, another socket has pushed the message,
+/// and its ticket is looked up.
 async fn mark_seen(
     engine: &Engine,
     session: &SessionRow,

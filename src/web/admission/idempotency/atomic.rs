@@ -31,7 +31,7 @@ impl KeyedRequest {
         Self { lock, fingerprint, recorded: Mutex::new(None) }
     }
 
-    pub(super) fn answer(&self, status: u16, body: String) -> AnswerRow {
+    pub(super) fn answer_row(&self, status: u16, body: String) -> AnswerRow {
         AnswerRow {
             company_id: self.lock.company(),
             key: self.lock.key(),
@@ -42,12 +42,11 @@ impl KeyedRequest {
         }
     }
 
-    fn answer_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
-        Ok(self.answer(T::STATUS, String::from_utf8(reply.record()?).map_err(ApiError::internal)?))
+    fn answer_row_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
+        Ok(self.answer_row(T::STATUS, String::from_utf8(reply.record()?).map_err(ApiError::internal)?))
     }
 
-    /// The key of a step's record. It is longer than any key a request can have and contains the fingerprint, so it
-    /// belongs to this request alone.
+    /// The key of a step's record: a hash over the request's key and fingerprint, so it belongs to this request alone.
     fn step_key(&self, name: &str) -> Digest {
         let (key, fingerprint) = (self.lock.key(), self.fingerprint);
         Digest::of(&[key.as_bytes(), b" ", name.as_bytes(), fingerprint.as_bytes()])
@@ -80,7 +79,8 @@ impl FromRequest for Idempotency {
 }
 
 impl Idempotency {
-    /// A live change: `ask` sends the command with the attached changes, and `show` makes the response from its reply.
+    /// Makes a live change: `ask` sends the command with the attached changes, and `show` makes the response from its
+    /// reply.
     /// `show` also runs in the actor, so it must not block or look anything up.
     ///
     /// # Errors
@@ -94,14 +94,17 @@ impl Idempotency {
         T: Reply,
         F: Future<Output = Result<R, Refusal>>,
     {
-        let reply = ask(self.attached(show.clone())).await?;
+        let reply = ask(self.attached_changes(show.clone())).await?;
         Ok(show(&reply))
     }
 
-    /// The record that becomes durable with a live change; `None` without a key.
-    fn attached<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
+    /// Makes the record of the response, which becomes durable with a live change; `None` without a key.
+    fn attached_changes<R, T: Reply>(
+        &self,
+        show: impl Fn(&R) -> T + Send + Sync + 'static,
+    ) -> Option<AttachedChanges<R>> {
         let keyed_request = self.0.clone()?;
-        Some(Arc::new(move |reply: &R| match keyed_request.answer_of(&show(reply)) {
+        Some(Arc::new(move |reply: &R| match keyed_request.answer_row_of(&show(reply)) {
             Ok(answer) => {
                 keyed_request.note_recorded(answer.clone());
                 vec![Change::Answer(Box::new(answer))]
@@ -110,7 +113,7 @@ impl Idempotency {
         }))
     }
 
-    /// A plain change: everything that `change` writes is in one transaction with the record of its response.
+    /// Makes a plain change: everything that `change` writes is in one transaction with the record of its response.
     ///
     /// # Errors
     /// Any error of `change`; the transaction is rolled back.
@@ -124,11 +127,11 @@ impl Idempotency {
             Ok(reply) => reply,
             Err(refused) => {
                 drop(transaction);
-                return Err(self.refused_unless_done(db, refused.naming_holder(db).await).await);
+                return Err(self.resolve_refusal(db, refused.naming_holder(db).await).await);
             }
         };
         if let Some(keyed_request) = &self.0 {
-            let answer = keyed_request.answer_of(&reply)?;
+            let answer = keyed_request.answer_row_of(&reply)?;
             keyed_request.note_recorded(answer.clone());
             if !idempotency_keys::insert(transaction.connection()?, &answer, expiry_cutoff()).await? {
                 // Another request was recorded under this key since the look-up; the next attempt finds its record.
@@ -142,13 +145,13 @@ impl Idempotency {
         Ok(reply)
     }
 
-    /// Replaces the recorded response of a change whose result depends on something outside of the database. If
-    /// this does not happen, as after a crash, retries receive the first record.
+    /// Replaces the recorded response of a change whose result depends on something outside of the database. If a crash
+    /// prevents that, retries receive the first record.
     pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
         let Some(keyed_request) = &self.0 else { return };
         let first = keyed_request.recorded.lock().clone();
         let Some(first) = first else { return };
-        let amended = match keyed_request.answer_of(reply) {
+        let amended = match keyed_request.answer_row_of(reply) {
             Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
             Err(error) => {
                 tracing::warn!(%error, "could not record a change's result");
@@ -161,8 +164,8 @@ impl Idempotency {
         }
     }
 
-    /// A plain step that precedes a live change: a retry finds the step's result, even if the change itself failed. The
-    /// record of the step is separate from the request's own.
+    /// Makes a plain step that precedes a live change. A retry finds the step's result, even if the change itself
+    /// failed: the record of the step is separate from the request's own.
     ///
     /// # Errors
     /// Any error of `make`; the transaction is rolled back.
@@ -184,8 +187,8 @@ impl Idempotency {
         let result = make(transaction.connection()?).await?;
         if let Some((keyed_request, key)) = step {
             let body = serde_json::to_string(&result).map_err(ApiError::internal)?;
-            let record = AnswerRow { key, ..keyed_request.answer(0, body) };
-            // Noted after the record's time, so that it does not expire before the record.
+            let record = AnswerRow { key, ..keyed_request.answer_row(0, body) };
+            // Marked after the record's time, so that the mark does not expire before the record.
             keyed_request.lock.mark_used(key);
             if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
                 return Err(ApiError::unavailable());
@@ -200,7 +203,7 @@ impl Idempotency {
 
     /// The error of a refused plain change. The refusal may be caused by an earlier attempt of the same request that
     /// committed after the look-up: then that attempt's response is the right one, and the next attempt finds it.
-    async fn refused_unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
+    async fn resolve_refusal(&self, db: Db<'_>, refused: ApiError) -> ApiError {
         let Some(keyed_request) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
         let (company, key) = (keyed_request.lock.company(), keyed_request.lock.key());
         match idempotency_keys::find(db, company, key, expiry_cutoff()).await {

@@ -14,20 +14,20 @@ use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RET
 use hotline_persistence::{CompanyId, Database, Ownership};
 use parking_lot::Mutex;
 
-/// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, the companies with the most lose their
-/// oldest ones, and their keys are looked up until those would have expired.
+/// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, the companies with the most keys lose
+/// their oldest ones, and all their keys are looked up until the lost ones would have expired.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Number of keys that are added at once while requests wait, in a tenth of a millisecond.
+/// Number of stored keys added under one lock. Requests wait for it, a tenth of a millisecond.
 const ADDED_AT_ONCE: usize = 1_000;
 
-/// The part of the keys that is evicted at once while requests wait, in less than a millisecond.
-const EVICTED_PART: usize = 1_000;
+/// One in this many keys is evicted at once. Requests wait for it, less than a millisecond.
+const EVICTION_DIVISOR: usize = 1_000;
 
 /// Maximum bytes of cached responses, for retries right after a failure.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// Number of responses of the usual size that fit into these bytes.
+/// Number of responses of the usual size that fit into [`RECENT_BYTES_MAX`].
 const RECENT_EXPECTED: usize = 16 * 1024;
 
 /// Companies whose keys are loaded with one statement: taking over another process brings thousands of companies. Few
@@ -37,7 +37,7 @@ const LOADED_AT_ONCE: usize = 32;
 /// Companies loaded alone that may fail before the others of their chunk are left to the next sweep.
 const FAILURES_MAX: usize = 2;
 
-/// How often expired responses are deleted.
+/// How often expired entries are deleted and missing keys are loaded.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Responses recorded before this time have expired.
@@ -46,13 +46,13 @@ pub(super) fn expiry_cutoff() -> DateTime<Utc> {
 }
 
 /// [`KEYS_MAX`] as the limit of a statement.
-fn limit() -> i64 {
+fn statement_limit() -> i64 {
     i64::try_from(KEYS_MAX).unwrap_or(i64::MAX)
 }
 
 type RequestKey = (CompanyId, Digest);
 
-/// A company whose keys are to be loaded, and the number of its last drop; none: it was not dropped.
+/// A company whose keys are to be loaded, and the number of its last drop; `None` if it was not dropped.
 type CompanyDrop = (CompanyId, Option<u64>);
 
 type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
@@ -64,29 +64,30 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     /// Locked by the request that is being served under a key; its retries wait.
     locks: KeyedLocks<RequestKey>,
+    /// Recently recorded responses.
     recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<AnswerWeight>>,
     used: Mutex<UsedKeys>,
 }
 
-/// The unexpired keys, of each company its own: many keys of one company do not cause look-ups for another.
+/// The unexpired keys by company: many keys of one company do not cause look-ups for another.
 struct UsedKeys {
     /// The hashes of each company's keys, with the second of their use.
     companies: HashMap<CompanyId, SeenSet<u64, i64>>,
-    /// The entries of all companies.
+    /// The number of entries of all companies.
     entries: usize,
-    /// Their maximum.
+    /// The maximum of `entries`.
     room: usize,
     /// Companies that were dropped and not loaded since: any of their keys may have been used.
     unloaded: HashMap<CompanyId, MissingKeys>,
-    /// The number of the last drop.
+    /// How many times a company was dropped: the number of the last drop.
     drops: u64,
 }
 
 /// The state of a company whose keys are not loaded.
 struct MissingKeys {
-    /// The number of the last drop.
+    /// The number of the company's last drop.
     drop: u64,
-    /// How often its keys could not be loaded alone since then.
+    /// How often the company's keys could not be loaded alone since then.
     failures: u32,
 }
 
@@ -97,9 +98,9 @@ impl UsedKeys {
 
     fn insert(&mut self, company: CompanyId, key: Digest, at_s: i64) {
         let keys = self.keys_of(company);
-        let before = keys.len();
+        let count_before = keys.len();
         keys.insert(key.short_hash(), at_s);
-        self.entries += keys.len() - before;
+        self.entries += keys.len() - count_before;
         if self.entries > self.room {
             self.evict();
         }
@@ -109,12 +110,12 @@ impl UsedKeys {
         self.companies.entry(company).or_insert_with(|| SeenSet::with_room(usize::MAX))
     }
 
-    /// Drops the oldest keys of the companies with the most, so that none of these has more than another.
+    /// Drops the oldest keys of the companies with the most keys, down to the same count.
     fn evict(&mut self) {
-        let most =
-            most_of_each(self.companies.values().map(SeenSet::len), self.room - self.room.div_ceil(EVICTED_PART));
+        let room = self.room - self.room.div_ceil(EVICTION_DIVISOR);
+        let count_max = count_max_per_company(self.companies.values().map(SeenSet::len), room);
         for keys in self.companies.values_mut() {
-            keys.evict_beyond(most);
+            keys.evict_beyond(count_max);
         }
         self.entries = self.companies.values().map(SeenSet::len).sum();
     }
@@ -170,12 +171,12 @@ impl UsedKeys {
     }
 }
 
-/// How many each may have, so that all together have at most `room`, and only those with the most lose some.
-fn most_of_each(counts: impl Iterator<Item = usize>, mut room: usize) -> usize {
+/// The maximum count of each company that leaves at most `room` in total, where only the largest counts are reduced.
+fn count_max_per_company(counts: impl Iterator<Item = usize>, mut room: usize) -> usize {
     let mut counts: Vec<usize> = counts.collect();
     counts.sort_unstable();
-    for (place, count) in counts.iter().enumerate() {
-        let share = room / (counts.len() - place);
+    for (index, count) in counts.iter().enumerate() {
+        let share = room / (counts.len() - index);
         if *count > share {
             return share;
         }
@@ -184,10 +185,10 @@ fn most_of_each(counts: impl Iterator<Item = usize>, mut room: usize) -> usize {
     usize::MAX
 }
 
-/// The companies of which older keys than these may be missing among those read from the table, at most `limit`, with
-/// the second of their oldest key. The statement returns the newest key of each company, then the second of each, and so
-/// on, up to `limit`, which is more than there are companies. So only the companies with the most keys may have older
-/// ones that were cut off.
+/// The companies that may have older keys than the statement returned because of its limit, each with the time of its
+/// oldest returned key, in seconds. The statement returns the newest key of each company, then the second newest of
+/// each, and so on, up to `limit`, which is more than there are companies. So only the companies with the most returned
+/// keys may have older ones.
 fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
     if stored.len() < limit {
         return Vec::new();
@@ -198,7 +199,7 @@ fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
         (*count, *oldest_s) = (*count + 1, at.timestamp());
     }
     let most = read.values().map(|(count, _)| *count).max().unwrap_or_default();
-    // Of two companies with as many keys, the limit may have cut off the last key of one.
+    // The limit may be reached between two companies with equally many keys: one then lacks its last key.
     read.retain(|_, (count, _)| *count + 1 >= most);
     read.into_iter().map(|(company, (_, oldest_s))| (company, oldest_s)).collect()
 }
@@ -237,7 +238,7 @@ impl Keys {
         // Swept before the first response is recorded, because the sweep also creates the partition of that response.
         // Without one, it would be stored in the default partition, from which expired rows have to be deleted.
         keys.sweep(db).await;
-        let stored = idempotency_keys::recent(db, expiry_cutoff(), limit()).await?;
+        let stored = idempotency_keys::recent(db, expiry_cutoff(), statement_limit()).await?;
         keys.add_stored(&stored, KEYS_MAX);
         Ok(keys)
     }
@@ -253,14 +254,14 @@ impl Keys {
         // Locks exist only while a request is served or waits.
         let Inner { locks: _, recent, used: _ } = &*self.0;
         // One pass over the responses for all companies.
-        recent.remove_where(|(of, _)| companies.contains(of));
+        recent.remove_where(|(company, _)| companies.contains(company));
         let mut used = self.0.used.lock();
         for company in companies {
             used.forget(*company);
         }
     }
 
-    /// Loads a company's keys after it was dropped.
+    /// Loads the keys of a company that was dropped before.
     ///
     /// # Errors
     /// When the database cannot answer; the next sweep retries.
@@ -284,8 +285,8 @@ impl Keys {
         unloaded
     }
 
-    /// Loads companies with `load`, many at once. If that fails for a chunk, and none of its companies could be loaded
-    /// alone either, the database is probably unavailable: it is then not asked for the other chunks.
+    /// Loads companies with `load`, in chunks. If a chunk fails and none of its companies can be loaded alone either,
+    /// the database is probably unavailable, and the other chunks are not tried.
     async fn load_in_chunks<F>(&self, unloaded: &[CompanyDrop], load: impl Fn(Vec<CompanyDrop>) -> F)
     where
         F: Future<Output = hotline_persistence::Result<()>>,
@@ -293,7 +294,7 @@ impl Keys {
         for chunk in unloaded.chunks(LOADED_AT_ONCE) {
             let Err(error) = load(chunk.to_vec()).await else { continue };
             tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
-            // Not yet a sign of an outage: one company may have so many keys that reading those of all takes too long.
+            // Not yet a sign of an outage: one company of the chunk may have too many keys to read in time.
             let (mut has_loaded, mut failures) = (false, 0);
             for company in chunk.iter().filter(|_| chunk.len() > 1) {
                 if load(vec![*company]).await.is_ok() {
@@ -312,14 +313,14 @@ impl Keys {
         }
     }
 
-    /// Loads the keys of companies, with the number of the last drop of each when loading started.
+    /// Loads the keys of companies; the drop numbers are those from before the loading.
     async fn load_companies(
         &self,
         db: impl Database<'_>,
         companies: &[CompanyDrop],
     ) -> hotline_persistence::Result<()> {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
-        let stored = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit()).await?;
+        let stored = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), statement_limit()).await?;
         self.add_stored(&stored, KEYS_MAX);
         self.0.used.lock().mark_loaded(companies);
         Ok(())
@@ -399,10 +400,10 @@ impl Default for Keys {
 
 impl Keys {
     fn with_room(room: usize) -> Self {
-        let bytes: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
+        let weigh: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
             locks: KeyedLocks::default(),
-            recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, bytes),
+            recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, weigh),
             used: Mutex::new(UsedKeys::with_room(room)),
         }))
     }

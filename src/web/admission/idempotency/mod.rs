@@ -1,9 +1,9 @@
 //! Idempotency: a `POST` or `PUT` with an `Idempotency-Key` is executed once, however often it is sent.
 //!
 //! The response is recorded atomically with its effect: [`Idempotency`] passes the record to the actor as part of the
-//! change's own journal entry, or writes it in the transaction of a plain change. Neither ever exists without the
-//! other. A response without an effect (a refusal, or a success that changed nothing) is recorded
-//! separately, afterwards. A secret that is shown once is never recorded: a retry finds `null` in its place.
+//! change's own journal entry, or writes it in the transaction of a plain change. Neither the record nor the effect
+//! ever exists without the other. A response without an effect (a refusal, or a success that changed nothing) is
+//! recorded separately, afterwards. A secret that is shown once is never recorded: a retry finds `null` in its place.
 
 mod atomic;
 mod canonical;
@@ -61,7 +61,7 @@ pub struct IdempotencyState {
     pub keys: Keys,
     /// Stores and reads recorded responses.
     pub engine: Engine,
-    /// Stores the files of a form while its fingerprint is compared.
+    /// Spools a form to disk while its fingerprint is computed.
     pub media: Media,
     /// Counts replays.
     pub metrics: Data<Metrics>,
@@ -155,7 +155,7 @@ async fn prepare(
     request: &mut ServiceRequest,
     header: &HeaderValue,
 ) -> ApiResult<(Data<IdempotencyState>, Arc<KeyedRequest>)> {
-    let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
+    let key = header.to_str().ok().filter(|key| is_valid_key(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
     let state = request.app_data::<Data<IdempotencyState>>().cloned();
@@ -179,10 +179,9 @@ async fn prepare(
         let mut payload = payload;
         let bytes_max = (state.body_bytes_max)(request.match_info().as_str());
         let bytes = body::read(request.request(), &mut payload, bytes_max, |_| ()).await?;
-        // Parsed on the thread for large bodies.
-        let read = bytes.clone();
+        let body = bytes.clone();
         hash = body_scheduler::parse(request.request(), bytes.len(), move || {
-            canonical::feed(&read, &mut |part| hash.update(part));
+            canonical::feed(&body, &mut |part| hash.update(part));
             Ok(hash)
         })
         .await?;
@@ -194,7 +193,7 @@ async fn prepare(
     Ok((state, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
-/// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another
+/// The recorded form of a key. All tokens of a company share its keys, so that an integration may retry with another
 /// token; each person has their own, so that none receives another's response.
 fn key_digest(caller: &Caller, key: &str) -> Digest {
     match caller.signed().map(SignedInPerson::person) {
@@ -207,7 +206,7 @@ fn key_digest(caller: &Caller, key: &str) -> Digest {
     }
 }
 
-fn is_valid(key: &str) -> bool {
+fn is_valid_key(key: &str) -> bool {
     (1..=KEY_CHARACTERS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
@@ -252,9 +251,9 @@ async fn record(
     response
 }
 
-/// Records a response without an effect. A success must not be sent without its record: the same request may have an
-/// effect when it is retried later, as a transfer to the ticket's own queue may after another transfer. A refusal may
-/// be sent without: its caller knows that nothing happened.
+/// Records a response without an effect. A success must not be sent without its record, because a later retry might
+/// have an effect: a transfer to the ticket's current queue changes nothing now, but would after another transfer. A
+/// refusal may be sent without a record: its caller knows that nothing happened.
 async fn record_alone(
     state: &IdempotencyState,
     keyed_request: &KeyedRequest,
@@ -268,7 +267,7 @@ async fn record_alone(
     let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
     let recorded = match std::str::from_utf8(record) {
         Ok(text) => {
-            store_alone(state, keyed_request, keyed_request.answer(head.status().as_u16(), text.to_owned())).await
+            store_alone(state, keyed_request, keyed_request.answer_row(head.status().as_u16(), text.to_owned())).await
         }
         // A file cannot be recorded.
         Err(_) => Ok(()),

@@ -87,14 +87,14 @@ mod tests {
 
     const READER: Reader = Reader { address: None, company: None, is_visitor: false };
 
-    fn pieces(sizes: &'static [usize], ledger: &Ledger) -> CountedStream {
+    fn body_of_pieces(sizes: &'static [usize], ledger: &Ledger) -> CountedStream {
         let pieces = sizes.iter().map(|size| Ok::<_, Infallible>(Bytes::from(vec![b'a'; *size])));
         CountedStream::new(BoxBody::new(BodyStream::new(stream::iter(pieces))), ledger.clone(), READER)
     }
 
-    async fn next(body: &mut CountedStream) -> Option<Result<usize, String>> {
-        let next = poll_fn(|cx| Pin::new(&mut *body).poll_next(cx)).await;
-        next.map(|piece| piece.map(|piece| piece.len()).map_err(|error| error.to_string()))
+    async fn next_piece_bytes(body: &mut CountedStream) -> Option<Result<usize, String>> {
+        let piece = poll_fn(|cx| Pin::new(&mut *body).poll_next(cx)).await;
+        piece.map(|piece| piece.map(|piece| piece.len()).map_err(|error| error.to_string()))
     }
 
     fn ledger(all: usize) -> Ledger {
@@ -104,24 +104,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_piece_is_counted_until_the_next_is_polled_and_waits_for_memory() {
         let ledger = ledger(100_000);
-        let mut one = pieces(&[60_000, 10, 60_000], &ledger);
-        let mut other = pieces(&[60_000], &ledger);
-        assert_eq!(next(&mut one).await, Some(Ok(60_000)));
-        assert!(next(&mut other).now_or_never().is_none(), "no memory is left");
-        assert_eq!(next(&mut one).await, Some(Ok(10)), "what is small needs none");
-        assert_eq!(next(&mut other).await, Some(Ok(60_000)));
-        assert!(next(&mut one).now_or_never().is_none());
+        let mut one = body_of_pieces(&[60_000, 10, 60_000], &ledger);
+        let mut other = body_of_pieces(&[60_000], &ledger);
+        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(60_000)));
+        assert!(next_piece_bytes(&mut other).now_or_never().is_none(), "no memory is left");
+        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(10)), "a small piece needs no memory");
+        assert_eq!(next_piece_bytes(&mut other).await, Some(Ok(60_000)));
+        assert!(next_piece_bytes(&mut one).now_or_never().is_none());
         drop(other);
-        assert_eq!(next(&mut one).await, Some(Ok(60_000)));
-        assert_eq!(next(&mut one).await, None);
-        assert!(ledger.try_reserve(READER, 100_000).is_some(), "nothing is held any more");
+        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(60_000)));
+        assert_eq!(next_piece_bytes(&mut one).await, None);
+        assert!(ledger.try_reserve(READER, 100_000).is_some(), "all memory is released");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_piece_that_finds_no_memory_in_time_ends_the_body() {
         let ledger = ledger(100_000);
         let _reservation = ledger.try_reserve(READER, 90_000).expect("a reservation");
-        let mut body = pieces(&[60_000], &ledger);
-        assert_eq!(next(&mut body).await, Some(Err(NoMemory.to_string())));
+        let mut body = body_of_pieces(&[60_000], &ledger);
+        assert_eq!(next_piece_bytes(&mut body).await, Some(Err(NoMemory.to_string())));
     }
 }

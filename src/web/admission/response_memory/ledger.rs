@@ -7,24 +7,25 @@ use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 
 use crate::web::connections::origin::Address;
 
-/// Limits of the bytes of responses in memory.
+/// Limits of responses in memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryLimits {
-    /// Of all responses: some pages of the longest texts. A client that reads receives one within milliseconds.
+    /// Of all responses: enough for some pages of the longest texts. A client that reads receives such a page within
+    /// milliseconds.
     pub(super) all: usize,
-    /// On top of that, for readers with small usage: their pages do not wait for those of others.
+    /// Beyond `all`, only for holders with small usage: their pages do not wait for those of others.
     pub(super) reserved: usize,
-    /// The maximum of a small usage, of an address and of a company.
+    /// Up to this, the usage of an address or a company is small.
     pub(super) small: usize,
     /// Of the responses to one company's callers and people.
     pub(super) company: usize,
     /// Of the responses to one company's visitors: strangers, who must not use up the company's own share.
     pub(super) visitors: usize,
-    /// Of the responses to one address: a page of a hundred messages of 60,000 characters.
+    /// Of the responses to one address: enough for a page of a hundred messages of 60,000 characters.
     pub(super) address: usize,
     /// Of responses that are complete and wait for a reservation.
     pub(super) waiting: usize,
-    /// How long a response waits.
+    /// How long a response waits for a reservation.
     pub(super) wait: Duration,
 }
 
@@ -62,11 +63,11 @@ pub(super) enum Holder {
     Visitors(CompanyId),
 }
 
-/// The bytes in use. Clones share the same state.
+/// The bytes in use, by holder. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct Ledger {
     memory: KeyedBudget<Holder>,
-    /// Of responses that are complete and wait for a reservation, of any holder.
+    /// The bytes of responses that are complete and wait for a reservation, of all holders together.
     waiting: KeyedBudget<()>,
     wait: Duration,
 }
@@ -83,17 +84,17 @@ impl Default for Ledger {
 impl Ledger {
     pub(super) fn with(limits: MemoryLimits) -> Self {
         let MemoryLimits { all, reserved, small, company, visitors, address, waiting, wait } = limits;
-        let share = move |holder: &Holder| match holder {
+        let share_of = move |holder: &Holder| match holder {
             Holder::Address(_) => address,
             Holder::Company(_) => company,
             Holder::Visitors(_) => visitors,
         };
-        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, share);
+        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, share_of);
         Self { memory, waiting: KeyedBudget::new(BudgetLimits::new(waiting), move |()| waiting), wait }
     }
 
     /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in
-    /// memory: a page by number cannot be shorter.
+    /// memory, because a page by number cannot be shortened.
     pub(super) fn try_reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
         self.memory.try_reserve(reader.holders(), bytes)
     }
@@ -146,17 +147,17 @@ mod tests {
     }
 
     #[test]
-    fn addresses_companies_and_all_have_limits_and_small_usage_has_more() {
+    fn addresses_companies_and_all_have_limits_and_small_usage_has_a_reserve() {
         let ledger = Ledger::with(LIMITS);
-        let take = |address, company, bytes| ledger.try_reserve(reader(address, company), bytes);
-        let first = take(1, 1, 40).expect("a whole share");
-        assert!(take(1, 2, 1).is_none(), "the address has none left");
-        let second = take(2, 1, 20).expect("the rest of the company");
-        assert!(take(3, 1, 1).is_none(), "the company has none left");
-        let third = take(4, 2, 40).expect("the rest of all");
-        assert!(take(5, 3, 11).is_none(), "all have none left");
-        let small = take(5, 3, 10).expect("small usage");
-        assert!(take(5, 3, 1).is_none(), "no longer small");
+        let reserve = |address, company, bytes| ledger.try_reserve(reader(address, company), bytes);
+        let first = reserve(1, 1, 40).expect("a whole share");
+        assert!(reserve(1, 2, 1).is_none(), "the address has none left");
+        let second = reserve(2, 1, 20).expect("the rest of the company");
+        assert!(reserve(3, 1, 1).is_none(), "the company has none left");
+        let third = reserve(4, 2, 40).expect("the rest of all");
+        assert!(reserve(5, 3, 11).is_none(), "all have none left");
+        let small = reserve(5, 3, 10).expect("small usage");
+        assert!(reserve(5, 3, 1).is_none(), "no longer small");
         drop((first, second, third, small));
         assert_eq!(ledger.memory.keys(), 0, "holders without bytes are removed");
         assert_eq!((ledger.memory.used(), ledger.waiting.used()), (0, 0));
@@ -166,7 +167,7 @@ mod tests {
     fn visitors_do_not_use_the_share_of_their_company() {
         let ledger = Ledger::with(LIMITS);
         let visitor = |address| Reader { is_visitor: true, ..reader(address, 1) };
-        let page = ledger.try_reserve(visitor(1), 60).expect("a page that cannot be shorter");
+        let page = ledger.try_reserve(visitor(1), 60).expect("a single page above the limit");
         assert!(ledger.try_reserve(visitor(2), 1).is_none());
         assert!(ledger.try_reserve(reader(3, 1), 40).is_some());
         drop(page);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_waits_for_a_while_and_few_wait_in_memory() {
+    async fn a_response_waits_until_a_timeout_and_few_responses_wait_in_memory() {
         let ledger = Ledger::with(LIMITS);
         let reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
         let (one, two) = (ledger.clone(), ledger.clone());

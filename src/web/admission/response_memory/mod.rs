@@ -1,10 +1,10 @@
 //! Limits the memory of responses until they are sent
 //! ([decision 49](../../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
 //!
-//! A connection sends a response in pieces (`connections`). The rest of it stays in memory, and is counted by the
-//! reader's address, by company, and in total. Where a limit is reached, a response waits for a moment and is then
-//! replaced by `503`. Bodies that are produced in pieces, such as files and streams, are counted by piece. Memory that
-//! all readers share is not counted.
+//! A connection sends a response in pieces (`connections`). The rest of the response stays in memory, and is counted by
+//! the reader's address, by company, and in total. Where a limit is reached, a response waits for two seconds at most,
+//! and is then replaced by `503`. Bodies that are produced in pieces, such as files and streams, are counted by piece.
+//! Memory that all readers share is not counted.
 
 mod counted_stream;
 mod ledger;
@@ -41,7 +41,8 @@ use crate::web::tenant::Tenant;
 /// Responses up to this size are not counted: a connection sends them in one piece.
 const SMALL_BYTES: usize = crate::web::connections::ANSWER_PIECE_BYTES;
 
-/// Responses from this size are remembered, so that the next one like it reserves its memory before it is built.
+/// Responses from this size are remembered, so that the next response to the same request and address reserves its
+/// memory before it is built.
 const REMEMBERED_BYTES: usize = 256 << 10;
 
 /// How long such responses are remembered.
@@ -72,7 +73,7 @@ impl Default for ResponseMemory {
 }
 
 impl ResponseMemory {
-    /// Reserves memory for a response before it is built, if the last one like it was large.
+    /// Reserves memory for a response before it is built, if the last one with this key was large.
     ///
     /// # Errors
     /// `503` when none became free in time.
@@ -81,8 +82,8 @@ impl ResponseMemory {
         self.ledger.reserve(reader, bytes).await.map(Some).ok_or_else(too_many_unread)
     }
 
-    /// Reserves memory for rows that are sent to a visitor at their own rate, if it is available now.
-    pub fn hold(&self, address: Option<Address>, company: CompanyId, bytes: usize) -> Option<HeldBytes> {
+    /// Reserves memory for rows that wait until a visitor has read them, if it is available now.
+    pub fn hold_for_visitor(&self, address: Option<Address>, company: CompanyId, bytes: usize) -> Option<HeldBytes> {
         self.ledger.try_reserve(Reader { address, company: Some(company), is_visitor: true }, bytes).map(HeldBytes)
     }
 }
@@ -104,11 +105,11 @@ fn too_many_unread() -> ApiError {
     error
 }
 
-/// Counts the response to a request until it is sent.
+/// Counts the bytes of the response to a request until they are sent.
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub async fn count<B: MessageBody + 'static>(
+pub async fn count_response<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -119,7 +120,7 @@ pub async fn count<B: MessageBody + 'static>(
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let address = origin.map(Address::of);
     let key = (address, request_hash(&request));
-    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    let is_read_only = [Method::GET, Method::HEAD].contains(request.method());
     let reserved = match memory.reserve(key).await {
         Ok(reserved) => reserved,
         Err(refused) => {
@@ -128,7 +129,7 @@ pub async fn count<B: MessageBody + 'static>(
             return Ok(request.into_response(refused));
         }
     };
-    // The rows that a response is built from are dropped once it is built.
+    // A request with a large result holds a permit until its response is built.
     let response = until_built(next.call(request)).await?;
     let company = response.request().extensions().get::<Tenant>().map(|Tenant(company)| *company);
     let is_visitor = response.request().extensions().contains::<FromVisitor>();
@@ -156,7 +157,7 @@ pub async fn count<B: MessageBody + 'static>(
             let body = BoxBody::new(CountedBody { bytes: Some(bytes), _reservation: reservation });
             Ok(ServiceResponse::new(request, head.set_body(body)))
         }
-        None if is_read => {
+        None if is_read_only => {
             let mut refused = too_many_unread().error_response();
             for (name, value) in head.headers().iter().filter(|(name, _)| !CONTENT_HEADERS.contains(name)) {
                 refused.headers_mut().append(name.clone(), value.clone());
@@ -171,8 +172,8 @@ pub async fn count<B: MessageBody + 'static>(
     }
 }
 
-/// Allows any page to read the refusal, which contains nothing of a company: a webchat checks the page's origin only
-/// later.
+/// Allows pages of any origin to read the refusal, because a webchat checks the origin only later. The refusal contains
+/// no data of a company.
 fn allow_any_origin(request_headers: &HeaderMap, refused: &mut HeaderMap) {
     let Some(origin) = request_headers.get(ORIGIN) else { return };
     refused.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

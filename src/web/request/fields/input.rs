@@ -23,7 +23,7 @@ pub trait Input: Sized {
     /// Maximum size of the body, in bytes.
     const BYTES_MAX: usize = JSON_BYTES_MAX;
 
-    /// Whether a `422` may carry details other than the invalid fields.
+    /// Whether a valid body may be refused with a `422` that names no field, such as for an unreachable contact.
     const MAY_BE_REFUSED: bool = false;
 
     /// Reads every field, then builds the value. Returns `None` when a required field failed; the reason is in

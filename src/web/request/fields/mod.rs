@@ -33,7 +33,7 @@ pub struct Fields<'a> {
     nested: Option<&'a Map<String, Value>>,
     path: String,
     errors: Vec<FieldError>,
-    /// Collects the schema instead, while the fields are described.
+    /// While the fields are described: collects their schema, and nothing is read.
     shape: Option<Shape>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
     /// An optional field; `null` and a blank text count as absent.
     pub fn optional<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
-            shape.property(name, clearable::<T>(), false);
+            shape.property(name, optional_schema::<T>(), false);
             return None;
         }
         match self.object.get(name) {
@@ -126,7 +126,7 @@ impl<'a> Fields<'a> {
     /// A field for which absence and `null` differ. A blank text counts as `null`.
     pub fn patch<T: FromField>(&mut self, name: &str) -> Patch<T> {
         if let Some(shape) = &mut self.shape {
-            shape.property(name, clearable::<T>(), false);
+            shape.property(name, optional_schema::<T>(), false);
             return Patch::Absent;
         }
         match self.object.get(name) {
@@ -245,7 +245,7 @@ fn is_blank(value: &Value) -> bool {
 }
 
 /// The schema of an optional value.
-fn clearable<T: FromField>() -> Value {
+fn optional_schema<T: FromField>() -> Value {
     let schema = nullable(T::schema());
     if T::IS_TEXT { or_blank(schema) } else { schema }
 }

@@ -19,9 +19,9 @@ impl<'a> Fields<'a> {
             Some(Value::Object(object)) => {
                 let source = self.member(name).filter(|_| has_fraction(object.values()));
                 let mut inner = Fields::of(object, source, format!("{}{name}.", self.path));
-                let read = read(&mut inner);
+                let value = read(&mut inner);
                 self.errors.append(&mut inner.errors);
-                read
+                value
             }
             Some(_) => {
                 self.refuse(name, "must be an object");
@@ -44,19 +44,19 @@ impl<'a> Fields<'a> {
         }
         let items = self.items(name, items_max)?;
         let source = self.source_items(name, items);
-        let mut all = Vec::with_capacity(items.len());
+        let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match item.as_object() {
                 Some(object) => {
                     let source = source.get(index).map(|item| item.get().as_bytes());
                     let mut inner = Fields::of(object, source, format!("{}{name}[{index}].", self.path));
-                    all.extend(read(&mut inner));
+                    values.extend(read(&mut inner));
                     self.errors.append(&mut inner.errors);
                 }
                 None => self.refuse(&format!("{name}[{index}]"), "must be an object"),
             }
         }
-        Some(all)
+        Some(values)
     }
 
     /// A required list of at most `items_max` objects, each accepted or refused on its own. The error paths of an item
@@ -100,11 +100,11 @@ impl<'a> Fields<'a> {
             return None;
         }
         let items = self.items(name, items_max)?;
-        let mut all = Vec::with_capacity(items.len());
+        let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            all.extend(self.accept(&format!("{name}[{index}]"), item));
+            values.extend(self.accept(&format!("{name}[{index}]"), item));
         }
-        Some(all)
+        Some(values)
     }
 
     /// A list of values that may be absent but not `null`: `PUT` replaces it, and clears it only with an empty list.

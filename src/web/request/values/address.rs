@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_mailbox_and_nothing_that_looks_like_markup() {
+    fn only_plain_mailboxes_are_accepted() {
         for good in [
             "a@b.co",
             "ana.souza+hotline@mail.example.com",

@@ -1,4 +1,4 @@
-//! Field values as the contract defines them: a value of these types is always valid.
+//! Field values as the API defines them: a value of these types is always valid.
 
 mod address;
 mod mailbox;
@@ -159,8 +159,8 @@ impl<T: FromField> FromField for OrderedIds<T> {
         if items.is_empty() {
             return Err("must not be empty".to_owned());
         }
-        let id = |(index, item)| T::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1));
-        items.iter().enumerate().map(id).collect::<Result<_, _>>().map(Self)
+        let parse_item = |(index, item)| T::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1));
+        items.iter().enumerate().map(parse_item).collect::<Result<_, _>>().map(Self)
     }
 
     fn schema() -> Value {
@@ -190,17 +190,17 @@ impl From<Position> for Value {
     }
 }
 
-/// A whole number with a decimal point or an exponent. A number out of range becomes the smallest or largest
-/// integer: an id that never exists.
-#[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
+/// The integer that a number with a decimal point or an exponent stands for (`7.0`). A number out of range becomes the
+/// smallest or largest integer: an id that never exists.
+#[allow(clippy::cast_possible_truncation)] // A cast from a float saturates.
 fn whole_from_float(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
 }
 
 impl<N> FromField for Id<N> {
     fn from_json(value: &Value) -> Result<Self, String> {
-        let whole = value.as_i64().or_else(|| whole_from_float(value));
-        whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
+        let integer = value.as_i64().or_else(|| whole_from_float(value));
+        integer.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
     }
 
     fn from_text(text: &str) -> Result<Self, String> {
@@ -218,9 +218,10 @@ impl<N> FromField for Id<N> {
     }
 }
 
-macro_rules! names {
-    ($($name:path)+) => {$(
-        impl FromField for $name {
+/// Implements [`FromField`] for enums whose variants are written by name.
+macro_rules! enums {
+    ($($type:path)+) => {$(
+        impl FromField for $type {
             fn from_json(value: &Value) -> Result<Self, String> {
                 value.as_str().and_then(|name| name.trim().parse().ok()).ok_or_else(|| {
                     let names: Vec<&str> = Self::ALL.iter().map(|name| name.as_str()).collect();
@@ -236,7 +237,7 @@ macro_rules! names {
     )+};
 }
 
-names! {
+enums! {
     hotline_persistence::tables::tickets::TicketSort
     hotline_persistence::tables::tickets::TicketStatus
     hotline_persistence::tables::messages::Direction

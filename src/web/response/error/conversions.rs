@@ -31,13 +31,13 @@ impl From<Refusal> for ApiError {
                 });
                 Self::conflict("the contact has an open ticket on this channel", details)
             }
-            Refusal::Conflict(Conflict { state, reason, record, by }) => {
+            Refusal::Conflict(Conflict { state, reason, record, references }) => {
                 let mut details = json!({"state": state, "reason": reason});
                 if let Some((field, id)) = record {
                     details["field"] = json!(field);
                     details["id"] = id;
                 } else {
-                    let by = by.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
+                    let by = references.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
                     details["by"] = by.collect();
                 }
                 Self::conflict(state, details)

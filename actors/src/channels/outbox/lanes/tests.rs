@@ -43,7 +43,7 @@ fn messages_after_a_merge_wait_for_those_before_it() {
     assert_eq!(id(lanes.next(now)), Some(1));
     lanes.merge(ANA, BEN);
     assert!(!lanes.add(outgoing(2, BEN.0)), "2 waits for 1");
-    // 1 is retried, and then it has left.
+    // 1 is retried, and is then sent.
     let later = now + Duration::from_secs(1);
     lanes.schedule(ANA, later, now);
     assert_eq!((id(lanes.next(now)), id(lanes.next(later))), (None, Some(1)));
@@ -58,10 +58,10 @@ fn messages_after_a_merge_wait_for_those_before_it() {
 }
 
 #[test]
-fn waiting_messages_of_merged_contacts_leave_in_order_whichever_lane_is_under_way() {
+fn waiting_messages_of_merged_contacts_are_sent_in_order_whichever_lane_is_under_way() {
     let now = Instant::now();
-    // The messages of each contact, which of them are under way, and in which order those that wait leave.
-    for (of_ana, of_ben, under_way, order) in [
+    // The messages of each contact, the contacts whose first message is under way, and the order of the sends.
+    for (of_ana, of_ben, under_way, expected) in [
         (vec![1, 3], vec![2, 4], vec![], vec![1, 2, 3, 4, 5]),
         (vec![2, 4], vec![1, 3], vec![], vec![1, 2, 3, 4, 5]),
         (vec![2, 4], vec![1, 3], vec![ANA], vec![2, 1, 3, 4, 5]),
@@ -73,22 +73,22 @@ fn waiting_messages_of_merged_contacts_leave_in_order_whichever_lane_is_under_wa
                 lanes.schedule(contact, now, now);
             }
         }
-        let mut sent = lanes.next(now);
+        let mut first_sent = lanes.next(now);
         [ANA, BEN].into_iter().filter(|contact| !under_way.contains(contact)).for_each(|contact| {
             lanes.schedule(contact, now, now);
         });
         lanes.merge(ANA, BEN);
         lanes.end_merge(ANA, BEN);
         assert!(!lanes.add(outgoing(5, BEN.0)));
-        let mut left = Vec::new();
-        while let Some(outgoing) = sent.take().or_else(|| lanes.next(now)) {
+        let mut sent = Vec::new();
+        while let Some(outgoing) = first_sent.take().or_else(|| lanes.next(now)) {
             assert_eq!(id(lanes.next(now)), None, "one at a time");
-            left.push(outgoing.id().0);
+            sent.push(outgoing.id().0);
             if lanes.remove_first(outgoing.contact()) {
                 lanes.schedule(outgoing.contact(), now, now);
             }
         }
-        assert_eq!(left, order, "{of_ana:?} {of_ben:?} {under_way:?}");
+        assert_eq!(sent, expected, "{of_ana:?} {of_ben:?} {under_way:?}");
         assert!(lanes.is_empty() && lanes.joined.is_empty() && !lanes.has_next(now));
     }
 }
@@ -107,7 +107,7 @@ fn if_a_message_of_each_merged_contact_is_under_way_each_keeps_its_lane() {
 }
 
 #[test]
-fn only_first_messages_of_campaigns_are_settled_without_a_call_and_once_for_each_version() {
+fn only_first_messages_of_campaigns_are_settleable_and_once_for_each_version_of_withdrawals() {
     let (mut lanes, now) = (Lanes::default(), Instant::now());
     let withdrawals = Withdrawals::default();
     let company = outgoing(1, 1).message.company_id;
@@ -117,25 +117,25 @@ fn only_first_messages_of_campaigns_are_settled_without_a_call_and_once_for_each
             lanes.schedule(contact, now, now);
         }
     }
-    let take = |lanes: &mut Lanes| {
+    let take_settleable = |lanes: &mut Lanes| {
         let version = withdrawals.version(company);
         lanes.take_settleable(10, version, now).iter().map(|outgoing| outgoing.id().0).collect::<Vec<_>>()
     };
-    assert_eq!(take(&mut lanes), [2]);
-    assert_eq!(take(&mut lanes), [0; 0], "it is under way");
+    assert_eq!(take_settleable(&mut lanes), [2]);
+    assert_eq!(take_settleable(&mut lanes), [0; 0], "it is under way");
     lanes.record_check(BEN, withdrawals.version(company));
     lanes.schedule(BEN, now, now);
-    assert_eq!(take(&mut lanes), [0; 0], "nothing was withdrawn since");
+    assert_eq!(take_settleable(&mut lanes), [0; 0], "nothing was withdrawn since");
     withdrawals.invalidate(company);
-    assert_eq!(take(&mut lanes), [2]);
+    assert_eq!(take_settleable(&mut lanes), [2]);
     assert!(lanes.remove_first(BEN));
     lanes.schedule(BEN, now, now);
-    assert_eq!(take(&mut lanes), [3]);
-    assert_eq!(id(lanes.next(now)), Some(1), "the others wait for the channel");
+    assert_eq!(take_settleable(&mut lanes), [3]);
+    assert_eq!(id(lanes.next(now)), Some(1), "a message of no campaign waits for the channel");
 }
 
 #[test]
-fn withdrawn_messages_are_taken_from_behind_others_and_these_keep_their_order() {
+fn withdrawn_messages_behind_the_first_are_removed_and_the_others_keep_their_order() {
     let (mut lanes, now) = (Lanes::default(), Instant::now());
     for (message, contact) in [(1, ANA), (2, ANA), (3, ANA), (4, ANA), (5, BEN)] {
         if lanes.add(outgoing(message, contact.0)) {
@@ -163,7 +163,7 @@ fn the_messages_of_a_deleted_contact_are_removed_unless_under_way() {
     let removed: Vec<i64> = lanes.remove_of(ANA).iter().map(|outgoing| outgoing.id().0).collect();
     assert!(removed == [2] && first.is_removed(), "{removed:?}");
     assert!(!lanes.remove_first(ANA), "nothing is left of Ana");
-    // What waits for a retry is not under way.
+    // A message that waits for a retry is not under way.
     assert_eq!(id(lanes.next(now)), Some(3));
     lanes.schedule(BEN, now + Duration::from_secs(1), now);
     assert_eq!(lanes.remove_of(BEN).len(), 2);

@@ -79,11 +79,11 @@ impl Content {
             Self::Media { caption, .. } => caption.iter().map(String::as_str).collect(),
             Self::Template { template, .. } => {
                 let mut texts = Vec::new();
-                parameters::visit(template, &mut |text| texts.push(text));
+                parameters::visit_texts(template, &mut |text| texts.push(text));
                 texts
             }
             Self::Interactive { interactive, .. } => {
-                let paths = interactive_texts(interactive);
+                let paths = interactive_text_paths(interactive);
                 paths.iter().filter_map(|path| interactive.pointer(path)?.as_str()).collect()
             }
         }
@@ -93,9 +93,9 @@ impl Content {
     pub(super) fn render(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
         match self {
             Self::Text { body } => {
-                let is_filled_in = body.contains("{{");
+                let has_variables = body.contains("{{");
                 let body = fill(body, "body", values)?;
-                if is_filled_in && body.trim().is_empty() {
+                if has_variables && body.trim().is_empty() {
                     return Err(blank_error("body"));
                 }
                 Ok(vec![Part::of(MessageType::Text, Some(body))])
@@ -116,17 +116,17 @@ impl Content {
                 Ok(vec![Part { template: Some(template), ..Part::of(MessageType::Template, body) }])
             }
             Self::Interactive { mut interactive, check } => {
-                let mut is_filled = false;
-                for path in interactive_texts(&interactive) {
+                let mut has_variables = false;
+                for path in interactive_text_paths(&interactive) {
                     if let Some(Value::String(text)) = interactive.pointer_mut(&path)
                         && text.contains("{{")
                     {
                         let field = format!("interactive{}", path.replace('/', "."));
                         *text = fill(std::mem::take(text), &field, values)?;
-                        is_filled = true;
+                        has_variables = true;
                     }
                 }
-                let errors = check.filter(|_| is_filled).map(|check| check(&interactive)).unwrap_or_default();
+                let errors = check.filter(|_| has_variables).map(|check| check(&interactive)).unwrap_or_default();
                 if !errors.is_empty() {
                     return Err(Refusal::InteractiveInvalid(errors));
                 }
@@ -147,7 +147,7 @@ fn check_size(object: &Value, field: &str) -> Result<(), Refusal> {
 
 /// JSON pointers to the texts of an interactive object that are filled in: its body, header and footer, and the bodies
 /// of its cards. The choices are excluded: their texts identify them to the provider or a program.
-fn interactive_texts(interactive: &Value) -> Vec<String> {
+fn interactive_text_paths(interactive: &Value) -> Vec<String> {
     let mut paths: Vec<String> = ["/header/text", "/body/text", "/footer/text"].map(str::to_owned).into();
     let cards = interactive.pointer("/action/cards").and_then(Value::as_array).map_or(0, Vec::len);
     paths.extend((0..cards).map(|index| format!("/action/cards/{index}/body/text")));
@@ -156,9 +156,8 @@ fn interactive_texts(interactive: &Value) -> Vec<String> {
 
 /// A template's text as the contact reads it: with the parameters of its body filled in.
 fn template_body(text: &str, template: &Value) -> Option<String> {
-    let component =
-        |component: &&Value| component["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("body"));
-    let body = template["components"].as_array().into_iter().flatten().find(component);
+    let is_body = |component: &&Value| component["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("body"));
+    let body = template["components"].as_array().into_iter().flatten().find(is_body);
     let parameters: Vec<&Value> = body.and_then(|body| body["parameters"].as_array()).into_iter().flatten().collect();
     let value = |name: &str| {
         let named = parameters.iter().find(|parameter| parameter["parameter_name"] == name);

@@ -20,20 +20,20 @@ const ONLY_BODY_CHARACTERS_MAX: usize = 32_768;
 const SPACES_MAX: usize = 4;
 
 /// Visits the text parameters of a template, including those of its cards.
-pub(super) fn visit<'a>(value: &'a Value, to: &mut impl FnMut(&'a str)) {
+pub(super) fn visit_texts<'a>(value: &'a Value, visitor: &mut impl FnMut(&'a str)) {
     match value {
         Value::Object(object) => {
             for (key, inner) in object {
                 if key == "parameters" {
                     let parameters = inner.as_array().into_iter().flatten();
                     let texts = parameters.filter(|parameter| is_text(parameter));
-                    texts.filter_map(|parameter| parameter["text"].as_str()).for_each(&mut *to);
+                    texts.filter_map(|parameter| parameter["text"].as_str()).for_each(&mut *visitor);
                 } else {
-                    visit(inner, to);
+                    visit_texts(inner, visitor);
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| visit(item, to)),
+        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, visitor)),
         _ => {}
     }
 }
@@ -80,7 +80,7 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
                     return Err(blank_error(&field));
                 }
             }
-            check(text, &kind, has_only_body).map_err(|reason| Refusal::invalid(&field, &reason))?;
+            check_filled_text(text, &kind, has_only_body).map_err(|reason| Refusal::invalid(&field, &reason))?;
         }
     }
     Ok(())
@@ -97,8 +97,8 @@ pub fn check_parameter_text(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks a text that is filled in.
-fn check(text: &str, kind: &str, has_only_body: bool) -> Result<(), String> {
+/// Checks a parameter's text after its variables are filled in.
+fn check_filled_text(text: &str, kind: &str, has_only_body: bool) -> Result<(), String> {
     check_parameter_text(text)?;
     let characters_max = match kind {
         "header" => HEADER_CHARACTERS_MAX,
@@ -121,16 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_provider_refuses_is_refused() {
+    fn parameters_that_the_provider_refuses_are_refused() {
         for text in ["a", "a    b", "ação #7", &"x".repeat(BODY_CHARACTERS_MAX)] {
-            assert_eq!(check(text, "body", false), Ok(()), "{text}");
+            assert_eq!(check_filled_text(text, "body", false), Ok(()), "{text}");
         }
         for text in ["a\nb", "a\tb", "a\r", "a     b", &"é".repeat(BODY_CHARACTERS_MAX + 1)] {
-            assert!(check(text, "body", false).is_err(), "{text}");
+            assert!(check_filled_text(text, "body", false).is_err(), "{text}");
         }
-        assert_eq!(check(&"é".repeat(ONLY_BODY_CHARACTERS_MAX), "body", true), Ok(()));
-        assert!(check(&"é".repeat(ONLY_BODY_CHARACTERS_MAX + 1), "body", true).is_err());
-        assert_eq!(check(&"é".repeat(HEADER_CHARACTERS_MAX), "header", false), Ok(()));
-        assert!(check(&"é".repeat(HEADER_CHARACTERS_MAX + 1), "header", false).is_err());
+        assert_eq!(check_filled_text(&"é".repeat(ONLY_BODY_CHARACTERS_MAX), "body", true), Ok(()));
+        assert!(check_filled_text(&"é".repeat(ONLY_BODY_CHARACTERS_MAX + 1), "body", true).is_err());
+        assert_eq!(check_filled_text(&"é".repeat(HEADER_CHARACTERS_MAX), "header", false), Ok(()));
+        assert!(check_filled_text(&"é".repeat(HEADER_CHARACTERS_MAX + 1), "header", false).is_err());
     }
 }

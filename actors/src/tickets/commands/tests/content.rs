@@ -51,12 +51,12 @@ fn messages<R>(result: &CommandResult<R>) -> Vec<MessageRow> {
 }
 
 #[track_caller]
-fn body(desk: &mut Desk, send: Send) -> String {
+fn sent_body(desk: &mut Desk, send: Send) -> String {
     desk.run(send).reply.body.expect("a body")
 }
 
 #[track_caller]
-fn refused(desk: &mut Desk, send: Send) -> Vec<String> {
+fn refused_fields(desk: &mut Desk, send: Send) -> Vec<String> {
     match desk.expect_refusal(send) {
         Refusal::Invalid(fields) => fields.into_iter().map(|error| error.field).collect(),
         other => panic!("{other:?}"),
@@ -70,8 +70,6 @@ fn every_variable_has_its_value() {
     let mut desk = Desk::on(PHONE);
     desk.organization.company.time_zone = "America/Sao_Paulo".to_owned();
     desk.run(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
-    // A second passes before it is sent.
-    desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
     let custom = HashMap::from([("shoeSize".to_owned(), "42".to_owned())]);
     let values = ContactValues { email: Some("zoe@example.com".to_owned()), custom };
     for (name, expected) in [
@@ -91,12 +89,13 @@ fn every_variable_has_its_value() {
         ("shoeSize", "42"),
         ("nobody", ""),
     ] {
+        // `run` moves the clock by a second before it sends.
         desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
-        let sent = Send {
+        let message = Send {
             facts: ContactFacts { values: values.clone(), ..ContactFacts::default() },
             ..text(&format!("<{{{{{name}}}}}>"))
         };
-        assert_eq!(body(&mut desk, sent), format!("<{expected}>"), "{name}");
+        assert_eq!(sent_body(&mut desk, message), format!("<{expected}>"), "{name}");
     }
 }
 
@@ -104,9 +103,9 @@ fn every_variable_has_its_value() {
 fn empty_and_unknown_variables_become_nothing() {
     let mut desk = Desk::on(WEBCHAT);
     let empty = text("[{{queue}}{{agent}}{{email}}{{shoeSize}}]");
-    assert_eq!(body(&mut desk, empty), "[]");
+    assert_eq!(sent_body(&mut desk, empty), "[]");
     desk.organization.company.time_zone = "Nowhere/Nothing".to_owned();
-    assert_eq!(body(&mut desk, text("{{date}} {{time}}")), "2023-11-14 22:13", "a zone nobody knows is UTC");
+    assert_eq!(sent_body(&mut desk, text("{{date}} {{time}}")), "2023-11-14 22:13", "an unknown time zone means UTC");
 }
 
 #[test]
@@ -117,18 +116,18 @@ fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable
     let own = [("name", "own"), ("size", "own"), ("empty", "")];
     let custom = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let values = ContactValues { email: None, custom };
-    let sent = Send {
+    let message = Send {
         facts: ContactFacts { values, ..ContactFacts::default() },
         ..text("{{name}} {{size}} {{hours}} {{empty}}")
     };
-    assert_eq!(body(&mut desk, sent), "Zoe own 9 to 18 global");
+    assert_eq!(sent_body(&mut desk, message), "Zoe own 9 to 18 global");
 }
 
 #[test]
 fn a_value_that_looks_like_a_variable_is_text() {
     let mut desk = Desk::on(PHONE);
     desk.organization.global_variables = HashMap::from([("sly".to_owned(), "{{company}}".to_owned())]);
-    assert_eq!(body(&mut desk, text("{{sly}} {{sly}}")), "{{company}} {{company}}");
+    assert_eq!(sent_body(&mut desk, text("{{sly}} {{sly}}")), "{{company}} {{company}}");
 }
 
 #[test]
@@ -136,10 +135,10 @@ fn a_text_stays_within_its_limit_with_its_variables_filled_in() {
     let mut desk = Desk::on(PHONE);
     desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
     let rest = "y".repeat(65_536 - 60_000);
-    assert_eq!(body(&mut desk, text(&format!("{}{rest}", "{{long}}".repeat(6)))).len(), 65_536);
-    assert_eq!(refused(&mut desk, text(&format!("{}{rest}y", "{{long}}".repeat(6)))), ["body"]);
-    assert_eq!(refused(&mut desk, text("{{nobody}} ")), ["body"], "a text that says nothing");
-    assert_eq!(refused(&mut desk, media(&[file("a.png")], Some(&"{{long}}".repeat(7)))), ["body"]);
+    assert_eq!(sent_body(&mut desk, text(&format!("{}{rest}", "{{long}}".repeat(6)))).len(), 65_536);
+    assert_eq!(refused_fields(&mut desk, text(&format!("{}{rest}y", "{{long}}".repeat(6)))), ["body"]);
+    assert_eq!(refused_fields(&mut desk, text("{{nobody}} ")), ["body"], "a blank text");
+    assert_eq!(refused_fields(&mut desk, media(&[file("a.png")], Some(&"{{long}}".repeat(7)))), ["body"]);
 }
 
 // Files.
@@ -214,10 +213,10 @@ fn named_parameters_are_read_by_their_names() {
 fn a_parameter_that_the_provider_refuses_is_refused() {
     let mut desk = Desk::on(PHONE);
     let parameters = json!([{"type": "text", "text": "{{nobody}}"}]);
-    assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters.body[0]"]);
+    assert_eq!(refused_fields(&mut desk, template(parameters, None)), ["template.parameters.body[0]"]);
     for text in ["a\nb", "{{name}}     {{name}}"] {
         let parameters = json!([{"type": "text", "text": "ok"}, {"type": "text", "text": text}]);
-        assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters.body[1]"], "{text:?}");
+        assert_eq!(refused_fields(&mut desk, template(parameters, None)), ["template.parameters.body[1]"], "{text:?}");
     }
 }
 
@@ -262,19 +261,22 @@ fn an_object_that_grew_too_long_is_refused() {
     desk.run(long);
     let mut object = question(&"{{long}}".repeat(6));
     object["header"] = json!({"type": "text", "text": "{{long}}"});
-    assert_eq!(refused(&mut desk, send(Content::Interactive { interactive: object, check: None })), ["interactive"]);
+    assert_eq!(
+        refused_fields(&mut desk, send(Content::Interactive { interactive: object, check: None })),
+        ["interactive"]
+    );
 }
 
 // The window.
 
-fn in_window(desk: &mut Desk) {
+fn limit_window(desk: &mut Desk) {
     desk.window = Some(TimeDelta::hours(24));
 }
 
 #[test]
 fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
     let mut desk = Desk::on(PHONE);
-    in_window(&mut desk);
+    limit_window(&mut desk);
     // The last inbound message was not looked up.
     assert_eq!(desk.expect_refusal(text("hello")), Refusal::WindowClosed(None));
     assert_eq!(desk.expect_refusal(media(&[file("a.png")], None)), Refusal::WindowClosed(None));
@@ -284,7 +286,7 @@ fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
 
     desk.run(Receive::text("hi"));
     let last_inbound = desk.now;
-    // A second passes before it is sent: at the last moment, and after it.
+    // `run` moves the clock by a second before it sends: to the window's last moment, and past it.
     desk.now = last_inbound + TimeDelta::hours(24) - TimeDelta::seconds(1);
     desk.run(text("hello"));
     desk.now = last_inbound + TimeDelta::hours(24);
@@ -297,7 +299,7 @@ fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
 #[test]
 fn loaded_facts_open_the_window_and_are_remembered() {
     let mut desk = Desk::on(PHONE);
-    in_window(&mut desk);
+    limit_window(&mut desk);
     let at = desk.now - TimeDelta::hours(1);
     let last_inbound = LastInbound::At(at);
     desk.run(Send { facts: ContactFacts { last_inbound, ..ContactFacts::default() }, ..text("hello") });
@@ -309,7 +311,7 @@ fn loaded_facts_open_the_window_and_are_remembered() {
     );
 
     let mut desk = Desk::on(PHONE);
-    in_window(&mut desk);
+    limit_window(&mut desk);
     desk.run(Send {
         facts: ContactFacts { last_inbound: LastInbound::Never, ..ContactFacts::default() },
         ..text("hello")
@@ -321,7 +323,7 @@ fn loaded_facts_open_the_window_and_are_remembered() {
 fn only_phone_channels_have_a_window() {
     for channel in [WEBCHAT, SOCIAL] {
         let mut desk = Desk::on(channel);
-        in_window(&mut desk);
+        limit_window(&mut desk);
         desk.run(text("hello"));
     }
 }
@@ -329,7 +331,7 @@ fn only_phone_channels_have_a_window() {
 #[test]
 fn a_closed_window_does_not_reopen_a_ticket() {
     let mut desk = Desk::with_closed_ticket();
-    in_window(&mut desk);
+    limit_window(&mut desk);
     assert_eq!(desk.expect_refusal(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed(None));
     assert!(desk.ticket.is_closed());
 }

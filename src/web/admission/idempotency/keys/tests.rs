@@ -23,7 +23,7 @@ fn when_memory_is_full_the_keys_of_the_company_with_the_most_are_looked_up() {
         keys.mark_used(A, key(used));
     }
     assert!(keys.may_be_used(A, key("1")) && !keys.may_be_used(A, key("4")));
-    assert!(!keys.may_be_used(B, key("2")), "another company's key is its own");
+    assert!(!keys.may_be_used(B, key("2")), "companies do not share keys");
     keys.mark_used(A, key("4"));
     assert!(keys.may_be_used(A, key("1")), "it was dropped, and is looked up");
     assert!(keys.may_be_used(A, key("5")), "an unknown key may have been used");
@@ -36,14 +36,14 @@ fn when_memory_is_full_the_keys_of_the_company_with_the_most_are_looked_up() {
 
 #[test]
 fn only_the_companies_with_the_most_keys_lose_some() {
-    for (counts, room, most) in [
+    for (counts, room, count_max) in [
         (&[10, 3, 4][..], 16, 9),
         (&[10, 9, 4], 20, 8),
         (&[4, 4, 4], 11, 3),
         (&[1, 2, 3], 6, usize::MAX),
         (&[], 0, usize::MAX),
     ] {
-        assert_eq!(most_of_each(counts.iter().copied(), room), most, "{counts:?} in {room}");
+        assert_eq!(count_max_per_company(counts.iter().copied(), room), count_max, "{counts:?} in {room}");
     }
     let keys = Keys::with_room(4);
     for used in ["1", "2", "3", "4"] {
@@ -57,7 +57,7 @@ fn only_the_companies_with_the_most_keys_lose_some() {
 }
 
 #[test]
-fn of_keys_beyond_the_limit_of_a_statement_those_of_the_companies_with_the_most_are_looked_up() {
+fn companies_whose_keys_exceed_the_limit_of_a_statement_are_looked_up() {
     let keys = Keys::with_room(10);
     let now = clock::now();
     let at = |seconds_ago| now - chrono::TimeDelta::seconds(seconds_ago);
@@ -68,7 +68,7 @@ fn of_keys_beyond_the_limit_of_a_statement_those_of_the_companies_with_the_most_
     assert!(!keys.may_be_used(A, key("a5")), "the limit was not reached");
     keys.add_stored(&stored, 5);
     assert!(keys.may_be_used(A, key("a5")), "A has more keys than were read");
-    assert!(keys.may_be_used(B, key("b1")) && !keys.may_be_used(B, key("b2")), "those of B were all read");
+    assert!(keys.may_be_used(B, key("b1")) && !keys.may_be_used(B, key("b2")), "all keys of B were read");
     keys.0.used.lock().expire(at(2).timestamp());
     assert!(keys.may_be_used(A, key("a3")) && keys.0.used.lock().entries == 3, "the oldest have expired first");
 }
@@ -78,22 +78,21 @@ fn only_companies_that_are_placed_here_are_loaded() {
     let ownership = Ownership::default();
     ownership.use_gates(Gates::new(Box::new(|company| Some(Slot::of_new(company)))));
     ownership.open_slots(&[Slot::of_new(A)]);
-    assert!(!ownership.is_placed_here(B), "both have the same slot");
+    assert!(!ownership.is_placed_here(B), "A and B must have different slots");
     let keys = Keys::with_room(10);
     keys.forget_all(&HashSet::from([A, B]));
     let here = keys.unloaded_here(&ownership);
     assert_eq!(here.iter().map(|(company, _)| *company).collect::<Vec<_>>(), [A]);
     keys.0.used.lock().mark_loaded(&here);
     assert!(!keys.may_be_used(A, key("a")));
-    assert!(keys.may_be_used(B, key("a")), "it is loaded once it is placed here");
+    assert!(keys.may_be_used(B, key("a")), "the keys of B stay unloaded");
 }
 
-/// Loads the missing keys as a sweep does, except those of these companies; returns how often the database was
-/// asked.
+/// Loads the missing keys as a sweep does, where those of `failing` cannot be read. Returns the number of statements.
 fn load_all_but(keys: &Keys, failing: &HashSet<CompanyId>) -> usize {
-    let asked = Cell::new(0);
+    let statements = Cell::new(0);
     let load = |companies: Vec<CompanyDrop>| {
-        asked.set(asked.get() + 1);
+        statements.set(statements.get() + 1);
         if companies.iter().any(|(company, _)| failing.contains(company)) {
             return ready(Err(Error::Unavailable("no response".to_owned())));
         }
@@ -101,12 +100,12 @@ fn load_all_but(keys: &Keys, failing: &HashSet<CompanyId>) -> usize {
         ready(Ok(()))
     };
     let unloaded = keys.unloaded_here(&Ownership::default());
-    keys.load_in_chunks(&unloaded, load).now_or_never().expect("nothing is waited for");
-    asked.get()
+    keys.load_in_chunks(&unloaded, load).now_or_never().expect("`load` completes at once");
+    statements.get()
 }
 
 #[test]
-fn companies_whose_keys_cannot_be_loaded_keep_no_others_from_being_loaded() {
+fn companies_whose_keys_cannot_be_loaded_do_not_block_others() {
     let companies: HashSet<CompanyId> = (1..=4 * LOADED_AT_ONCE as i64).map(CompanyId::new).collect();
     let failing: HashSet<CompanyId> = (1..=5).map(CompanyId::new).collect();
     let keys = Keys::default();
@@ -114,8 +113,8 @@ fn companies_whose_keys_cannot_be_loaded_keep_no_others_from_being_loaded() {
     for _ in 0..10 {
         load_all_but(&keys, &failing);
     }
-    let left: HashSet<CompanyId> = keys.0.used.lock().unloaded.keys().copied().collect();
-    assert_eq!(left, failing);
+    let unloaded: HashSet<CompanyId> = keys.0.used.lock().unloaded.keys().copied().collect();
+    assert_eq!(unloaded, failing);
     load_all_but(&keys, &HashSet::new());
     assert!(keys.0.used.lock().unloaded.is_empty());
 }
@@ -137,7 +136,7 @@ fn keys_of_a_company_that_was_dropped_are_looked_up_until_they_are_loaded() {
     keys.forget(A);
     assert!(keys.may_be_used(A, key("b")) && !keys.may_be_used(B, key("b")), "A's keys are unknown");
     keys.0.used.lock().unloaded.remove(&A);
-    assert!(!keys.may_be_used(A, key("a")), "what was known before is gone");
+    assert!(!keys.may_be_used(A, key("a")), "the keys from before the drop were removed");
     assert!(keys.may_be_used(B, key("a")));
     keys.mark_used(A, key("a"));
     assert!(keys.may_be_used(A, key("a")));
