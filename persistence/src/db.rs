@@ -44,8 +44,7 @@ impl<'c> Database<'c> for &'c PgPool {
     }
 
     fn transaction(self) -> BoxFuture<'c, Result<PlainTransaction>> {
-        async { Ok(PlainTransaction { transaction: Some(with_timeout(begin(self, None, ())).await?.0), permit: None }) }
-            .boxed()
+        async { Ok(PlainTransaction::new(with_timeout(begin(self, None, ())).await?.0, None)) }.boxed()
     }
 }
 
@@ -108,7 +107,7 @@ impl<'a> Db<'a> {
                 false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
             };
             let (transaction, permit) = begin_transaction(self.pool, self.fence, permit).await?;
-            Ok(PlainTransaction { transaction: Some(transaction), permit })
+            Ok(PlainTransaction::new(transaction, permit))
         })
         .await
     }
@@ -124,7 +123,7 @@ impl<'a> Db<'a> {
             false => Some(self.scheduler.permit(self.company, self.weight).await?),
         };
         let connection = self.pool.acquire().await?;
-        Ok(Checkout { connection: Some(connection), permit, is_busy: false, may_be_in_transaction: false })
+        Ok(Checkout::new(connection, permit))
     }
 }
 
@@ -162,12 +161,7 @@ impl<'a> Housekeeper<'a> {
     }
 
     async fn checkout(self) -> sqlx::Result<Checkout> {
-        Ok(Checkout {
-            connection: Some(self.pool.acquire().await?),
-            permit: None,
-            is_busy: false,
-            may_be_in_transaction: false,
-        })
+        Ok(Checkout::new(self.pool.acquire().await?, None))
     }
 }
 
@@ -178,10 +172,8 @@ impl<'a> Database<'a> for Housekeeper<'a> {
 
     fn transaction(self) -> BoxFuture<'a, Result<PlainTransaction>> {
         with_timeout(async move {
-            Ok(PlainTransaction {
-                transaction: Some(begin_transaction(self.pool, self.fence, ()).await?.0),
-                permit: None,
-            })
+            let (transaction, ()) = begin_transaction(self.pool, self.fence, ()).await?;
+            Ok(PlainTransaction::new(transaction, None))
         })
         .boxed()
     }
@@ -202,9 +194,17 @@ struct Checkout {
     /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
     /// Such a transaction would never be ended.
     may_be_in_transaction: bool,
+    /// Of the thread that has the connection: an actor's thread that ends drops its tasks outside of its runtime, without
+    /// which a connection cannot be returned.
+    runtime: Handle,
 }
 
 impl Checkout {
+    fn new(connection: PoolConnection<Postgres>, permit: Option<Permit>) -> Self {
+        let runtime = Handle::current();
+        Self { connection: Some(connection), permit, is_busy: false, may_be_in_transaction: false, runtime }
+    }
+
     /// Returns the connection for one statement.
     fn start_statement(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
@@ -225,12 +225,13 @@ impl Checkout {
 
 impl Drop for Checkout {
     fn drop(&mut self) {
+        let _entered = self.runtime.enter();
         let (Some(mut connection), permit) = (self.connection.take(), self.permit.take()) else { return };
         if self.may_be_in_transaction {
             connection.close_on_drop();
         } else if self.is_busy {
             // The caller was dropped, but the server still executes the statement.
-            finish_in_background(async move {
+            self.runtime.spawn(async move {
                 // `statement_timeout` ends the statement before that.
                 match timeout(FINISH_TIME_MAX, connection.ping()).await {
                     Ok(_) => drop(connection),
@@ -242,13 +243,6 @@ impl Drop for Checkout {
                 drop(permit);
             });
         }
-    }
-}
-
-/// Finishes work in the background after its caller was dropped.
-fn finish_in_background(work: impl Future<Output = ()> + Send + 'static) {
-    if let Ok(runtime) = Handle::try_current() {
-        drop(runtime.spawn(work));
     }
 }
 
@@ -401,9 +395,15 @@ executor!(Housekeeper);
 pub struct PlainTransaction {
     transaction: Option<Transaction<'static, Postgres>>,
     permit: Option<Permit>,
+    /// As that of `Checkout`.
+    runtime: Handle,
 }
 
 impl PlainTransaction {
+    fn new(transaction: Transaction<'static, Postgres>, permit: Option<Permit>) -> Self {
+        Self { transaction: Some(transaction), permit, runtime: Handle::current() }
+    }
+
     /// The connection of the transaction.
     ///
     /// # Errors
@@ -431,9 +431,10 @@ impl PlainTransaction {
 
 impl Drop for PlainTransaction {
     fn drop(&mut self) {
+        let _entered = self.runtime.enter();
         let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
         // A statement whose caller was dropped may still be running.
-        finish_in_background(async move {
+        self.runtime.spawn(async move {
             if timeout(FINISH_TIME_MAX, transaction.rollback()).await.is_err() {
                 unanswered::record_timeout();
             }
