@@ -10,7 +10,7 @@ use crate::error::with_timeout;
 use crate::table::Expected;
 use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, TicketId};
 
-/// Number of tickets whose messages and events are deleted together.
+/// Number of tickets that one statement deletes, and whose messages and events are deleted together.
 const TICKETS_PER_STEP: usize = 200;
 
 /// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
@@ -36,12 +36,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     if let Some(contact_use) = find_use(&mut *connection, company, id).await? {
         return Ok(Some(contact_use));
     }
-    let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
-    let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *connection)).await?;
     // May take long, so it comes before the locks on lists and cards.
-    for some in tickets.chunks(TICKETS_PER_STEP) {
-        retentions::remove_history(&mut *connection, company, some).await?;
-    }
+    let tickets = remove_tickets(&mut *connection, company, id).await?;
     // Changes that put the contact on a card or a list also lock the contact first.
     remove_references(&mut *connection, company, id, &tickets).await?;
     let contact = find(&mut *connection, company, id).await?;
@@ -58,6 +54,18 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     transaction.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
+}
+
+/// Deletes the contact's tickets with their messages and events, in steps because of the time limit of each statement.
+async fn remove_tickets(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<Vec<TicketId>> {
+    let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
+    let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
+    for some in tickets.chunks(TICKETS_PER_STEP) {
+        retentions::remove_history(&mut *db, company, some).await?;
+        let delete = sqlx::query("delete from tickets where company_id = $1 and id = any ($2)");
+        with_timeout(delete.bind(company).bind(some).execute(&mut *db)).await?;
+    }
+    Ok(tickets)
 }
 
 /// Removes the contact from lists, and its tickets from the cards that were created from them. Forgets what was merged

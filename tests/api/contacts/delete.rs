@@ -276,6 +276,34 @@ async fn a_contact_with_more_messages_than_one_statement_deletes_is_deleted() {
 }
 
 #[actix_web::test]
+async fn a_contacts_tickets_are_deleted_in_steps() {
+    let app = OwnApp::start().await;
+    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let fill = "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
+            reopen_count, opened_at, closed_at, created_at, updated_at)
+        select $1, 1000000000 + k, $2, $3, 'closed', 'api', 0, 0, now(), now(), now(), now()
+        from generate_series(1, 401) k";
+    let fill = sqlx::query(fill).bind(app.company.id).bind(app.company.phone.0).bind(ana);
+    fill.execute(&app.db).await.expect("tickets");
+    sqlx::raw_sql(
+        "create table steps (tickets bigint);
+         create function note_step() returns trigger language plpgsql as $$
+         begin insert into steps select count(*) from removed; return null; end $$;
+         create trigger note_step after delete on tickets
+             referencing old table as removed for each statement execute function note_step()",
+    )
+    .execute(&app.db)
+    .await
+    .expect("steps are noted");
+    deleted(&app.api, &format!("{PATH}/{ana}")).await;
+    let steps: (i64, i64) =
+        sqlx::query_as("select max(tickets), sum(tickets)::bigint from steps").fetch_one(&app.db).await.expect("steps");
+    assert_eq!(steps, (200, 401), "the most tickets of one statement, and all of them");
+    assert_eq!(rows_of(&app, "tickets", ana).await, 0, "tickets that are left");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let app = OwnApp::start().await;
     let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
