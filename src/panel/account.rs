@@ -7,7 +7,7 @@ use hotline_actors::{FieldError, clock};
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::sessions::{self, PersonSessionId, SignedInPerson};
 use hotline_persistence::tables::people::{self, Changes, Language, PersonId, display_name, factors};
-use hotline_persistence::{Error, Timestamp, totp};
+use hotline_persistence::{Error, PgConnection, Timestamp, totp};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -125,6 +125,16 @@ async fn check_password(
     if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(row.password_hash) }
 }
 
+/// Checks in the transaction of a change that the password it was confirmed with is still valid: an administrator may
+/// have reset it or ended the session since [`check_password`]. Locks the person.
+async fn check_current(db: &mut PgConnection, signed: &SignedInPerson, current_hash: Option<&str>) -> ApiResult<()> {
+    let is_current = people::lets_in(&mut *db, signed.person(), &signed.email, current_hash).await?;
+    if !is_current || sessions::find_live(db, signed).await?.is_none() {
+        return Err(ApiError::signed_out());
+    }
+    Ok(())
+}
+
 /// The body of `PUT /account/password`.
 pub struct PasswordChange {
     current: Typed,
@@ -159,11 +169,7 @@ pub async fn change_password(
     let hash = passwords::hash(signed.company_id, new).await?;
     let mut transaction = app.db(signed.company_id).begin().await?;
     let db = transaction.connection()?;
-    // An administrator may have reset the password or ended the session since the comparison. This locks the person.
-    let is_current = people::lets_in(&mut *db, signed.person(), &signed.email, current_hash.as_deref()).await?;
-    if !is_current || sessions::find_live(&mut *db, signed).await?.is_none() {
-        return Err(ApiError::signed_out());
-    }
+    check_current(&mut *db, signed, current_hash.as_deref()).await?;
     people::set_password(&mut *db, signed.person(), &hash).await?;
     sessions::end_all(&mut *db, signed.person(), Some(signed.id)).await?;
     transaction.commit().await?;
@@ -266,14 +272,18 @@ pub async fn begin_factor(
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<NewSecondFactor>>> {
     let signed = &session.0;
-    check_password(&app, &panel, signed, body.0.0, "password").await?;
+    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
+    let mut transaction = app.db(signed.company_id).begin().await?;
+    let db = transaction.connection()?;
+    check_current(&mut *db, signed, current_hash.as_deref()).await?;
     let keys = &app.engine.store().keys;
-    let secret = match factors::begin(app.db(signed.company_id), keys, signed.person()).await {
+    let secret = match factors::begin(db, keys, signed.person()).await {
         Err(Error::InUse) => {
             return Err(ApiError::conflict("a second factor is already set up", json!({"reason": "in_force"})));
         }
         outcome => outcome?,
     };
+    transaction.commit().await?;
     let uri = totp::uri(&secret, ISSUER, &signed.email);
     Ok(Confidential(Json::of(NewSecondFactor { secret: totp::base32(&secret), uri })))
 }
@@ -338,9 +348,13 @@ pub async fn renew_codes(
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
     let signed = &session.0;
-    check_password(&app, &panel, signed, body.0.0, "password").await?;
-    let codes = factors::renew_codes(app.db(signed.company_id), signed.person()).await?;
+    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
+    let mut transaction = app.db(signed.company_id).begin().await?;
+    let db = transaction.connection()?;
+    check_current(&mut *db, signed, current_hash.as_deref()).await?;
+    let codes = factors::renew_codes(db, signed.person()).await?;
     let recovery_codes = codes.ok_or_else(no_factor)?;
+    transaction.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
 }
 
@@ -356,10 +370,14 @@ pub async fn remove_factor(
     body: Body<OwnPassword>,
 ) -> ApiResult<NoContent> {
     let signed = &session.0;
-    check_password(&app, &panel, signed, body.0.0, "password").await?;
+    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
     if signed.needs_factor {
         return Err(ApiError::conflict("the company requires a second factor", json!({"reason": "required"})));
     }
-    let had_factor = factors::remove(app.db(signed.company_id), signed.person()).await?;
+    let mut transaction = app.db(signed.company_id).begin().await?;
+    let db = transaction.connection()?;
+    check_current(&mut *db, signed, current_hash.as_deref()).await?;
+    let had_factor = factors::remove(db, signed.person()).await?;
+    transaction.commit().await?;
     if had_factor { Ok(NoContent) } else { Err(no_factor()) }
 }

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::tables::people::links::{self, LinkKind};
 use hotline_persistence::tables::people::{self, Language, Person, PersonId, factors, sessions};
-use hotline_persistence::tables::users::User;
+use hotline_persistence::tables::users::{self, User};
 use hotline_persistence::{CompanyId, Timestamp, UserId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -153,6 +153,8 @@ pub async fn remove_factor(
         if !table::exists::<User>(&mut *db, company, id.0).await? {
             return Err(ApiError::not_found());
         }
+        // A change of the user's own that is not committed yet comes before this.
+        users::lock(&mut *db, company, id.0).await?;
         let person = PersonId::User(company, id.0);
         factors::remove(&mut *db, person).await?;
         sessions::end_all(db, person, None).await?;

@@ -1,11 +1,14 @@
 //! The second factor.
 
 use chrono::{TimeDelta, Utc};
-use hotline_persistence::totp;
+use hotline_persistence::tables::people::{self, PersonId, factors};
+use hotline_persistence::tables::users;
+use hotline_persistence::{UserId, totp};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{OwnApp, PASSWORD, Person};
+use crate::steps::id;
+use crate::support::{OwnApp, PASSWORD, Person, TestApp, until_blocked};
 
 /// The code an app with this secret shows in so many periods from now.
 fn code(secret: &str, periods: i64) -> String {
@@ -175,5 +178,64 @@ async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
     // Users need one only if their company requires it.
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/contacts").await.data(200);
+    app.stop().await;
+}
+
+/// A person's second factor as stored, or `None`.
+async fn stored(app: &TestApp, user: UserId) -> Option<String> {
+    let stored = sqlx::query_scalar("select f::text from second_factors f where company_id = $1 and person_id = $2");
+    stored.bind(app.company.id).bind(user).fetch_optional(&app.db).await.expect("an answer")
+}
+
+#[actix_web::test]
+async fn changes_of_a_second_factor_under_way_do_not_undo_an_administrators_reset() {
+    let app = OwnApp::start().await;
+    let carl = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
+    let carl = UserId::new(id(carl.data(201)));
+    for (user, email, path, has_factor) in [
+        (app.company.ana, "ana@example.com", "/account/second-factor", false),
+        (app.company.ben, "ben@example.com", "/account/second-factor/recovery-codes", true),
+        (carl, "carl@example.com", "/account/second-factor/remove", true),
+    ] {
+        let signed = Person::user(&app, user, email).await;
+        if has_factor {
+            enrol(&signed).await;
+        }
+        let before = stored(&app, user).await;
+        let person = PersonId::User(app.company.id, user);
+        // The change compares the password before the reset is committed, and is saved after it.
+        let mut reset = app.db.begin().await.expect("a transaction");
+        people::set_password(&mut reset, person, "of the reset").await.expect("a password");
+        people::shut_out(&mut reset, person).await.expect("an end");
+        let meanwhile = async {
+            until_blocked(1, &mut reset, &app.db).await;
+            reset.commit().await.expect("a reset");
+        };
+        let change = signed.post(path, json!({"password": PASSWORD}));
+        let (changed, ()) = futures_util::future::join(change, meanwhile).await;
+        changed.error(401, "ERR_API_UNAUTHORIZED");
+        assert_eq!(stored(&app, user).await, before, "{path}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_administrator_removes_a_second_factor_that_is_being_set_up() {
+    let app = OwnApp::start().await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let (root, ana) = (root.in_company(app.company.id), app.company.ana);
+    // As in a setup: the person is locked first.
+    let mut setup = app.db.begin().await.expect("a transaction");
+    users::lock(&mut setup, app.company.id, ana).await.expect("a lock");
+    let keys = &app.service.app.engine.store().keys;
+    factors::begin(&mut *setup, keys, PersonId::User(app.company.id, ana)).await.expect("a secret");
+    let meanwhile = async {
+        until_blocked(1, &mut setup, &app.db).await;
+        setup.commit().await.expect("a setup");
+    };
+    let path = format!("/users/{ana}/second-factor/remove");
+    let (removed, ()) = futures_util::future::join(root.post(&path, json!({})), meanwhile).await;
+    assert_eq!(removed.status, 204, "{}", removed.body);
+    assert_eq!(stored(&app, ana).await, None, "the secret of the setup is removed");
     app.stop().await;
 }
