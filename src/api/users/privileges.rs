@@ -29,6 +29,24 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
+/// Like [`check`], in the transaction of the change: since the first check the user may have got more rights, and may
+/// be the only administrator by now. The user's rights stay the same until the end of the transaction.
+///
+/// # Errors
+/// As [`check`].
+pub(super) async fn check_locked(caller: &Caller, db: &mut PgConnection, id: UserId) -> ApiResult<()> {
+    let company = caller.company;
+    if caller.signed().is_none_or(|person| person.administers) {
+        return Ok(());
+    }
+    users::lock(&mut *db, company, id).await?;
+    profiles::lock(&mut *db, company).await?;
+    let user: Option<User> = table::find(&mut *db, company, id).await?;
+    let Some(profile) = user.and_then(|user| user.profile) else { return Ok(()) };
+    let row: Option<ProfileRow> = table::find(db, company, profile.id).await?;
+    row.map_or(Ok(()), |row| check_rights(caller, &row))
+}
+
 /// Checks that the caller may assign the profile in the body. A new user without a profile in the body, and any user
 /// with `null`, gets the agent profile. An integration's change of a user is checked by [`check_integration`].
 ///
@@ -61,7 +79,11 @@ pub(super) async fn check_assigned_profile(
 /// Checks that the caller may assign this profile, or change a user who has it.
 async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<()> {
     let row: Option<ProfileRow> = table::find(app.db(caller.company), caller.company, id).await?;
-    let Some(row) = row else { return Ok(()) };
+    row.map_or(Ok(()), |row| check_rights(caller, &row))
+}
+
+/// Checks that the profile gives no more rights than the caller has.
+fn check_rights(caller: &Caller, row: &ProfileRow) -> ApiResult<()> {
     let Some(person) = caller.signed() else {
         return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
@@ -94,8 +116,8 @@ pub(super) async fn check_integration(
     id: UserId,
     change: UserChange<'_>,
 ) -> ApiResult<()> {
-    profiles::lock(&mut *db, company).await?;
     users::lock(&mut *db, company, id).await?;
+    profiles::lock(&mut *db, company).await?;
     let user: Option<User> = table::find(&mut *db, company, id).await?;
     let Some(user) = user else { return Ok(()) };
     let current_profile = user.profile.as_ref().map(|profile| profile.id);

@@ -10,7 +10,7 @@ use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::profiles::{self, ProfileRow};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
-use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
+use hotline_persistence::{CompanyId, Db, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
 use super::privileges::UserChange;
@@ -150,43 +150,68 @@ pub async fn update(
         Patch::Absent | Patch::Null => None,
     };
     let (columns, queues) = body.0.0.with_hash(caller.company, current.as_ref()).await?;
-    let is_integration = caller.token().is_some();
-    let author = caller.author();
-    let must_keep_administrator =
-        administrators::must_keep_last(&caller) && (columns.has("profileId") || columns.is_false("active"));
     let leaving_queues = match &queues {
         Some(queues) => find_leaving_queues(&app, company, id.0, queues).await?,
         None => Vec::new(),
     };
-    let update = once.transaction(app.db(company), async |db| {
-        if is_integration {
-            privileges::check_integration(&mut *db, company, id.0, UserChange::Update(&columns)).await?;
+    let update = UserUpdate { caller: &caller, id: id.0, columns, queues };
+    if leaving_queues.is_empty() {
+        let written = once.transaction(app.db(company), async |db| update.write(db).await);
+        return refresh_after(&app, company, written).await;
+    }
+    let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
+    // As in a deletion, tickets are released before the user is changed, and outside of the transaction, which must not
+    // wait for their actors. An interrupted change leaves the user in the queues, and can be repeated.
+    let leave = async |db: Db<'_>| {
+        // A refused change releases no ticket.
+        once.dry_run(db, async |db| update.write(db).await).await?;
+        for queue in &leaving_queues {
+            app.engine.tickets.release(company, id.0, Some(*queue), caller.author()).await?;
         }
+        hotline_persistence::fail_point!("leaver_released", |_| Err(ApiError::unavailable()));
+        once.transaction(db, async |db| update.write(db).await).await
+    };
+    app.engine.assignment.delete_all_guarded(company, removals, leave).await
+}
+
+/// A change of a user, to be written in a transaction.
+struct UserUpdate<'a> {
+    caller: &'a Caller,
+    id: UserId,
+    columns: Columns,
+    queues: Option<Vec<QueueId>>,
+}
+
+impl UserUpdate<'_> {
+    /// Writes the change, unless what it relies on refuses it.
+    async fn write(&self, db: &mut PgConnection) -> ApiResult<Json<User>> {
+        let Self { caller, id, columns, queues } = self;
+        let (company, id) = (caller.company, *id);
+        if caller.token().is_some() {
+            privileges::check_integration(&mut *db, company, id, UserChange::Update(columns)).await?;
+        } else {
+            privileges::check_locked(caller, &mut *db, id).await?;
+        }
+        let must_keep_administrator =
+            administrators::must_keep_last(caller) && (columns.has("profileId") || columns.is_false("active"));
         if must_keep_administrator {
-            // Serializes two requests that each remove one of the last two administrators.
+            // The profiles serialize two requests that each remove one of the last two administrators. A deletion also
+            // locks the user before them.
+            users::lock(&mut *db, company, id).await?;
             profiles::lock(&mut *db, company).await?;
         }
-        users::update(&mut *db, company, id.0, columns).await?;
+        users::update(&mut *db, company, id, columns.clone()).await?;
         if must_keep_administrator {
             administrators::check_remaining(&mut *db, company, None).await?;
         }
-        if let Some(queues) = &queues
-            && users::QUEUES.set(&mut *db, company, id.0, queues).await?
+        if let Some(queues) = queues
+            && users::QUEUES.set(&mut *db, company, id, queues).await?
         {
             check_links(&mut *db, company, &users::QUEUES).await?;
-            table::touch::<User>(&mut *db, company, id.0).await?;
+            table::touch::<User>(&mut *db, company, id).await?;
         }
-        // Tickets are released after the last possible refusal; a failure here leaves the user in the queues as before.
-        for queue in &leaving_queues {
-            app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
-        }
-        Ok(Json::of(find(db, company, id.0).await?))
-    });
-    if leaving_queues.is_empty() {
-        return refresh_after(&app, company, update).await;
+        Ok(Json::of(find(db, company, id).await?))
     }
-    let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
-    app.engine.assignment.delete_all_guarded(company, removals, async |_| update.await).await
 }
 
 /// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such

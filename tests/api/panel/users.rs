@@ -188,6 +188,43 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
 }
 
 #[actix_web::test]
+async fn who_becomes_an_administrator_while_a_colleague_changes_them_is_not_touched() {
+    let app = OwnApp::start().await;
+    let (ana, ben) = (app.company.ana, app.company.ben);
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let root = root.in_company(app.company.id);
+    let leader = json!({"name": "Leader", "permissions": {"users": ["GET", "PUT", "DELETE"]}});
+    let leader = id(root.post("/profiles", leader).await.data(201));
+    let small = id(root.post("/profiles", json!({"name": "Small", "permissions": {}})).await.data(201));
+    root.put(&format!("/users/{ana}"), json!({"profileId": leader})).await.data(200);
+    let leading = Person::user(&app, ana, "ana@example.com").await;
+    let path = format!("/users/{ben}");
+    let before = root.put(&path, json!({"profileId": small})).await.data(200).clone();
+    for is_deletion in [false, true] {
+        // The request is admitted before the user has more rights than its caller.
+        let mut held = app.db.begin().await.expect("a transaction");
+        let promote = "update users set profile_id =
+                (select id from profiles where company_id = $1 and name = 'Administrator')
+            where company_id = $1 and id = $2";
+        let promote = sqlx::query(promote).bind(app.company.id).bind(ben);
+        promote.execute(&mut *held).await.expect("a change");
+        let change = async {
+            if is_deletion { leading.delete(&path).await } else { leading.put(&path, json!({"active": false})).await }
+        };
+        let finish = async {
+            until_blocked(1, &mut held, &app.db).await;
+            held.commit().await.expect("an end");
+        };
+        let (reply, ()) = futures_util::future::join(change, finish).await;
+        reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        let shown = root.get(&path).await.data(200).clone();
+        assert_eq!((&shown["active"], &shown["profile"]["name"]), (&json!(true), &json!("Administrator")));
+        assert_eq!(root.put(&path, json!({"profileId": small})).await.data(200)["profile"], before["profile"]);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in_no_more() {
     let app = OwnApp::start().await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);

@@ -1,4 +1,4 @@
-//! A user is deleted, and nothing stays assigned to them.
+//! A user is deleted or leaves queues, and nothing stays assigned to them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -182,5 +182,54 @@ async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
     statuses.sort_unstable();
     assert!(statuses == [204, 404], "{statuses:?}");
     assert_eq!(open_of(&app, company.ana.0).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn no_transaction_waits_while_the_tickets_of_who_leaves_queues_are_unassigned() {
+    let app = OwnApp::start().await;
+    let (support, ben) = (app.company.support, app.company.ben);
+    let open = opened(&app, "5511900000001", json!({"queueId": support, "userId": ben})).await;
+    assert_eq!(open_of(&app, ben.0).await, 1, "the tables have the ticket");
+    let mut held = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table tickets in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let is_true = async |condition: &'static str| -> bool {
+        sqlx::query_scalar(condition).fetch_one(&app.db).await.expect("an answer")
+    };
+    let path = format!("/users/{ben}");
+    let meanwhile = async {
+        let reads = "select exists (select from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock' and query like '%from tickets%user_id = $2%')";
+        eventually("the user's tickets are being read", || async { is_true(reads).await }).await;
+        let none_is_idle = "select not exists (select from pg_stat_activity where datname = current_database()
+            and state like 'idle in transaction%' and query like '%users%')";
+        eventually("no transaction of the change is idle", || async { is_true(none_is_idle).await }).await;
+        held.rollback().await.expect("an end");
+    };
+    let (changed, ()) = join(app.api.put(&path, json!({"queueIds": []})), meanwhile).await;
+    assert_eq!(changed.data(200)["queues"], json!([]), "the user has left their queues");
+    assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_change_of_queues_that_was_interrupted_can_be_repeated() {
+    let app = OwnApp::start().await;
+    let (support, ben) = (app.company.support, app.company.ben);
+    let open = opened(&app, "5511900000001", json!({"queueId": support, "userId": ben})).await;
+    let path = format!("/users/{ben}");
+    let before = app.api.get(&path).await.data(200).clone();
+    fail::cfg("leaver_released", "1*return").expect("failpoint");
+    let change = json!({"name": "Benny", "queueIds": []});
+    app.api.put(&path, change.clone()).await.error(503, "ERR_API_UNAVAILABLE");
+    assert_eq!(app.api.get(&path).await.data(200), &before, "nothing of the user has changed");
+    assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
+    // The user is in the queues, and can have tickets there at once.
+    app.api.post(&format!("/tickets/{open}/transfer"), json!({"userId": ben})).await.data(200);
+
+    let changed = app.api.put(&path, change).await;
+    assert_eq!((&changed.data(200)["name"], &changed.data(200)["queues"]), (&json!("Benny"), &json!([])));
+    assert_eq!(event_types(&app, open).await, ["opened", "transferred", "transferred", "transferred"]);
+    assert_eq!(open_of(&app, ben.0).await, 0);
     app.stop().await;
 }

@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
-use hotline_persistence::{Change, Db};
+use hotline_persistence::{Change, Db, PlainTransaction};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -122,14 +122,7 @@ impl Idempotency {
         db: Db<'_>,
         change: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
     ) -> ApiResult<T> {
-        let mut transaction = db.begin().await?;
-        let reply = match change(transaction.connection()?).await {
-            Ok(reply) => reply,
-            Err(refused) => {
-                drop(transaction);
-                return Err(self.resolve_refusal(db, refused.naming_holder(db).await).await);
-            }
-        };
+        let (mut transaction, reply) = self.run(db, change).await?;
         if let Some(keyed_request) = &self.0 {
             let answer = keyed_request.answer_row_of(&reply)?;
             keyed_request.note_recorded(answer.clone());
@@ -143,6 +136,34 @@ impl Idempotency {
         hotline_persistence::fail_point!("once_committed", |_| std::process::abort());
         hotline_persistence::fail_point!("once_commit_lost", |_| Err(ApiError::unavailable()));
         Ok(reply)
+    }
+
+    /// Runs a plain change and rolls it back, so that a refusal comes before something outside of the database changes.
+    ///
+    /// # Errors
+    /// Those of [`Self::transaction`].
+    pub async fn dry_run<T>(
+        &self,
+        db: Db<'_>,
+        change: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
+    ) -> ApiResult<()> {
+        self.run(db, change).await.map(drop)
+    }
+
+    /// Runs a change in a new transaction, which is returned with the result.
+    async fn run<T>(
+        &self,
+        db: Db<'_>,
+        change: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
+    ) -> ApiResult<(PlainTransaction, T)> {
+        let mut transaction = db.begin().await?;
+        match change(transaction.connection()?).await {
+            Ok(result) => Ok((transaction, result)),
+            Err(refused) => {
+                drop(transaction);
+                Err(self.resolve_refusal(db, refused.naming_holder(db).await).await)
+            }
+        }
     }
 
     /// Replaces the recorded response of a change whose result depends on something outside of the database. If a crash
