@@ -108,11 +108,16 @@ pub async fn admit<B: MessageBody + 'static>(
     let early_response = match check(&request, &mut response_headers) {
         Ok(GuardOutcome::Admitted(webchat)) => match register_presence(&request, webchat.company()).await {
             Ok(()) => {
-                request.extensions_mut().insert(Tenant(webchat.company()));
-                request.extensions_mut().insert(webchat);
                 if !is_agent_path(request.match_info().unprocessed()) {
                     request.extensions_mut().insert(FromVisitor);
+                    if let Some(visitors) = request.app_data::<Data<Visitors>>() {
+                        // A request with a visitor's token gets the meter of its session instead.
+                        let meter = visitors.meter(webchat.company(), None, webchat.address);
+                        request.extensions_mut().insert(meter);
+                    }
                 }
+                request.extensions_mut().insert(Tenant(webchat.company()));
+                request.extensions_mut().insert(webchat);
                 None
             }
             Err(error) => Some(error.error_response()),

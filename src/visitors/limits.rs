@@ -9,13 +9,14 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
 use hotline_persistence::limits::{Denied, KeyedPermit, KeyedPermits, PermitLimits};
-use hotline_persistence::tables::webchat_sessions::SessionRow;
-use hotline_persistence::{CompanyId, pool};
+use hotline_persistence::{CompanyId, SessionId, pool};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use super::uploads::{UploadAllowances, UploadMeter, UploadOptions};
+use crate::web::ApiError;
 use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full_allowance};
 use crate::web::connections::origin::Address;
+use crate::web::request::meter::Meter;
 
 /// Maximum number of sockets of one company, and of all, that read missed messages at the same time. When a company
 /// moves between processes, all of its visitors reconnect at once, while requests need most of its database
@@ -151,9 +152,11 @@ impl VisitorLimits {
         }
     }
 
-    /// A meter for the bytes of one body, which count against the limits of the session, address and company.
-    pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> UploadMeter {
-        UploadMeter::of(self.uploads.clone(), session, address)
+    /// A meter for the bytes of one body, which count against the limits of the session, if there is one yet, the
+    /// address and the company.
+    pub(super) fn meter(&self, company: CompanyId, session: Option<&SessionId>, address: Option<Address>) -> Meter {
+        let mut upload_meter = UploadMeter::of(self.uploads.clone(), company, session, address);
+        Meter::new(move |bytes| upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s)))
     }
 
     /// Acquires a permit for a socket, if the address has one left.

@@ -11,7 +11,6 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
-use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
@@ -128,7 +127,9 @@ impl UploadAllowances {
     }
 
     fn take(&self, sender: &Sender, units: NonZeroU32) -> Result<(), RateExceeded> {
-        self.sessions.take(&sender.session, units)?;
+        if let Some(session) = &sender.session {
+            self.sessions.take(session, units)?;
+        }
         if let Some(address) = &sender.address {
             self.addresses.take(address, units)?;
         }
@@ -151,7 +152,8 @@ impl UploadAllowances {
 /// The session, address and company that a body counts against.
 #[derive(Clone)]
 struct Sender {
-    session: SessionId,
+    /// `None` while a session is opened.
+    session: Option<SessionId>,
     address: Option<Address>,
     company: CompanyId,
 }
@@ -165,8 +167,13 @@ pub(super) struct UploadMeter {
 }
 
 impl UploadMeter {
-    pub(super) fn of(uploads: Arc<UploadAllowances>, session: &SessionRow, address: Option<Address>) -> Self {
-        let sender = Sender { session: session.id.clone(), address, company: session.company_id };
+    pub(super) fn of(
+        uploads: Arc<UploadAllowances>,
+        company: CompanyId,
+        session: Option<&SessionId>,
+        address: Option<Address>,
+    ) -> Self {
+        let sender = Sender { session: session.cloned(), address, company };
         Self { uploads, sender, prepaid_bytes: 0 }
     }
 
@@ -191,7 +198,8 @@ mod tests {
 
     fn meter(uploads: &Arc<UploadAllowances>, session: &str, last: u8, company: i64) -> UploadMeter {
         let address = Some(Address::of([192, 0, 2, last].into()));
-        let sender = Sender { session: SessionId(session.to_owned()), address, company: CompanyId::new(company) };
+        let session = Some(SessionId(session.to_owned()));
+        let sender = Sender { session, address, company: CompanyId::new(company) };
         UploadMeter { uploads: uploads.clone(), sender, prepaid_bytes: 0 }
     }
 

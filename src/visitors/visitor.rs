@@ -32,7 +32,6 @@ use crate::api::webchat::{
 use crate::app::App;
 use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::admission::auth::{bearer, bearer_in};
-use crate::web::request::form::Meter;
 use crate::web::request::params::is_by_number;
 use crate::web::request::values::FromField;
 use crate::web::response::cursor::ListOwner;
@@ -74,10 +73,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
             let ((app, visitor_limits), webchat) =
                 app.zip(visitor_limits).zip(webchat).ok_or_else(ApiError::not_found)?;
             let visitor = find_visitor(&app, &webchat, token.as_deref()).await?;
-            let mut upload_meter = visitor_limits.meter(&visitor.0, webchat.address);
-            let meter = Meter::new(move |bytes| {
-                upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s))
-            });
+            let meter = visitor_limits.meter(webchat.company(), Some(&visitor.0.id), webchat.address);
             Ok::<_, ApiError>((visitor, meter))
         }
     };

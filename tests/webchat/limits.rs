@@ -158,6 +158,46 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     app.stop().await;
 }
 
+/// What a page says of itself is stored with the session, so its bytes count before there is a session. A refused
+/// opening leaves nothing.
+#[actix_web::test]
+async fn an_address_and_a_company_open_sessions_with_so_many_bytes_an_hour() {
+    // Two openings of an address, and five of a company.
+    const BYTES: usize = 400 << 10;
+    let uploads = UploadOptions { session_mib_per_hour: 0, address_mib_per_hour: 1, company_mib_per_hour: 2 };
+    let app = limited(VisitorOptions { uploads, ..NONE }).await;
+    let browser = Browser::of(&app).await;
+    let body = json!({"page": {"title": "x".repeat(BYTES)}});
+    let open = |address: &str| {
+        let request = browser.request(Method::POST, "/sessions").header("x-forwarded-for", address);
+        Reply::of(request.json(&body))
+    };
+    for (address, is_opened) in [
+        ("192.0.2.1", true),
+        ("192.0.2.1", true),
+        ("192.0.2.1", false),
+        ("192.0.2.2", true),
+        ("192.0.2.2", true),
+        ("192.0.2.3", true),
+        ("192.0.2.4", false),
+    ] {
+        let contacts = app.api.all("/contacts").await.len();
+        let opened = open(address).await;
+        if is_opened {
+            opened.data(201);
+            continue;
+        }
+        opened.error(429, "ERR_API_RATE_LIMITED");
+        assert_eq!(app.api.all("/contacts").await.len(), contacts, "a refused visitor at {address} left a contact");
+    }
+    // Another company has its own.
+    let (other, _) = app.another_company().await;
+    let elsewhere = Browser::on(&app, &other, other.webchat).await;
+    let request = elsewhere.request(Method::POST, "/sessions").header("x-forwarded-for", "192.0.2.4");
+    Reply::of(request.json(&body)).await.data(201);
+    app.stop().await;
+}
+
 /// On a nearly full disk, files of visitors and of companies are refused, and texts are still accepted.
 #[actix_web::test]
 async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {

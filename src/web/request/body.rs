@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::body_scheduler;
 use super::decompression::decompress;
 use super::fields::{Fields, Input};
+use super::meter::Meter;
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
 
@@ -33,7 +34,9 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
             if !is_json {
                 return Err(ApiError::unsupported_media_type());
             }
+            let meter = request.extensions().get::<Meter>().cloned();
             let bytes = read(&request, &mut payload?, T::BYTES_MAX, |_| ()).await?;
+            meter.map_or(Ok(()), |meter| meter.count(bytes.len()))?;
             let is_from_visitor = is_from_visitor(&request);
             body_scheduler::parse(&request, bytes.len(), move || parse_from(&bytes, is_from_visitor)).await.map(Body)
         })

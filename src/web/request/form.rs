@@ -23,6 +23,7 @@ use super::body_scheduler;
 use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::decompression::decompress;
 use super::fields::{Fields, Input};
+use super::meter::Meter;
 use super::part_heads::PartHeads;
 use crate::media::{FileDeclaration, Media, SpoolError, Unavailable, Upload};
 use crate::web::connections::{MinRateStream, body_error};
@@ -36,23 +37,6 @@ const PARTS_MAX: usize = 64;
 
 /// Maximum overhead of a part besides its content, in bytes, including the parser's read-ahead.
 const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
-
-/// Counts the bytes of a body as they arrive, and refuses more than the sender's remaining quota.
-#[derive(Clone)]
-pub struct Meter(Rc<RefCell<OnBytes>>);
-
-type OnBytes = dyn FnMut(usize) -> Result<(), ApiError>;
-
-impl Meter {
-    /// `on_bytes` is called for every chunk.
-    pub fn new(on_bytes: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
-        Self(Rc::new(RefCell::new(on_bytes)))
-    }
-
-    fn count(&self, bytes: usize) -> Result<(), ApiError> {
-        (self.0.borrow_mut())(bytes)
-    }
-}
 
 /// A validated body with its files. Dropping it deletes the files; the handler publishes them once every check has
 /// passed.
