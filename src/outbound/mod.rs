@@ -35,7 +35,7 @@ use bytes::Bytes;
 use ipnet::IpNet;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode};
 use url::{Host, Url};
 
 pub use self::network_policy::NetworkPolicy;
@@ -65,7 +65,8 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(10);
 pub struct OutboundOptions {
     /// Non-public networks that may be reached, also over `http`.
     pub allowed_networks: Vec<IpNet>,
-    /// Timeout of a call, from connecting to the end of the response. Default: 30 seconds.
+    /// Timeout of a call, from connecting to the end of the response; of a file, until its response begins, and of each
+    /// pause in it. Default: 30 seconds.
     pub call_time_max: Duration,
 }
 
@@ -83,7 +84,11 @@ pub struct Outbound {
     /// For `http`: reaches only allowed networks.
     plain: Client,
     policy: Arc<NetworkPolicy>,
+    call_time_max: Duration,
 }
+
+/// Sets the timeout of a client's calls.
+type SetTimeout = fn(ClientBuilder, Duration) -> ClientBuilder;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,7 +118,9 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn with_lookup(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
-        Self::build(options, lookup, NetworkPolicy::new(options.allowed_networks.clone()), 0)
+        let policy = NetworkPolicy::new(options.allowed_networks.clone());
+        // A large file may take long, as long as it arrives; who reads it requires its pace.
+        Self::build(options, lookup, policy, 0, ClientBuilder::read_timeout)
     }
 
     /// The client for webhooks: without TLS only to this machine, if the operator has allowed that.
@@ -121,7 +128,8 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn of_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
-        Self::build(options, lookup, NetworkPolicy::strict(options.allowed_networks.clone()), IDLE_PER_HOST_MAX)
+        let policy = NetworkPolicy::strict(options.allowed_networks.clone());
+        Self::build(options, lookup, policy, IDLE_PER_HOST_MAX, ClientBuilder::timeout)
     }
 
     /// The client for providers at an address that a channel names.
@@ -129,12 +137,8 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn of_providers(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
-        Self::build(
-            options,
-            Arc::new(SystemLookup),
-            NetworkPolicy::new(options.allowed_networks.clone()),
-            IDLE_PER_HOST_MAX,
-        )
+        let policy = NetworkPolicy::new(options.allowed_networks.clone());
+        Self::build(options, Arc::new(SystemLookup), policy, IDLE_PER_HOST_MAX, ClientBuilder::timeout)
     }
 
     fn build(
@@ -142,14 +146,14 @@ impl Outbound {
         lookup: Arc<dyn Lookup>,
         policy: NetworkPolicy,
         idle_per_host_max: usize,
+        set_timeout: SetTimeout,
     ) -> Result<Self, reqwest::Error> {
         let policy = Arc::new(policy);
         let client = |is_secure: bool| {
             let resolver = FilteringResolver::new(lookup.clone(), policy.clone(), is_secure);
-            crate::tls::http1_client()
+            set_timeout(crate::tls::http1_client(), options.call_time_max)
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIME_MAX)
-                .timeout(options.call_time_max)
                 .pool_max_idle_per_host(idle_per_host_max)
                 .pool_idle_timeout(IDLE_TIME_MAX)
                 .tcp_nodelay(true)
@@ -160,10 +164,15 @@ impl Outbound {
                 .dns_resolver(Arc::new(resolver))
                 .build()
         };
-        Ok(Self { secure: client(true)?, plain: client(false)?, policy })
+        Ok(Self { secure: client(true)?, plain: client(false)?, policy, call_time_max: options.call_time_max })
     }
 
-    /// Requests a URL. The response's body is not read yet; the caller must limit it.
+    /// The timeout of a call.
+    pub fn call_time_max(&self) -> Duration {
+        self.call_time_max
+    }
+
+    /// Requests a URL. The response's body is not read yet; the caller must limit its size and time.
     ///
     /// # Errors
     /// Why the call failed.

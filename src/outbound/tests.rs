@@ -261,6 +261,27 @@ async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
 }
 
 #[tokio::test]
+async fn a_response_that_stalls_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let port = listener.local_addr().expect("an address").port();
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        assert!(stream.read(&mut [0; 1024]).await.is_ok_and(|read| read > 0), "no request");
+        // All but the last byte; the connection stays open.
+        stream.write_all(SECRET.trim_end_matches('t').as_bytes()).await.expect("most of it");
+        std::future::pending::<()>().await;
+    });
+    let allowed_networks = vec!["127.0.0.1/32".parse().expect("a network")];
+    // Long enough that even a busy machine begins the response in time.
+    let options = OutboundOptions { allowed_networks, call_time_max: Duration::from_secs(3) };
+    let outbound = Outbound::with_lookup(&options, Names::of(&[])).expect("a client");
+    let response = outbound.get(&format!("http://127.0.0.1:{port}/"), None).await.expect("an answer");
+    let error = response.bytes().await.expect_err("the last byte never comes");
+    assert!(error.is_timeout(), "{error}");
+    server.abort();
+}
+
+#[tokio::test]
 async fn the_text_of_a_failure_is_bounded() {
     for (characters, expected) in [(FAILURE_CHARACTERS_MAX, 300), (10_000, 300), (7, 7)] {
         let lookup = Arc::new(VerboseFailure(characters));

@@ -110,9 +110,9 @@ pub async fn admit<B: MessageBody + 'static>(
             Ok(()) => {
                 if !is_agent_path(request.match_info().unprocessed()) {
                     request.extensions_mut().insert(FromVisitor);
-                    if let Some(visitors) = request.app_data::<Data<Visitors>>() {
+                    if let Some(limits) = request.app_data::<Data<VisitorLimits>>() {
                         // A request with a visitor's token gets the meter of its session instead.
-                        let meter = visitors.meter(webchat.company(), None, webchat.address);
+                        let meter = limits.meter(webchat.company(), None, webchat.address);
                         request.extensions_mut().insert(meter);
                     }
                 }

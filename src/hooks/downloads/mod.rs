@@ -14,10 +14,15 @@
 mod byte_budget;
 mod queue;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::error::PayloadError;
+use bytes::Bytes;
 use chrono::TimeDelta;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use hotline_actors::channels::Account;
 use hotline_actors::tickets::SetMedia;
 use hotline_actors::{Engine, Refusal, clock};
@@ -26,6 +31,7 @@ use hotline_persistence::tables::messages::{self, MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use parking_lot::Mutex;
 use rand::RngExt;
+use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -36,9 +42,14 @@ use super::call::FileReference;
 use crate::media::{FileDeclaration, FileError, Media, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
+use crate::web::connections::{MinRate, MinRateStream};
 
 /// The content type of bytes without a declared one.
 const OCTETS: &str = "application/octet-stream";
+
+/// Minimum average bytes per second of a file, beyond the time that any call may take. A file of 100 MiB may take half
+/// an hour; a server that sends slower would use its company's downloads and bytes for days.
+const FILE_BYTES_PER_S_MIN: u32 = 64 * 1024;
 
 /// Shortest and longest pause before a retry, with jitter: each pause is drawn from its upper half.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -354,16 +365,21 @@ impl Downloads {
         let budget_error = || FetchError::Transient("other files of the company are being downloaded".to_owned());
         let reserved = self.0.bytes.reserve(company, bytes).await;
         let _reserved = reserved.ok_or_else(|| DownloadError::Fetch(budget_error()))?;
-        match self.0.media.store(company, &declared, response.bytes_stream()).await {
+        match self.0.media.store(company, &declared, self.chunks(response)).await {
             Ok(stored) => Ok(stored),
             Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
-            Err(StoreError::Source(error)) => {
-                Err(DownloadError::Fetch(FetchError::Transient(error.without_url().to_string())))
-            }
+            Err(StoreError::Source(error)) => Err(DownloadError::Fetch(FetchError::Transient(error.to_string()))),
             Err(StoreError::Unavailable(reason)) => {
                 Err(DownloadError::Fetch(FetchError::Transient(reason.to_string())))
             }
         }
+    }
+
+    /// The chunks of a file; they fail when they arrive too slowly.
+    fn chunks(&self, response: Response) -> MinRateStream<BoxStream<'static, Result<Bytes, PayloadError>>> {
+        let min_rate = MinRate { grace: self.0.outbound.call_time_max(), bytes_per_s: FILE_BYTES_PER_S_MIN };
+        let failed = |error: reqwest::Error| PayloadError::Io(io::Error::other(error.without_url()));
+        MinRateStream::at(min_rate, response.bytes_stream().map(move |chunk| chunk.map_err(failed)).boxed())
     }
 }
 

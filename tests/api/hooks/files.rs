@@ -5,7 +5,8 @@ use std::time::Duration;
 use hotline::outbound::OutboundOptions;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::{MARIA, ProviderChannel, Setup, all_taken, contact, messages};
 use crate::steps::restarted;
@@ -311,6 +312,57 @@ async fn a_file_is_fetched_up_to_the_providers_own_limit() {
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("application/pdf"), &json!(SIZE)));
+    app.stop().await;
+}
+
+/// The pieces of a file that arrives slowly, and the pause before each: one is shorter than a call may take, all are
+/// longer.
+const PIECES: usize = 30;
+const PIECE_BYTES: usize = 64 << 10;
+const PAUSE: Duration = Duration::from_millis(100);
+const CALL_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Answers a request with a file in pieces.
+async fn send_slowly(mut stream: TcpStream) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let size = PIECES * PIECE_BYTES;
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/pdf\r\ncontent-length: {size}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    let mut file = PDF.to_vec();
+    file.resize(size, b' ');
+    for piece in file.chunks(PIECE_BYTES) {
+        tokio::time::sleep(PAUSE).await;
+        stream.write_all(piece).await?;
+    }
+    Ok(())
+}
+
+#[actix_web::test]
+async fn a_file_that_takes_longer_than_a_call_may_is_fetched_while_it_arrives() {
+    let provider = Provider::start().await;
+    let defaults = TestOptions::default();
+    let outbound = OutboundOptions { call_time_max: CALL_TIME_MAX, ..defaults.outbound.clone() };
+    let app = OwnApp::start_with(TestOptions { outbound, ..defaults }).await;
+    let files = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let url = format!("http://{}/file", files.local_addr().expect("an address"));
+    let server = tokio::spawn(async move {
+        while let Ok((stream, _)) = files.accept().await {
+            // A service that gives up ends the connection.
+            tokio::spawn(async move { drop(send_slowly(stream).await) });
+        }
+    });
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let event = events::attachment("m_1", "file", &url);
+    let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let media = fetched(&app, &channel).await;
+    let expected = (&json!("application/pdf"), &json!(PIECES * PIECE_BYTES));
+    assert_eq!((&media["mimeType"], &media["size"]), expected, "{media}");
+    server.abort();
     app.stop().await;
 }
 
