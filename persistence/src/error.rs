@@ -366,6 +366,11 @@ pub(crate) fn is_deadlock(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "40P01")
 }
 
+/// Whether the server has ended this statement: after its time limit, or because an administrator has canceled it.
+pub(crate) fn is_canceled(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57014")
+}
+
 /// Whether a transaction was refused because this life is over: `hotline_fence` raises it.
 pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")

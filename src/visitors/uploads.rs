@@ -83,8 +83,8 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     }
 }
 
-/// As [`UploadLimit`], for companies. Each has its own limiter, so that [`UploadAllowances::forget_company`] can drop it; there
-/// are no more limiters than companies.
+/// As [`UploadLimit`], for companies. Each has its own limiter, so that [`UploadAllowances::forget_company`] can drop it;
+/// there are no more limiters than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,

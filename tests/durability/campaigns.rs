@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::join;
 use hotline_persistence::tables::channels::ChannelType;
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::process::keys_of;
 use crate::stoppable_service::StoppableService;
 use crate::support::provider::Answer;
 use crate::support::seed::provided;
-use crate::support::{Provider, eventually, patience};
+use crate::support::{Provider, eventually, patience, until_blocked};
 
 /// No limits but a campaign's own rate.
 const FAST: &[&str] = &[
@@ -110,6 +111,13 @@ impl Sale {
 
     /// Starts a campaign for all contacts with a rate per minute; its id.
     async fn begin(&self, rate: usize) -> i64 {
+        let campaign = self.create(rate).await;
+        self.post_verb(campaign, "start").await;
+        campaign
+    }
+
+    /// Creates such a campaign, which is not due for long; its id.
+    async fn create(&self, rate: usize) -> i64 {
         let api = self.service.api();
         let body = json!({
             "name": "Sale", "contactListId": self.list, "channelId": self.channel, "message": "Hello {{name}}",
@@ -117,9 +125,7 @@ impl Sale {
         });
         let known = || async { api.get(&format!("/messages?channelId={}", self.channel)).await.status == 200 };
         eventually("the channel is known", known).await;
-        let campaign = api.post("/campaigns", body).await.data(201)["id"].as_i64().expect("id");
-        self.post_verb(campaign, "start").await;
-        campaign
+        api.post("/campaigns", body).await.data(201)["id"].as_i64().expect("id")
     }
 
     async fn post_verb(&self, campaign: i64, verb: &str) {
@@ -246,6 +252,51 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     sale.service.start_database().await;
     let done = sale.completes(campaign, form.time_max).await;
     sale.check(&done, recipients, 0).await;
+    sale.service.close().await;
+}
+
+/// Refuses recipients as PostgreSQL does that has reached the time limit of the statement, and counts the attempts.
+const TOO_SLOW: &str = "create sequence attempts;
+    create function give_up() returns trigger language plpgsql as $$ begin
+        perform nextval('attempts');
+        raise exception 'canceling statement due to statement timeout' using errcode = 'query_canceled';
+    end $$;
+    create trigger give_up before insert on campaign_recipients for each statement execute function give_up()";
+
+#[actix_web::test]
+async fn a_campaign_that_is_due_and_too_large_to_start_is_logged_once_and_starts_after_a_change() {
+    let sale = Sale::open(3).await;
+    let campaign = sale.create(60 * PER_SECOND).await;
+    let (db, api) = (sale.service.database(), sale.service.api());
+    sqlx::raw_sql(TOO_SLOW).execute(&db).await.expect("a trigger");
+    let mut due = db.begin().await.expect("a transaction");
+    let update = sqlx::query("update campaigns set scheduled_at = now() where company_id = $1 and id = $2");
+    update.bind(sale.service.company.id).bind(campaign).execute(&mut *due).await.expect("it is due");
+    let change = async |name: &str| {
+        api.put(&format!("/campaigns/{campaign}"), json!({"name": name})).await.data(200);
+    };
+    let lines = || sale.service.process().log().matches("a scheduled campaign does not start").count();
+    // The campaign is due only while the first change holds it, so that no attempt comes before that.
+    let commit = async {
+        until_blocked(1, &mut due, &db).await;
+        due.commit().await.expect("it is due");
+    };
+    join(change("Attempt 1"), commit).await;
+    // An attempt follows each change, with a line in the log; the next one would be in ten minutes.
+    for expected in 1..=3 {
+        if expected > 1 {
+            change(&format!("Attempt {expected}")).await;
+        }
+        eventually("the log says why it does not start", || async { lines() >= expected }).await;
+        let attempts = sqlx::query_scalar::<_, i64>("select last_value from attempts").fetch_one(&db).await;
+        assert_eq!((attempts.expect("a count"), lines()), (expected as i64, expected), "it is tried all the time");
+        assert_eq!(sale.shown(campaign).await.expect("it is shown")["status"], "scheduled");
+    }
+    sqlx::query("drop trigger give_up on campaign_recipients").execute(&db).await.expect("there is room");
+    db.close().await;
+    change("Started").await;
+    let done = sale.completes(campaign, form().time_max).await;
+    assert_eq!(done["counts"]["sent"], 3, "{done}");
     sale.service.close().await;
 }
 

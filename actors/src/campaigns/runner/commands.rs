@@ -45,7 +45,10 @@ impl Handler<Changed> for CampaignRunner {
 
     fn handle(&mut self, _: Changed, cx: &mut Self::Context) {
         self.unused_since = None;
-        self.supervise(cx, |this, _| this.mark_stale());
+        self.supervise(cx, |this, _| {
+            this.slow_start_until = None;
+            this.mark_stale();
+        });
     }
 }
 

@@ -53,6 +53,10 @@ const VERIFY_EVERY: Duration = Duration::from_secs(30);
 /// Pause before a retry after an outage.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 
+/// Pause before a retry of a start whose recipients were not inserted in time: each attempt uses the company's share of
+/// heavy statements for two minutes.
+const SLOW_START_PAUSE: Duration = Duration::from_secs(600);
+
 /// State shared by the campaigns' actors, and the registry of them.
 pub(crate) struct CampaignScope {
     pub(crate) base: Arc<Base>,
@@ -111,6 +115,8 @@ pub struct CampaignRunner {
     /// Why the provider refuses the template, as it said at a scheduled start or in its refusal of a message.
     refused_template: Option<PausedReason>,
     paused_until: Option<Instant>,
+    /// When a start whose recipients were not inserted in time is retried, unless the campaign is changed before.
+    slow_start_until: Option<Instant>,
     work_state: DueWorkState,
     /// When the actor was started, until its first command arrives: by then it is registered, and may retire.
     unused_since: Option<Instant>,
@@ -164,6 +170,7 @@ impl CampaignScope {
             has_skipped_pending: false,
             refused_template: None,
             paused_until: None,
+            slow_start_until: None,
             work_state: DueWorkState::default(),
             unused_since: Some(Instant::now()),
             status: status.clone(),

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
-use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus, PausedReason};
+use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus, PausedReason, RECIPIENTS_TOO_SLOW};
 use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId, Presence};
 
 use super::super::recipient_queue::{NextRecipient, PageQuery};
 use super::send;
-use super::{CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, VERIFY_EVERY};
+use super::{
+    CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, SCHEDULED_TICK, SLOW_START_PAUSE, VERIFY_EVERY,
+};
 use crate::Refusal;
 use crate::base::due_work::{DueWork, TICK};
 use crate::clock::now;
@@ -177,7 +179,23 @@ impl CampaignRunner {
 
     /// Starts the campaign at its scheduled time.
     pub(super) fn start_due(&mut self, cx: &mut Mailbox<Self>) {
-        self.update(CampaignUpdate::Start, cx);
+        let left = self.slow_start_until.map(|until| until.saturating_duration_since(Instant::now()));
+        match left.filter(|left| !left.is_zero()) {
+            Some(left) => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
+            None => self.update(CampaignUpdate::Start, cx),
+        }
+    }
+
+    /// Postpones a start whose recipients were not inserted in time. Logs this once, until the campaign is changed.
+    fn postpone_start(&mut self) {
+        let until = Instant::now() + SLOW_START_PAUSE;
+        if self.slow_start_until.replace(until).is_none() {
+            tracing::warn!(
+                company.id = %self.company, campaign.id = %self.id,
+                "a scheduled campaign does not start: the contacts of its list were not copied within two minutes; it \
+                 is retried every ten minutes: divide the list among several campaigns, or relieve PostgreSQL"
+            );
+        }
     }
 
     /// Completes the campaign after its last recipient.
@@ -221,6 +239,9 @@ impl CampaignRunner {
     fn handle_update(&mut self, UpdateEnded { update, outcome, refused_template }: UpdateEnded) {
         self.is_updating = false;
         match (update, outcome) {
+            (CampaignUpdate::Start, Err(Refusal::Unavailable(reason))) if reason == RECIPIENTS_TOO_SLOW => {
+                self.postpone_start();
+            }
             (_, Err(refusal)) => {
                 self.log_retry(&refusal, "updating a campaign will be retried");
                 self.pause(OUTAGE_PAUSE);

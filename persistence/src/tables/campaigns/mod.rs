@@ -23,13 +23,16 @@ use super::messages::MessageError;
 use super::text_enum;
 use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
-use crate::error::{set_statement_timeout, with_timeout, with_timeout_of};
+use crate::error::{STATEMENT_TIME_MAX, is_canceled, set_statement_timeout, with_timeout, with_timeout_of};
 use crate::select::{Page, PageRequest};
 use crate::table::{self, Columns, Filter, Stamps, Table};
 use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId, UserId};
 
 /// Time limit for inserting or deleting recipients: a million take about twenty seconds.
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Why a campaign does not start, although the database answers.
+pub const RECIPIENTS_TOO_SLOW: &str = "the campaign's recipients were not inserted within 120 s";
 
 /// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
 pub const SKIP_BATCH_SIZE: i64 = 5000;
@@ -326,7 +329,17 @@ pub async fn sending_template(
 
 /// Starts a locked campaign: its recipients are the current contacts of its list, inserted in one statement, however
 /// many.
+///
+/// # Errors
+/// [`Error::Unavailable`] with [`RECIPIENTS_TOO_SLOW`] when they are too many for the time limit.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    insert_recipients(&mut *db, company, id).await?;
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
+    write_event(db, company, EventKind::CampaignStarted, (CampaignStatus::Scheduled, None), &campaign).await?;
+    Ok(campaign)
+}
+
+async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<()> {
     set_statement_timeout(db, RECIPIENTS_TIME_MAX).await?;
     let insert = sqlx::query(
         "insert into campaign_recipients (company_id, campaign_id, contact_id)
@@ -334,10 +347,16 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
          join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
-    with_timeout_of(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
-    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
-    write_event(db, company, EventKind::CampaignStarted, (CampaignStatus::Scheduled, None), &campaign).await?;
-    Ok(campaign)
+    // The server's limit comes first, unless the server does not answer at all.
+    let time_max = RECIPIENTS_TIME_MAX + STATEMENT_TIME_MAX;
+    let insert = insert.bind(company).bind(id).execute(db);
+    let is_in_time = with_timeout_of(time_max, async {
+        match insert.await {
+            Err(error) if is_canceled(&error) => Ok(false),
+            inserted => inserted.map(|_| true),
+        }
+    });
+    if is_in_time.await? { Ok(()) } else { Err(Error::Unavailable(RECIPIENTS_TOO_SLOW.to_owned())) }
 }
 
 /// Starts a campaign if it is still scheduled, and due; returns whether it was started. The event's author is its
