@@ -106,9 +106,10 @@ impl Schedules {
         attached: Option<AttachedChanges<Scheduled>>,
     ) -> Result<Scheduled, Refusal> {
         let attempt = || async {
+            let version = self.contacts.cache().version((company, new.contact.id));
             let contact = self.contacts.get(company, new.contact.id).await?.ok_or(Refusal::NotFound)?;
             let new = NewSchedule { contact, ..new.clone() };
-            self.deliver(company, CreateSchedule { new, attached: attached.clone() }).await
+            self.deliver(company, CreateSchedule { new, version, attached: attached.clone() }).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
@@ -124,8 +125,8 @@ impl Schedules {
     /// Changes a pending message.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is no longer pending; [`Refusal::Unavailable`] when it is
-    /// not in memory and the database is unavailable.
+    /// [`Refusal::NotFound`], also when the contact that it is moved to was deleted; [`Refusal::Conflict`] when it is
+    /// no longer pending; [`Refusal::Unavailable`] when it is not in memory and the database is unavailable.
     pub async fn update(
         &self,
         company: CompanyId,
@@ -138,15 +139,14 @@ impl Schedules {
                 Some(contact) => contact,
                 None => self.deliver(company, ReadSchedule(id)).await?.contact_id,
             };
+            let version = self.contacts.cache().version((company, contact));
             let contact = (contact, self.contacts.get(company, contact).await?);
-            let update = UpdateSchedule {
-                id,
-                changes: changes.clone(),
-                contact,
-                attached: attached.clone(),
-                by: current_author(),
-            };
-            self.deliver(company, update).await
+            // A message may stay with a deleted contact, but is not moved to one.
+            if contact.1.is_none() && changes.contact.is_some() {
+                return Err(Refusal::NotFound);
+            }
+            let (changes, attached) = (changes.clone(), attached.clone());
+            self.deliver(company, UpdateSchedule { id, changes, contact, version, attached, by: current_author() }).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }

@@ -65,6 +65,8 @@ pub struct ScheduleChanges {
 #[rtype(result = "Result<Scheduled, Refusal>")]
 pub(crate) struct CreateSchedule {
     pub(crate) new: NewSchedule,
+    /// The version of the contact that the caller has read.
+    pub(crate) version: u64,
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
 }
 
@@ -77,6 +79,8 @@ pub(crate) struct UpdateSchedule {
     /// The recipient after the change, as the caller looked it up; refused as [`Refusal::Retired`] if it has changed
     /// meanwhile.
     pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
+    /// The version of the contact that the caller has read.
+    pub(crate) version: u64,
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
     /// Who changes it.
     pub(crate) by: By,

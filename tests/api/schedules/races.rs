@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::{join, join_all};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::{contacts, in_ms, shown, time, to};
+use super::{contacts, in_ms, schedule, shown, time, to};
 use crate::steps::id;
-use crate::support::{OwnApp, Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually, until_blocked};
 
 /// How many messages one caller cancels or changes at about the moment in which they are sent.
 const RACES: i64 = 400;
@@ -199,4 +200,43 @@ async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
     let [canceled, changed, sent] = counted(&meetings);
     println!("{canceled} were canceled, {changed} were changed, {sent} left");
     assert_eq!(app.api.all("/messages").await.len(), sent, "a message left that was called off, or left twice");
+}
+
+/// How many messages are moved to a contact at once while it is being deleted.
+const MOVES: i64 = 16;
+
+/// Such a message could never be sent: it stays with its own contact.
+#[actix_web::test]
+async fn no_message_is_moved_to_a_contact_that_is_being_deleted() {
+    let app = TestApp::shared().await;
+    let [stays, leaver]: [i64; 2] = contacts(&app, 2).await.try_into().expect("two");
+    let mut made = Vec::new();
+    for number in 0..MOVES {
+        made.push(schedule(&app, to(&app, stays, &number.to_string(), "2090-01-01T00:00:00.000Z")).await);
+    }
+    let mut held = app.db.begin().await.expect("a transaction");
+    let hold = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
+    hold.bind(app.company.id).bind(leaver).execute(&mut *held).await.expect("it is held");
+    let move_it = |schedule: i64| {
+        let api = &app.api;
+        async move { api.put(&format!("/schedules/{schedule}"), json!({"contactId": leaver})).await }
+    };
+    let moves = async {
+        until_blocked(1, &mut held, &app.db).await;
+        let release = async {
+            // Asked after all of them, so they wait for the deletion by now. One that does not finds no contact later.
+            shown(&app, made[0]).await;
+            held.rollback().await.expect("it is released");
+        };
+        join(join_all(made.iter().map(|schedule| move_it(*schedule))), release).await.0
+    };
+    let path = format!("/contacts/{leaver}");
+    let (deleted, moved) = join(app.api.delete(&path), moves).await;
+    assert_eq!(deleted.status, 204, "{}", deleted.body);
+    for (reply, schedule) in moved.iter().zip(&made) {
+        reply.error(404, "ERR_API_NOT_FOUND");
+        let now = shown(&app, *schedule).await;
+        assert_eq!((&now["contact"]["id"], &now["status"]), (&json!(stays), &json!("pending")), "{now}");
+    }
+    app.stop().await;
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use actix::Handler;
 use chrono::TimeDelta;
-use hotline_persistence::Durable;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
+use hotline_persistence::{ContactId, Durable};
 
 use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, Scheduled, UpdateSchedule};
 use super::{ScheduleDispatcher, send};
@@ -18,10 +18,11 @@ use crate::{Conflict, Refusal};
 
 impl ScheduleDispatcher {
     fn create(&mut self, create: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
-        let CreateSchedule { new, attached } = create;
+        let CreateSchedule { new, version, attached } = create;
         if self.work_state.is_retired() {
             return Err(Refusal::Retired);
         }
+        self.check_version(new.contact.id, version)?;
         let now = now();
         let row = Arc::new(ScheduleRow {
             company_id: self.company,
@@ -48,11 +49,11 @@ impl ScheduleDispatcher {
 
     fn update(&mut self, row: &ScheduleRow, update: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         check_pending(row)?;
-        let UpdateSchedule { changes, contact: (contact_id, contact), attached, by, .. } = update;
-        // The recipient has changed since the caller looked it up; the caller retries.
+        let UpdateSchedule { changes, contact: (contact_id, contact), version, attached, by, .. } = update;
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
             return Err(Refusal::Retired);
         }
+        self.check_version(contact_id, version)?;
         let mut changed = ScheduleRow {
             contact_id,
             channel_id: changes.channel.unwrap_or(row.channel_id),
@@ -92,6 +93,12 @@ impl ScheduleDispatcher {
         check_pending(row)?;
         let failed = row.failed(&send::failure(&Refusal::ContactNotFound, row, None), now(), by);
         Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))
+    }
+
+    /// Checks that a contact has not changed since the caller read it: it may have been deleted.
+    fn check_version(&self, contact: ContactId, version: u64) -> Result<(), Refusal> {
+        let is_current = self.scope.contacts.cache().version((self.company, contact)) == version;
+        if is_current { Ok(()) } else { Err(Refusal::ContactLeaving(contact)) }
     }
 
     fn reply<R: Send + 'static>(&self, reply_to: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
