@@ -275,6 +275,8 @@ impl Retention {
         due: &[ExpiredConversation],
     ) -> Result<Option<(RemovedConversations, Duration)>, Refusal> {
         let company = rule.company_id;
+        // Begun before the marks: it may wait for the company's other heavy work, and conversations must not.
+        let mut transaction = self.base.db(company).heavy().begin().await?;
         let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in due {
             // A contact that is marked already is skipped: if it is being deleted, its tickets are deleted with it.
@@ -289,10 +291,9 @@ impl Retention {
         let marked: Vec<ContactId> = guards.keys().copied().collect();
         // After both waits, earlier decisions are in the tables; the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
-        let db = self.base.reads().tables(company).await?;
+        self.base.reads().tables(company).await?;
         // Without actors the tickets are read from the tables, where one commit deletes all their rows.
         self.end_actors(company, &tickets).await;
-        let mut transaction = db.heavy().begin().await?;
         let began_at = Instant::now();
         let Some(removed) = retentions::remove(transaction.connection()?, rule, (&tickets, &marked)).await? else {
             return Ok(None);

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::join;
+use hotline_persistence::Database;
+use hotline_persistence::pool::request_shares;
 use hotline_persistence::tables::retentions;
 use serde_json::json;
 
 use super::{DAYS, FIRST_ID, looked_through, old, quick, rows};
-use crate::support::{OwnApp, Reply, TestApp};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// The fewest conversations that are used while they are removed.
 const ROUNDS: i64 = 48;
@@ -121,5 +123,31 @@ async fn a_removal_whose_outcome_is_unclear_leaves_nothing_half_done() {
         app.api.post(&reopen, json!({})).await.error(404, "ERR_API_NOT_FOUND");
     }
     assert_eq!(app.service.app.engine.hot().0, 0, "no ticket that is gone is kept");
+    app.stop().await;
+}
+
+/// Reports, searches and imports of a company take turns with its removals. Its conversations do not.
+#[actix_web::test]
+async fn a_removal_that_waits_for_its_turn_holds_up_no_conversation() {
+    let app = OwnApp::start_with(quick()).await;
+    let (store, id) = (app.service.app.engine.store(), app.company.id);
+    let contact = app.contact("5511900000001").await.0;
+    old(&app.db, (id, app.company.phone), contact, FIRST_ID, 40).await;
+    let mut heavy_work = Vec::new();
+    for _ in 0..request_shares().company_heavy {
+        heavy_work.push(store.db(id).heavy().begin().await.expect("a turn"));
+    }
+    retentions::set(&app.db, id, Some(DAYS)).await.expect("said");
+    let waits = || store.connections().waiting > 0;
+    // A removal that waits too long gives up, and is tried again later.
+    eventually("a note is taken while the removal waits", || async {
+        eventually("the removal waits for its turn", || async { waits() }).await;
+        app.api.post(&format!("/tickets/{FIRST_ID}/notes"), json!({"body": "meanwhile"})).await.data(201);
+        waits()
+    })
+    .await;
+    drop(heavy_work);
+    looked_through(&app, id).await;
+    assert_eq!(rows(&app, FIRST_ID).await, (0, 0, 0), "it is removed once it has its turn");
     app.stop().await;
 }
