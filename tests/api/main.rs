@@ -16,6 +16,7 @@ mod contacts;
 mod cursors;
 mod custom_fields;
 mod directory;
+mod erasures;
 mod events;
 mod front_door;
 mod global_variables;

@@ -10,7 +10,7 @@ use hotline_persistence::table::Expected;
 use hotline_persistence::tables::cascades::{self as deletions, Cascade};
 use hotline_persistence::tables::erasures::{self, Erasure};
 use hotline_persistence::tables::events::By;
-use hotline_persistence::{CompanyId, ContactId, Database};
+use hotline_persistence::{CompanyId, ContactId, Database, Db, Presence};
 use tokio::time::MissedTickBehavior;
 
 use super::cascades::Cascades;
@@ -76,14 +76,16 @@ impl Erasures {
         let pending = erasures::pending(&store.housekeeping, &store.ownership().slot_filter()).await?;
         let mut is_left = false;
         for mut erasure in pending {
-            let Some(_presence) = store.ownership().try_enter(erasure.company_id) else { continue };
+            let Some(presence) = store.ownership().try_enter(erasure.company_id) else { continue };
             if !erasure.is_readable {
                 is_left = true;
                 self.record_failure(&erasure, UNREADABLE, true).await;
                 continue;
             }
-            match self.erase(&mut erasure, serving, on_orphaned_files).await {
+            match self.erase(&mut erasure, presence, serving, on_orphaned_files).await {
                 Ok(is_done) => is_left |= !is_done,
+                // The company has moved meanwhile: its next process finds the erasure in the table.
+                Err(_) if !self.base.owns(erasure.company_id) => is_left = true,
                 Err(refusal) => {
                     is_left = true;
                     let is_lasting = !matches!(refusal, Refusal::Unavailable(_));
@@ -104,6 +106,8 @@ impl Erasures {
             tracing::warn!(reason, company.id = %company, contact.id = %contact,
                 "could not erase a contact; it will be retried: correct what the reason names");
         }
+        // The company may have moved since the failure.
+        let Some(_presence) = self.base.try_enter(company) else { return };
         if let Err(error) = erasures::record_failure(self.base.db(company), erasure, reason).await {
             tracing::debug!(%error, company.id = %company, "erasure of a contact will be retried");
         }
@@ -113,6 +117,7 @@ impl Erasures {
     async fn erase(
         &self,
         erasure: &mut Erasure,
+        presence: Presence,
         serving: Serving,
         on_orphaned_files: &(impl Fn() + Send + Sync),
     ) -> Result<bool, Refusal> {
@@ -131,18 +136,28 @@ impl Erasures {
             on_orphaned_files();
             return Ok(false);
         }
-        let events = erasures::redact_events(db, erasure).await?;
-        let deliveries = erasures::forget_deliveries(db, erasure).await?;
-        let (responses, rejected) = erasures::forget_responses(db, erasure).await?;
+        drop(presence);
+        self.remove_copies(db, erasure).await?;
+        let _presence = self.base.store.ownership().enter(company).await?;
+        erasures::finish(db, erasure).await?;
+        tracing::info!(company.id = %company, contact.id = %contact, "erased a contact");
+        Ok(true)
+    }
+
+    /// Removes the copies of the contact's data. That may take long, so no presence is held: each statement enters the
+    /// company itself.
+    async fn remove_copies(&self, db: Db<'_>, erasure: &mut Erasure) -> Result<(), Refusal> {
+        let ownership = self.base.store.ownership();
+        let events = erasures::redact_events(db, ownership, erasure).await?;
+        let deliveries = erasures::forget_deliveries(db, ownership, erasure).await?;
+        let (responses, rejected) = erasures::forget_responses(db, ownership, erasure).await?;
         for (name, number) in
             [("events", events), ("deliveries", deliveries), ("responses", responses), ("rejectedChanges", rejected)]
         {
             let count = erasure.removed.entry(name.to_owned()).or_default();
             *count = count.saturating_add(i64::try_from(number).unwrap_or(i64::MAX));
         }
-        erasures::finish(db, erasure).await?;
-        tracing::info!(company.id = %company, contact.id = %contact, "erased a contact");
-        Ok(true)
+        Ok(())
     }
 
     /// Deletes the contact, once its sessions are ended and its tickets closed.

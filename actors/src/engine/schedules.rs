@@ -146,7 +146,8 @@ impl Schedules {
                 return Err(Refusal::NotFound);
             }
             let (changes, attached) = (changes.clone(), attached.clone());
-            self.deliver(company, UpdateSchedule { id, changes, contact, version, attached, by: current_author() }).await
+            self.deliver(company, UpdateSchedule { id, changes, contact, version, attached, by: current_author() })
+                .await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }

@@ -379,7 +379,7 @@ impl Downloads {
     fn chunks(&self, response: Response) -> MinRateStream<BoxStream<'static, Result<Bytes, PayloadError>>> {
         let min_rate = MinRate { grace: self.0.outbound.call_time_max(), bytes_per_s: FILE_BYTES_PER_S_MIN };
         let failed = |error: reqwest::Error| PayloadError::Io(io::Error::other(error.without_url()));
-        MinRateStream::at(min_rate, response.bytes_stream().map(move |chunk| chunk.map_err(failed)).boxed())
+        MinRateStream::with_rate(min_rate, response.bytes_stream().map(move |chunk| chunk.map_err(failed)).boxed())
     }
 }
 

@@ -1,5 +1,8 @@
 //! The copies of a contact's data that remain after the contact is deleted: events, the attempts of their deliveries,
 //! recorded responses, and rows that PostgreSQL refused.
+//!
+//! The search may take many minutes. Each statement enters the company, so a move of the company to another process
+//! waits for one statement only; the search then fails here and begins again there.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -7,7 +10,7 @@ use serde_json::Value;
 use super::{Erasure, redaction};
 use crate::error::with_timeout;
 use crate::tables::events;
-use crate::{Database, Result};
+use crate::{CompanyId, Database, Ownership, Result};
 
 /// Number of event ids that one statement searches. It takes some hundred milliseconds.
 const EVENTS_PER_STEP: i64 = 20_000;
@@ -21,12 +24,25 @@ const DELIVERIES_PER_STEP: i64 = 5_000;
 /// Number of recorded responses, or of refused rows, that are read at once: usually less than a MiB.
 const ROWS_PER_STEP: i64 = 500;
 
+/// Runs a statement while the company is served here.
+///
+/// # Errors
+/// When the company is not served here, or the database cannot answer.
+async fn run_here<T>(
+    ownership: &Ownership,
+    company: CompanyId,
+    statement: impl Future<Output = sqlx::Result<T>>,
+) -> Result<T> {
+    let _presence = ownership.enter(company).await?;
+    with_timeout(statement).await
+}
+
 /// Removes the contact's data from the events; returns the number of changed events. Must be called only when no
 /// further event of the contact can be written.
 ///
 /// # Errors
-/// When the database cannot answer; events that were already changed stay changed.
-pub async fn redact_events(db: impl Database<'_>, erasure: &mut Erasure) -> Result<u64> {
+/// When the company is not served here, or the database cannot answer; events that were already changed stay changed.
+pub async fn redact_events(db: impl Database<'_>, ownership: &Ownership, erasure: &mut Erasure) -> Result<u64> {
     let company = erasure.company_id;
     let (mut after, last, mut redacted) = (0, events::last_id(db, company).await?.0, 0);
     while after < last {
@@ -38,11 +54,12 @@ pub async fn redact_events(db: impl Database<'_>, erasure: &mut Erasure) -> Resu
              order by last_id",
         );
         let find = find.bind(company).bind(after).bind(after + EVENTS_PER_STEP).bind(pattern);
-        for (id, at, text) in with_timeout(find.fetch_all(db)).await? {
+        for (id, at, text) in run_here(ownership, company, find.fetch_all(db)).await? {
             let Some((text, count)) = redaction::of_events(&text, erasure) else { continue };
             let update =
                 sqlx::query("update events set told = $4 where company_id = $1 and last_id = $2 and created_at = $3");
-            with_timeout(update.bind(company).bind(id).bind(at).bind(text).execute(db)).await?;
+            let update = update.bind(company).bind(id).bind(at).bind(text);
+            run_here(ownership, company, update.execute(db)).await?;
             redacted += count;
         }
         after += EVENTS_PER_STEP;
@@ -70,8 +87,9 @@ fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String
 /// Removes the endpoints' responses to deliveries of the contact's events; returns the number of deliveries.
 ///
 /// # Errors
-/// When the database cannot answer; responses that were already removed stay removed, and are not counted again.
-pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
+/// When the company is not served here, or the database cannot answer; responses that were already removed stay
+/// removed, and are not counted again.
+pub async fn forget_deliveries(db: impl Database<'_>, ownership: &Ownership, erasure: &Erasure) -> Result<u64> {
     let Erasure { company_id, contact_id, traces, .. } = erasure;
     let tickets = traces.tickets.iter().map(|id| format!("ticket:{id}"));
     let schedules = traces.schedules.iter().map(|id| format!("schedule:{id}"));
@@ -87,7 +105,7 @@ pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Resu
              where company_id = $1 and (webhook_id, event_id) > ($2, $3) order by webhook_id, event_id limit $5",
         );
         let find = find.bind(company_id).bind(after.0).bind(after.1).bind(&lanes).bind(DELIVERIES_PER_STEP);
-        let rows = with_timeout(find.fetch_all(db)).await?;
+        let rows = run_here(ownership, *company_id, find.fetch_all(db)).await?;
         let Some((webhook, event, _)) = rows.last() else { return Ok(changed) };
         after = (*webhook, *event);
         let found = rows.iter().filter(|(.., is_of_contact)| *is_of_contact);
@@ -98,7 +116,7 @@ pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Resu
                      and (webhook_id, event_id) in (select * from unnest($2::bigint[], $3::bigint[]))",
             );
             let update = update.bind(company_id).bind(webhooks).bind(events);
-            changed += with_timeout(update.execute(db)).await?.rows_affected();
+            changed += run_here(ownership, *company_id, update.execute(db)).await?.rows_affected();
         }
     }
 }
@@ -106,12 +124,13 @@ pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Resu
 /// Removes the recorded responses and refused rows that contain data of the contact; returns how many of each.
 ///
 /// # Errors
-/// When the database cannot answer; rows that were already removed stay removed.
-pub async fn forget_responses(db: impl Database<'_>, erasure: &Erasure) -> Result<(u64, u64)> {
-    Ok((forget_recorded_responses(db, erasure).await?, forget_rejected_changes(db, erasure).await?))
+/// When the company is not served here, or the database cannot answer; rows that were already removed stay removed.
+pub async fn forget_responses(db: impl Database<'_>, ownership: &Ownership, erasure: &Erasure) -> Result<(u64, u64)> {
+    let responses = forget_recorded_responses(db, ownership, erasure).await?;
+    Ok((responses, forget_rejected_changes(db, ownership, erasure).await?))
 }
 
-async fn forget_recorded_responses(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
+async fn forget_recorded_responses(db: impl Database<'_>, ownership: &Ownership, erasure: &Erasure) -> Result<u64> {
     let company = erasure.company_id;
     let mentions = |body: &str| match serde_json::from_str::<Value>(body) {
         Ok(body) => redaction::mentions(&body, erasure),
@@ -127,18 +146,19 @@ async fn forget_recorded_responses(db: impl Database<'_>, erasure: &Erasure) -> 
              where company_id = $1 and (key, created_at) > ($2, $3) order by key, created_at limit $4",
         );
         let find = find.bind(company).bind(after.0).bind(after.1).bind(ROWS_PER_STEP);
-        let rows = with_timeout(find.fetch_all(db)).await?;
+        let rows = run_here(ownership, company, find.fetch_all(db)).await?;
         let Some((key, at, _)) = rows.last() else { return Ok(removed) };
         after = (key.clone(), *at);
         let found: Vec<Vec<u8>> = rows.into_iter().filter(|(.., body)| mentions(body)).map(|(key, ..)| key).collect();
         if !found.is_empty() {
             let delete = sqlx::query("delete from idempotency_keys where company_id = $1 and key = any ($2)");
-            removed += with_timeout(delete.bind(company).bind(found).execute(db)).await?.rows_affected();
+            let delete = delete.bind(company).bind(found);
+            removed += run_here(ownership, company, delete.execute(db)).await?.rows_affected();
         }
     }
 }
 
-async fn forget_rejected_changes(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
+async fn forget_rejected_changes(db: impl Database<'_>, ownership: &Ownership, erasure: &Erasure) -> Result<u64> {
     let company = erasure.company_id;
     let mentions = |change: &Value| {
         // A change that JSON cannot represent is stored as its text.
@@ -150,13 +170,15 @@ async fn forget_rejected_changes(db: impl Database<'_>, erasure: &Erasure) -> Re
         let find = sqlx::query_as::<_, (i64, Value)>(
             "select id, change from rejected_changes where company_id = $1 and id > $2 order by id limit $3",
         );
-        let rows = with_timeout(find.bind(company).bind(after).bind(ROWS_PER_STEP).fetch_all(db)).await?;
+        let find = find.bind(company).bind(after).bind(ROWS_PER_STEP);
+        let rows = run_here(ownership, company, find.fetch_all(db)).await?;
         let Some((last, _)) = rows.last() else { return Ok(removed) };
         after = *last;
         let found: Vec<i64> = rows.iter().filter(|(_, change)| mentions(change)).map(|(id, _)| *id).collect();
         if !found.is_empty() {
             let delete = sqlx::query("delete from rejected_changes where company_id = $1 and id = any ($2)");
-            removed += with_timeout(delete.bind(company).bind(found).execute(db)).await?.rows_affected();
+            let delete = delete.bind(company).bind(found);
+            removed += run_here(ownership, company, delete.execute(db)).await?.rows_affected();
         }
     }
 }
