@@ -144,6 +144,11 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         self.0.limits.all - self.0.all.available_permits()
     }
 
+    /// The number of those who have a permit or wait for one.
+    pub fn users(&self) -> usize {
+        self.0.keys.lock().values().map(|share| share.users).sum()
+    }
+
     /// The number of keys that have permits, or wait for one.
     pub fn keys(&self) -> usize {
         self.0.keys.lock().len()

@@ -6,10 +6,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::{Call, MESSAGES, TAGS, assert_same, count, every_call, started};
-use crate::steps::restarted;
+use crate::steps::{id, restarted};
 use crate::support::{Reply, TestApp, eventually};
 
 const TWINS: usize = 50;
+
+/// How many requests may wait for another one with their key.
+const WAITING_MAX: usize = 32;
 
 async fn all_at_once(app: &TestApp, call: &Call, key: &str) -> Vec<Reply> {
     join_all((0..TWINS).map(|_| call.send(&app.api, key))).await
@@ -175,6 +178,38 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     assert!(reply.is_replay(), "{}", reply.body);
     assert_eq!(reply.data(201)["name"], "a");
     assert_eq!(count(&app, TAGS).await, 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn as_many_twins_wait_as_there_is_room_for_and_one_more_is_refused() {
+    let app = started().await;
+    let list = id(app.api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
+    let (path, contact) = (format!("/contact-lists/{list}/contacts"), app.contact("5511900000001").await);
+    let members = "select count(*) from contact_list_contacts";
+    let call = Call::post(path, json!({"contactIds": [contact]}), 200, members);
+    // A lock on the table stops the first try halfway, for up to a minute.
+    let mut held = app.db.begin().await.expect("transaction");
+    let lock = sqlx::query("lock table contact_list_contacts in exclusive mode");
+    lock.execute(&mut *held).await.expect("locked");
+    let twins = join_all((0..=WAITING_MAX).map(|_| call.send(&app.api, "one")));
+    let refused = async {
+        eventually("one is served and the others wait", || async { app.service.keys.in_use() > WAITING_MAX }).await;
+        let refused = call.send(&app.api, "one").await;
+        let other = Call::post("/tags", json!({"name": "a"}), 201, TAGS).send(&app.api, "two").await;
+        held.rollback().await.expect("released");
+        (refused, other)
+    };
+    let (twins, (refused, other)) = join(twins, refused).await;
+    refused.error(503, "ERR_API_UNAVAILABLE");
+    assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
+    assert_eq!(other.status, 201, "another key has room of its own: {}", other.body);
+    for twin in &twins {
+        assert_same(&call.name(), &twins[0], twin);
+    }
+    assert_eq!(twins.iter().filter(|twin| twin.is_replay()).count(), WAITING_MAX, "one took effect");
+    assert!(call.send(&app.api, "one").await.is_replay(), "the refused one finds the response later");
+    assert_eq!(count(&app, call.effects).await, 1, "it took effect once");
     app.stop().await;
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
-use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
+use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION, UsedKey};
 use hotline_persistence::{CompanyId, Database, Ownership};
 use parking_lot::Mutex;
@@ -37,6 +37,10 @@ const LOADED_AT_ONCE: usize = 32;
 /// Companies loaded alone that may fail before the others of their chunk are left to the next sweep.
 const FAILURES_MAX: usize = 2;
 
+/// Maximum number of requests that wait for another one with their key, each with its body: 32 MiB, of imports
+/// 512 MiB.
+const WAITING_MAX: usize = 32;
+
 /// How often expired entries are deleted and missing keys are loaded.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
@@ -62,8 +66,8 @@ type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
 pub struct Keys(Arc<Inner>);
 
 struct Inner {
-    /// Locked by the request that is being served under a key; its retries wait.
-    locks: KeyedLocks<RequestKey>,
+    /// One of each key: the request that has it is being served, and its retries wait.
+    permits: KeyedPermits<RequestKey>,
     /// Recently recorded responses.
     recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<AnswerWeight>>,
     used: Mutex<UsedKeys>,
@@ -208,16 +212,16 @@ fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
 /// nor the actor that has received the task's command.
 pub(super) struct KeyLock {
     keys: Keys,
-    guard: KeyedGuard<RequestKey>,
+    permit: KeyedPermit<RequestKey>,
 }
 
 impl KeyLock {
     pub(super) fn company(&self) -> CompanyId {
-        self.guard.key().0
+        self.permit.key().0
     }
 
     pub(super) fn key(&self) -> Digest {
-        self.guard.key().1
+        self.permit.key().1
     }
 
     /// Records that a key of this company was used: the request's own, or the key of a step.
@@ -251,8 +255,8 @@ impl Keys {
 
     /// Drops everything known of these companies' keys, as [`Keys::forget`] does for one company.
     pub fn forget_all(&self, companies: &HashSet<CompanyId>) {
-        // Locks exist only while a request is served or waits.
-        let Inner { locks: _, recent, used: _ } = &*self.0;
+        // Permits exist only while a request is served or waits.
+        let Inner { permits: _, recent, used: _ } = &*self.0;
         // One pass over the responses for all companies.
         recent.remove_where(|(company, _)| companies.contains(company));
         let mut used = self.0.used.lock();
@@ -342,13 +346,17 @@ impl Keys {
     }
 
     /// Waits until no other request holds the key, and locks it.
-    pub(super) async fn lock_key(&self, company: CompanyId, key: Digest) -> KeyLock {
-        KeyLock { keys: self.clone(), guard: self.0.locks.lock((company, key)).await }
+    ///
+    /// # Errors
+    /// [`hotline_persistence::Error::Unavailable`] when too many requests wait for the key already.
+    pub(super) async fn lock_key(&self, company: CompanyId, key: Digest) -> hotline_persistence::Result<KeyLock> {
+        let permit = self.0.permits.acquire((company, key)).await?;
+        Ok(KeyLock { keys: self.clone(), permit })
     }
 
     /// The number of keys in use right now: of requests that are served or wait.
     pub fn in_use(&self) -> usize {
-        self.0.locks.in_use()
+        self.0.permits.users()
     }
 
     /// A response that was recorded recently; `None` if the cache has none that is valid.
@@ -401,8 +409,10 @@ impl Default for Keys {
 impl Keys {
     fn with_room(room: usize) -> Self {
         let weigh: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
+        // However long the first attempt takes, its retries wait for its response.
+        let limits = PermitLimits::of_key(1).wait(WAITING_MAX, Duration::MAX);
         Self(Arc::new(Inner {
-            locks: KeyedLocks::default(),
+            permits: KeyedPermits::new(limits),
             recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, weigh),
             used: Mutex::new(UsedKeys::with_room(room)),
         }))

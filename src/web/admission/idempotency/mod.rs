@@ -189,7 +189,7 @@ async fn prepare(
     };
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let lock = state.keys.lock_key(company, key_digest(&caller, key)).await;
+    let lock = state.keys.lock_key(company, key_digest(&caller, key)).await?;
     Ok((state, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
