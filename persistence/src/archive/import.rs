@@ -13,6 +13,7 @@ use super::value::{self, ColumnType};
 use super::{ArchivedTable, COMPANY, camel_case};
 use crate::key::new_key;
 use crate::sealed::{self, Keyring, Secret};
+use crate::tables::campaigns::{self, UNFINISHED_MAX};
 use crate::tables::channels::{ChannelSettings, ChannelType};
 use crate::tables::webhooks;
 use crate::writer_lock::lock_for_command;
@@ -170,6 +171,14 @@ impl Import {
             }
         }
         Ok(())
+    }
+
+    /// Whether the company has more unfinished campaigns than one can have.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn has_too_many_campaigns(&mut self) -> Result<bool> {
+        campaigns::has_unfinished(&mut *self.transaction, self.company, UNFINISHED_MAX + 1).await
     }
 
     /// Computes what derives from the company's rows, and commits.

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hotline_persistence::archive::{ArchivedTable, COMPANY, Import, ImportError, LINE_BYTES_MAX, TABLES};
+use hotline_persistence::tables::campaigns::UNFINISHED_MAX;
 use hotline_persistence::tables::channels::CHANNELS_MAX;
 use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::media::{FileKey, MediaId};
@@ -75,6 +76,7 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
                 let lines = manifest.nouns.get(table.noun).map_or(0, |sum| sum.lines);
                 import_table(&mut import, &args.dir, table, lines).await?;
             }
+            check_campaigns(&mut import, &args.dir).await?;
             let company = import.company();
             let stored = import_files(&args.dir, &files, company).await;
             match stored.outcome {
@@ -148,6 +150,18 @@ fn check_counts(dir: &Path, manifest: &ArchiveManifest) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Compares the number of unfinished campaigns with their limit; of finished ones a company can have any number.
+async fn check_campaigns(import: &mut Import, dir: &Path) -> Result<(), Failure> {
+    if !import.has_too_many_campaigns().await? {
+        return Ok(());
+    }
+    let path = dir.join(file_of("campaigns"));
+    Err(damaged(format!(
+        "{}: has more than {UNFINISHED_MAX} unfinished campaigns, the maximum of a company: cancel some of them before the export",
+        path.display()
+    )))
 }
 
 /// Compares a file with its checksum.

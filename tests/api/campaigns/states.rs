@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::{contacts, counts, create_campaign, fast, list, post_verb, recipients
 use crate::plain::deleted;
 use crate::steps::{close, id};
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually, until_blocked};
 
 /// A campaign with this status. A completed one has an empty list; the others are for one contact, on a channel that is
 /// not connected.
@@ -158,6 +159,22 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
     app.stop().await;
 }
 
+/// Fills a company with scheduled campaigns for this list: all but one that it can have.
+async fn fill_but_one(app: &TestApp, list: i64) {
+    let fill = "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message)
+        select $1, 'Campaign ' || number, $2, $3, '2099-01-31T12:00:00Z', 'hello' from generate_series(1, 999) number";
+    let fill = sqlx::query(fill).bind(app.company.id).bind(list).bind(app.company.phone);
+    fill.execute(&app.db).await.expect("campaigns");
+}
+
+/// Asserts that the company has as many unfinished campaigns as it can have.
+#[track_caller]
+fn is_refused(reply: Reply) {
+    let details = reply.error(409, "ERR_API_CONFLICT");
+    let count = json!([{"type": "campaign", "count": 1000}]);
+    assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &count));
+}
+
 #[actix_web::test]
 async fn the_unfinished_campaigns_of_a_company_are_limited() {
     let app = TestApp::shared().await;
@@ -165,14 +182,7 @@ async fn the_unfinished_campaigns_of_a_company_are_limited() {
     let paused = campaign_with_status(&app, "paused").await;
     let everybody = list(api, &[]).await;
     let last = create_campaign(api, text(everybody, channel, "hello")).await;
-    let fill = "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message)
-        select $1, 'Campaign ' || number, $2, $3, '2099-01-31T12:00:00Z', 'hello' from generate_series(1, 999) number";
-    sqlx::query(fill).bind(app.company.id).bind(everybody).bind(channel).execute(&app.db).await.expect("campaigns");
-    let is_refused = |reply: Reply| {
-        let details = reply.error(409, "ERR_API_CONFLICT");
-        let count = json!([{"type": "campaign", "count": 1000}]);
-        assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &count));
-    };
+    fill_but_one(&app, everybody).await;
     let resume = format!("/campaigns/{paused}/resume");
     is_refused(api.post("/campaigns", text(everybody, channel, "hello")).await);
     is_refused(api.post(&resume, json!({})).await);
@@ -182,6 +192,33 @@ async fn the_unfinished_campaigns_of_a_company_are_limited() {
     // Another company has its own limit.
     let (company, neighbour) = app.another_company().await;
     create_campaign(&neighbour, text(list(&neighbour, &[]).await, company.phone.0, "hello")).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn campaigns_made_and_resumed_at_the_same_time_do_not_exceed_the_limit() {
+    let app = TestApp::shared().await;
+    let (api, channel) = (&app.api, app.company.phone.0);
+    let resume = format!("/campaigns/{}/resume", campaign_with_status(&app, "paused").await);
+    let everybody = list(api, &[]).await;
+    fill_but_one(&app, everybody).await;
+    // A new campaign waits for its list, after the others were counted.
+    let mut held = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
+    lock.bind(app.company.id).bind(everybody).execute(&mut *held).await.expect("a lock");
+    let create = || api.post("/campaigns", text(everybody, channel, "hello"));
+    let rivals = async {
+        until_blocked(1, &mut held, &app.db).await;
+        let release = async {
+            until_blocked(3, &mut held, &app.db).await;
+            held.rollback().await.expect("an end");
+        };
+        join(join(create(), api.post(&resume, json!({}))), release).await.0
+    };
+    let (first, (second, resumed)) = join(create(), rivals).await;
+    first.data(201);
+    is_refused(second);
+    is_refused(resumed);
     app.stop().await;
 }
 

@@ -272,6 +272,12 @@ async fn a_company_with_more_records_than_one_can_have_is_refused() {
         let fill = "insert into global_variables (company_id, key, value)
              select $1, 'key' || number, 'x' from generate_series(1, 1001) number";
         sqlx::query(fill).bind(company.id).execute(db).await.expect("variables");
+        let fill =
+            "insert into campaigns (company_id, name, contact_list_id, channel_id, scheduled_at, message, status)
+             select $1, 'Campaign ' || number, 1, $2, '2099-01-01T00:00:00Z', 'hello',
+                 case when number > 1001 then 'completed' else 'scheduled' end
+             from generate_series(1, 1010) number";
+        sqlx::query(fill).bind(company.id).bind(company.phone).execute(db).await.expect("campaigns");
         company
     })
     .await;
@@ -280,15 +286,27 @@ async fn a_company_with_more_records_than_one_can_have_is_refused() {
         printed(path, &["export", &dir, "--company", &company.id.to_string()]);
         dir
     };
-    let output = run(there, &["import", &export("many")]);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{message}");
-    assert!(message.contains("globalVariables.jsonl: has 1001 records"), "{message}");
-    with_database(path, async |db| {
-        let one_less = "delete from global_variables where company_id = $1 and key = 'key1'";
-        sqlx::query(one_less).bind(company.id).execute(db).await.expect("one less");
-    })
-    .await;
+    for (name, reason, one_less) in [
+        (
+            "variables",
+            "globalVariables.jsonl: has 1001 records",
+            "delete from global_variables where company_id = $1 and key = 'key1'",
+        ),
+        (
+            "campaigns",
+            "campaigns.jsonl: has more than 1000 unfinished campaigns",
+            "update campaigns set status = 'canceled' where company_id = $1 and name = 'Campaign 1'",
+        ),
+    ] {
+        let output = run(there, &["import", &export(name)]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{message}");
+        assert!(message.contains(reason), "{message}");
+        with_database(path, async |db| {
+            sqlx::query(one_less).bind(company.id).execute(db).await.expect("one less");
+        })
+        .await;
+    }
     let imported = printed(there, &["import", &export("less")])["companyId"].clone();
     let companies = with_database(there, async |db| {
         sqlx::query_scalar::<_, i64>("select id from companies order by id").fetch_all(db).await.expect("companies")

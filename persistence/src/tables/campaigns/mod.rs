@@ -182,11 +182,19 @@ pub async fn list(
     table::list(db, company, filter, page).await
 }
 
-/// Whether the company has its maximum number of unfinished campaigns.
-pub async fn has_unfinished_max(db: impl PgExecutor<'_>, company: CompanyId) -> Result<bool> {
+/// Whether the company has its maximum number of unfinished campaigns. Until the caller's transaction ends, no other
+/// one of the company gets an answer, so that the limit is not exceeded.
+pub async fn has_unfinished_max(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
+    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('campaigns:' || $1::text, 0))").bind(company);
+    with_timeout(lock.execute(&mut *db)).await?;
+    has_unfinished(db, company, UNFINISHED_MAX).await
+}
+
+/// Whether the company has at least this many unfinished campaigns.
+pub async fn has_unfinished(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
     let exists =
         format!("select exists (select from campaigns k where k.company_id = $1 and {UNFINISHED} offset $2 - 1)");
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(UNFINISHED_MAX).fetch_one(db)).await
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
 }
 
 /// Creates a campaign for an existing list.
