@@ -39,6 +39,7 @@ pub(super) async fn page(
     limit: usize,
     may_wait: bool,
 ) -> Result<EventBatch, EventReadError> {
+    hotline_persistence::fail_point!("courier_read");
     let company = endpoint.company;
     let kinds: Vec<EventKind> = endpoint.types.iter().filter_map(|kind| kind.parse().ok()).collect();
     if kinds.is_empty() && !endpoint.types.is_empty() {

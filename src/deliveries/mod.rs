@@ -15,18 +15,20 @@ mod queue;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
 use hotline_persistence::{CompanyId, Result};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout_at};
 
 use self::attempt_limit::AttemptLimit;
 use self::courier::Courier;
@@ -39,7 +41,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 /// progress. If the database takes longer, the last deliveries are repeated.
 const RETIRE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Pause after a failed read of the tables.
+/// Pause after a failed read of the tables, or a panic of a courier.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// The shared state of the couriers.
@@ -211,16 +213,9 @@ impl Dispatcher {
                     }
                 }
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
-                    match ended {
-                        Ok(key) => self.remove_ended(&[key]),
-                        Err(error) => {
-                            if error.is_panic() {
-                                tracing::error!(%error, "webhook courier failed unexpectedly");
-                            }
-                            // The error does not contain the courier's key.
-                            let keys: Vec<WebhookKey> = self.running.keys().copied().collect();
-                            self.remove_ended(&keys);
-                        }
+                    // Aborted couriers were already removed.
+                    if let Ok(key) = ended {
+                        self.remove_ended(key);
                     }
                 }
                 _ = sweep_timer.tick() => self.sweep_all(),
@@ -234,14 +229,12 @@ impl Dispatcher {
         while self.couriers.join_next().await.is_some() {}
     }
 
-    /// Removes those of these couriers that have ended. Their companies are read again, which starts new ones.
-    fn remove_ended(&mut self, keys: &[WebhookKey]) {
-        for key in keys {
-            // Stopped couriers were already removed.
-            if self.running.get(key).is_some_and(|running| running.task.is_finished()) {
-                self.running.remove(key);
-                self.changed.insert(key.0);
-            }
+    /// Removes a courier that has ended. Its company is read again, which starts a new one.
+    fn remove_ended(&mut self, key: WebhookKey) {
+        // Stopped couriers were already removed.
+        if self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
+            self.running.remove(&key);
+            self.changed.insert(key.0);
         }
     }
 
@@ -356,8 +349,14 @@ impl Dispatcher {
             let (retire, (end_sender, ended)) = (Arc::<Notify>::default(), oneshot::channel());
             let courier = Courier::new(self.shared.clone(), receiver, retire.clone());
             let task = self.couriers.spawn(async move {
-                let _end_sender: oneshot::Sender<()> = end_sender;
-                courier.run().await;
+                let end_sender: oneshot::Sender<()> = end_sender;
+                let outcome = AssertUnwindSafe(courier.run()).catch_unwind().await;
+                drop(end_sender);
+                if outcome.is_err() {
+                    tracing::error!(company.id = %company, webhook.id = %key.1, "webhook courier failed unexpectedly");
+                    // The next one may fail as soon as it starts.
+                    sleep(RETRY_AFTER).await;
+                }
                 key
             });
             self.running.insert(key, CourierHandle { settings, retire, ended, task });

@@ -112,6 +112,7 @@ impl Courier {
     /// until the service stops.
     pub(super) async fn run(mut self) {
         let Some(mut log_changes) = self.shared.app.engine.listen(self.company()) else { return };
+        hotline_persistence::fail_point!("courier_started");
         let shared = self.shared.clone();
         let mut stopping = shared.stopping.clone();
         let mut attempts: Attempts = FuturesUnordered::new();
@@ -151,6 +152,8 @@ impl Courier {
                         }
                         Err(error) => {
                             tracing::error!(%error, webhook.id = %self.endpoint.id, "webhook worker failed unexpectedly");
+                            // The next courier may begin with the same statement.
+                            sleep(RETRY_AFTER).await;
                             break None;
                         }
                     }

@@ -1,9 +1,12 @@
 //! Deliveries: every event arrives as `GET /events` shows it, and the events of each record arrive in order.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::webhooks::deliveries::{WebhookProgress, record};
 use hotline_persistence::tables::webhooks::{self, WebhookId};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
@@ -251,4 +254,38 @@ async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
     })
     .await;
     app.stop().await;
+}
+
+/// The pause before a courier that has failed starts again.
+const RESTART_PAUSE: Duration = Duration::from_millis(500);
+
+/// Makes a courier fail at this point each time it is there, and asserts that it pauses before it starts again, and
+/// delivers once it does not fail.
+async fn check_restarts(point: &str) {
+    let app = OwnApp::start().await;
+    let failures: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let noted = failures.clone();
+    fail::cfg_callback(point, move || {
+        noted.lock().push(Instant::now());
+        panic!("a defect");
+    })
+    .expect("failpoint");
+    let (_, receiver) = webhook_with_receiver(&app, &["contact.created"]).await;
+    eventually("it has failed three times", || async { failures.lock().len() >= 3 }).await;
+    fail::remove(point);
+    let failures = failures.lock().clone();
+    assert!(failures.windows(2).all(|two| two[1] - two[0] >= RESTART_PAUSE), "without a pause: {failures:?}");
+    app.api.post("/contacts", json!({"name": "Ana", "number": "5511900000001"})).await.data(201);
+    receiver.has(1).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_courier_that_fails_at_once_starts_again_after_a_pause() {
+    check_restarts("courier_started").await;
+}
+
+#[actix_web::test]
+async fn a_courier_whose_statement_fails_at_once_starts_again_after_a_pause() {
+    check_restarts("courier_read").await;
 }
