@@ -22,13 +22,15 @@ struct EventState {
     last: LoggedEventId,
     /// Incremented with each notification. It starts at 1, so that readers can use 0 for "nothing read yet".
     version: u64,
+    /// Incremented when something that earlier events show was deleted or erased.
+    removals: u64,
 }
 
 impl EventNews {
     /// Starts listening to a company: later notifications are received.
     pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
         let sender = self.companies.entry(company).or_insert_with(|| {
-            let initial = EventState { last: LoggedEventId::new(0), version: 1 };
+            let initial = EventState { last: LoggedEventId::new(0), version: 1, removals: 0 };
             watch::Sender::new(initial)
         });
         let receiver = sender.subscribe();
@@ -59,9 +61,27 @@ impl EventNews {
         }
     }
 
-    /// Makes all listeners check again: notifications may have been missed.
+    /// Reports that something that earlier events of a company show was deleted or erased: events that were read before
+    /// must not be shown any more. Wakes nobody, because there is nothing new to read.
+    pub fn publish_removal(&self, company: CompanyId) {
+        if self.listening() > 0
+            && let Some(sender) = self.companies.get(&company)
+        {
+            sender.send_if_modified(|state| {
+                state.removals += 1;
+                false
+            });
+        }
+    }
+
+    /// Makes all listeners check again: notifications may have been missed, also of removals.
     pub fn publish_all(&self) {
-        self.companies.iter().for_each(|sender| sender.send_modify(|state| state.version += 1));
+        self.companies.iter().for_each(|sender| {
+            sender.send_modify(|state| {
+                state.version += 1;
+                state.removals += 1;
+            });
+        });
     }
 }
 
@@ -92,6 +112,11 @@ impl Listening {
     /// The version of the last notification: it changes once there is more to read.
     pub fn version(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().version)
+    }
+
+    /// The number of removals so far: once it changes, events that were read before must not be shown any more.
+    pub fn removals(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().removals)
     }
 }
 
@@ -125,6 +150,12 @@ mod tests {
         assert_eq!(first.last(), LoggedEventId::new(7), "the last id never decreases");
         news.publish_all();
         first.changed().await;
+        let removals = second.removals();
+        news.publish_removal(OTHER);
+        assert_eq!(second.removals(), removals, "a removal in another company counts here");
+        news.publish_removal(ONE);
+        assert_eq!(second.removals(), removals + 1, "a removal does not count");
+        assert!(first.changed().now_or_never().is_none(), "a removal wakes a listener");
         drop(first);
         assert!(news.has_listener(ONE));
         drop(second);

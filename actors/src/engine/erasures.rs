@@ -148,7 +148,10 @@ impl Erasures {
     /// company itself.
     async fn remove_copies(&self, db: Db<'_>, erasure: &mut Erasure) -> Result<(), Refusal> {
         let ownership = self.base.store.ownership();
-        let events = erasures::redact_events(db, ownership, erasure).await?;
+        let redacted = erasures::redact_events(db, ownership, erasure).await;
+        // Also after a failure: some events may be redacted.
+        self.base.store.publish_removal(company);
+        let events = redacted?;
         let deliveries = erasures::forget_deliveries(db, ownership, erasure).await?;
         let (responses, rejected) = erasures::forget_responses(db, ownership, erasure).await?;
         for (name, number) in

@@ -229,6 +229,9 @@ impl Retention {
         let mut database_time = started_at.elapsed();
         if due.is_empty() {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
+            if events > 0 {
+                self.base.store.publish_removal(company);
+            }
             run.events += events;
             if events < EVENT_ROWS_MAX.unsigned_abs() {
                 retentions::record_run(db, &rule).await?;
@@ -316,14 +319,15 @@ impl Retention {
         Ok(Some((removed, transaction_time)))
     }
 
-    /// Drops tickets and sessions of marked contacts from memory. The tables have each of them completely or not at
-    /// all.
+    /// Drops tickets and sessions of marked contacts from memory, and what is kept there of their events. The tables
+    /// have each of them completely or not at all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
         // Loads of tickets hold this lock for reading until their actor is registered: the actors of earlier loads are
         // ended here, and later loads read the current tables.
         let _lock = self.contacts.write_lock(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);
+        self.base.store.publish_removal(company);
     }
 
     async fn end_actors(&self, company: CompanyId, tickets: &[TicketId]) {

@@ -25,7 +25,7 @@ use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, RejectedRow};
-use crate::tables::messages::{ChangedMessage, FailedMessage, MessageRow};
+use crate::tables::messages::{ChangedMessage, FailedMessage, MessageRow, Revision};
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
@@ -159,10 +159,18 @@ impl Writer {
         crate::fail_point!("events_told", |_| std::process::abort());
         transaction.commit().await?;
         self.committed.fetch_max(last, Ordering::AcqRel);
-        for (company, last) in last_events {
-            self.news.iter().for_each(|news| news.publish(company, last));
-        }
+        self.notify(batch, last_events);
         Ok(())
+    }
+
+    /// Notifies listeners of the events of a committed batch, and of the messages that it has deleted.
+    fn notify(&self, batch: &Batch<'_>, last_events: Vec<(CompanyId, LoggedEventId)>) {
+        let Some(news) = &self.news else { return };
+        let deletions = batch.revisions.iter().filter(|row| matches!(row.revision, Revision::Deleted { .. }));
+        deletions.for_each(|row| news.publish_removal(row.company_id));
+        for (company, last) in last_events {
+            news.publish(company, last);
+        }
     }
 
     /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out

@@ -124,6 +124,12 @@ impl Store {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
 
+    /// Reports that something that earlier events of a company show was deleted or erased. To be called after the
+    /// commit.
+    pub fn publish_removal(&self, company: CompanyId) {
+        self.events.iter().for_each(|news| news.publish_removal(company));
+    }
+
     /// Drops the state of a company that is closed in this process. Its entries must all be in the tables.
     pub fn forget(&self, company: CompanyId) {
         // The scheduler keeps state only for companies with running or waiting work, the news only for companies with

@@ -127,6 +127,8 @@ struct EventWindow {
     next: Option<After>,
     /// The notification version at the time they were read.
     version: u64,
+    /// The number of removals before they were read.
+    removals: u64,
     bytes: usize,
 }
 
@@ -180,8 +182,12 @@ impl SharedStreams {
         // A permit belongs to its stream, and is released with it.
         let Self { companies, readers: _ } = self;
         companies.remove(&company);
-        // Not a new event: this only makes every listener check again.
-        news.iter().for_each(|news| news.publish(company, LoggedEventId::new(0)));
+        // Not a new event: this only makes every listener check again. What other processes remove before the company
+        // returns must not be shown to a stream that lasts until then.
+        news.iter().for_each(|news| {
+            news.publish_removal(company);
+            news.publish(company, LoggedEventId::new(0));
+        });
     }
 }
 
@@ -358,6 +364,7 @@ impl StreamState {
         }
         if let Some(shared) = self.shared.clone() {
             let mut window = shared.window.lock().await;
+            window.drop_removed(self.news.removals());
             if window.next.is_none() {
                 (window.from, window.next) = (LastId(self.after.id), Some(self.after));
             }
@@ -404,6 +411,14 @@ impl StreamState {
 }
 
 impl EventWindow {
+    /// Drops everything if something in it may have been deleted or erased since it was read. `removals` is their
+    /// number, read while the window is locked: before everything that is read into it until it is unlocked.
+    fn drop_removed(&mut self, removals: u64) {
+        if self.removals != removals {
+            *self = Self { removals, ..Self::default() };
+        }
+    }
+
     /// Reads events up to the position of a stream, and newer ones. A stream that begins at the end of the log may be
     /// far ahead of the window.
     async fn advance_to(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
@@ -411,7 +426,8 @@ impl EventWindow {
         let gap = usize::try_from(stream.after.id.0 - position(self)).unwrap_or_default();
         if gap > SHARED_EVENTS_MAX {
             // The events in between would be evicted as they are read.
-            *self = Self { from: LastId(stream.after.id), next: Some(stream.after), ..Self::default() };
+            let (from, next, removals) = (LastId(stream.after.id), Some(stream.after), self.removals);
+            *self = Self { from, next, removals, ..Self::default() };
         }
         loop {
             let previous = position(self);

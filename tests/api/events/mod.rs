@@ -12,6 +12,7 @@ mod readers;
 mod records;
 mod removed;
 mod replayed;
+mod resumed;
 mod sent;
 mod sizes;
 mod stream;

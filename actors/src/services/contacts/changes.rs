@@ -238,6 +238,7 @@ impl Contacts {
         // If the contact was not deleted after all, its sessions are read again on the next request.
         let finish = async move |guard: ContactMark| {
             contacts.settle_eventually(company, &[id]).await;
+            contacts.base.store.publish_removal(company);
             contacts.drop_messages_of_deleted(company, id).await;
             forget(&sessions);
             drop(guard);
