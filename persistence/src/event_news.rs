@@ -64,7 +64,7 @@ impl EventNews {
     /// Reports that something that earlier events of a company show was deleted or erased: events that were read before
     /// must not be shown any more. Wakes nobody, because there is nothing new to read.
     pub fn publish_removal(&self, company: CompanyId) {
-        if self.listening() > 0
+        if self.listener_count() > 0
             && let Some(sender) = self.companies.get(&company)
         {
             sender.send_if_modified(|state| {

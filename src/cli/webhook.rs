@@ -359,6 +359,10 @@ async fn replay(
     (company, id): (CompanyId, WebhookId),
     selection: ReplaySelection,
 ) -> Result<ReplayResult, Failure> {
+    if let Some(since) = selection.failed_since {
+        let replayed = deliveries::replay_failed(db, company, id, since).await?;
+        return Ok(ReplayResult { deliveries: i64::try_from(replayed).unwrap_or(i64::MAX) });
+    }
     let mut transaction = db.begin().await?;
     let deliveries = match selection {
         ReplaySelection { after: Some(event), .. } => {
@@ -370,11 +374,7 @@ async fn replay(
             }
             1
         }
-        ReplaySelection { failed_since, .. } => {
-            let since = failed_since.ok_or("one of --after, --delivery and --failed-since is required")?;
-            let replayed = deliveries::replay_failed(&mut transaction, company, id, since).await?;
-            i64::try_from(replayed).unwrap_or(i64::MAX)
-        }
+        _ => return Err("one of --after, --delivery and --failed-since is required".into()),
     };
     transaction.commit().await?;
     Ok(ReplayResult { deliveries })

@@ -15,6 +15,7 @@ mod queue;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::ops::Bound;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,7 +28,7 @@ use hotline_persistence::tables::events;
 use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
 use hotline_persistence::{CompanyId, Result};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout_at};
 
 use self::attempt_limit::AttemptLimit;
@@ -43,6 +44,10 @@ const RETIRE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause after a failed read of the tables, or a panic of a courier.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// Companies whose webhooks are read at a time, so that one whose read is slow delays no other: fewer than half of the
+/// connections for requests.
+const READS_MAX: usize = 4;
 
 /// The shared state of the couriers.
 struct Shared {
@@ -165,8 +170,14 @@ struct Dispatcher {
     remote_check_at: Instant,
     /// Companies whose deliveries are paused.
     paused: BTreeSet<CompanyId>,
-    /// The last company whose webhooks could not be read; the next attempt starts after it.
-    failed: Option<CompanyId>,
+    reads: JoinSet<Result<Vec<Endpoint>>>,
+    /// The companies of these reads, without those whose deliveries were paused since: what was read of them is out of
+    /// date.
+    reading: HashMap<Id, CompanyId>,
+    /// The company whose read was started last: the next one follows, so that one that fails delays no other.
+    last_read: CompanyId,
+    /// No reads before this time: one has failed.
+    retry_at: Option<Instant>,
 }
 
 impl Dispatcher {
@@ -181,7 +192,10 @@ impl Dispatcher {
             remote: BTreeSet::new(),
             remote_check_at: Instant::now(),
             paused: BTreeSet::new(),
-            failed: None,
+            reads: JoinSet::new(),
+            reading: HashMap::new(),
+            last_read: CompanyId::new(0),
+            retry_at: None,
         }
     }
 
@@ -193,12 +207,13 @@ impl Dispatcher {
         sweep_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut must_search = true;
         loop {
-            if must_search {
-                must_search = self.find_companies().await.is_err();
-            }
             self.check_remote();
-            self.read_changed().await;
-            let must_retry = must_search || !self.changed.is_empty();
+            if self.retry_at.is_none_or(|at| at <= Instant::now()) {
+                must_search = must_search && self.find_companies().await.is_err();
+                self.retry_at = must_search.then(|| Instant::now() + RETRY_AFTER);
+                self.start_reads();
+            }
+            let retry_at = self.retry_at;
             let (has_remote, remote_check_at) = (!self.remote.is_empty(), self.remote_check_at);
             tokio::select! {
                 changes = changed_webhooks.next() => {
@@ -212,6 +227,7 @@ impl Dispatcher {
                         self.handle(command);
                     }
                 }
+                Some(read) = self.reads.join_next_with_id(), if !self.reads.is_empty() => self.finish_read(read),
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
                     // Aborted couriers were already removed.
                     if let Ok(key) = ended {
@@ -219,7 +235,7 @@ impl Dispatcher {
                     }
                 }
                 _ = sweep_timer.tick() => self.sweep_all(),
-                () = tokio::time::sleep(RETRY_AFTER), if must_retry => {}
+                () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {}
                 () = sleep_until(remote_check_at), if has_remote => {}
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
@@ -245,6 +261,7 @@ impl Dispatcher {
                 let keys: Vec<WebhookKey> = self.running.keys().filter(|key| key.0 == company).copied().collect();
                 let couriers = keys.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.with_webhooks.remove(&company);
+                self.reading.retain(|_, reading| *reading != company);
                 self.changed.remove(&company);
                 self.remote.remove(&company);
                 // In a task: other companies need the dispatcher meanwhile.
@@ -293,43 +310,53 @@ impl Dispatcher {
         self.changed.extend(self.remote.extract_if(.., |company| engine.owns(*company)));
     }
 
-    /// Reads the webhooks of companies that may have changed, up to the first failure: while the database does not
-    /// respond, commands would wait for each of them.
-    async fn read_changed(&mut self) {
-        let mut stopping = self.shared.stopping.clone();
-        let mut changed: Vec<CompanyId> =
-            self.changed.iter().filter(|company| !self.paused.contains(company)).copied().collect();
-        // A company whose read failed is read last, so that it does not delay the others.
-        let first_index = self.failed.map_or(0, |failed| changed.partition_point(|company| *company <= failed));
-        changed.rotate_left(first_index);
-        for company in changed {
-            if !self.shared.app.engine.owns(company) {
-                self.changed.remove(&company);
+    /// Starts to read the webhooks of companies that may have changed.
+    fn start_reads(&mut self) {
+        let engine = &self.shared.app.engine;
+        while self.reading.len() < READS_MAX {
+            let Some(company) = self.next_changed() else { return };
+            self.changed.remove(&company);
+            if !engine.owns(company) {
                 self.remote.insert(company);
                 continue;
             }
+            self.last_read = company;
             let shared = self.shared.clone();
-            let endpoints = self.shared.app.engine.background().spawn(async move {
+            let read = async move {
                 let store = shared.app.engine.store();
                 webhooks::active(store.db(company), &store.keys, company).await
-            });
-            let endpoints = tokio::select! {
-                endpoints = endpoints => endpoints,
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
             };
-            match endpoints {
-                Ok(Ok(endpoints)) => {
-                    self.changed.remove(&company);
-                    self.with_webhooks.insert(company);
-                    self.spawn_couriers(company, endpoints);
-                    self.sweep(company);
-                }
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, company.id = %company, "reading webhooks will be retried");
-                    self.failed = Some(company);
-                    return;
-                }
-                Err(_) => {}
+            let task = self.reads.spawn_on(read, engine.background());
+            self.reading.insert(task.id(), company);
+        }
+    }
+
+    /// The next company whose webhooks are to be read. One that is being read has its turn afterwards, so that the
+    /// later read counts.
+    fn next_changed(&self) -> Option<CompanyId> {
+        let is_free = |company: &&CompanyId| {
+            !self.paused.contains(company) && self.reading.values().all(|reading| reading != *company)
+        };
+        let following = self.changed.range((Bound::Excluded(self.last_read), Bound::Unbounded));
+        following.chain(self.changed.range(..=self.last_read)).find(is_free).copied()
+    }
+
+    fn finish_read(&mut self, read: std::result::Result<(Id, Result<Vec<Endpoint>>), JoinError>) {
+        let (task, endpoints) = match read {
+            Ok((task, endpoints)) => (task, endpoints.map_err(|error| error.to_string())),
+            Err(error) => (error.id(), Err(error.to_string())),
+        };
+        let Some(company) = self.reading.remove(&task) else { return };
+        match endpoints {
+            Ok(endpoints) => {
+                self.with_webhooks.insert(company);
+                self.spawn_couriers(company, endpoints);
+                self.sweep(company);
+            }
+            Err(error) => {
+                tracing::debug!(%error, company.id = %company, "reading webhooks will be retried");
+                self.changed.insert(company);
+                self.retry_at = Some(Instant::now() + RETRY_AFTER);
             }
         }
     }
@@ -350,9 +377,9 @@ impl Dispatcher {
             let courier = Courier::new(self.shared.clone(), receiver, retire.clone());
             let task = self.couriers.spawn(async move {
                 let end_sender: oneshot::Sender<()> = end_sender;
-                let outcome = AssertUnwindSafe(courier.run()).catch_unwind().await;
+                let has_failed = AssertUnwindSafe(courier.run()).catch_unwind().await.is_err();
                 drop(end_sender);
-                if outcome.is_err() {
+                if has_failed {
                     tracing::error!(company.id = %company, webhook.id = %key.1, "webhook courier failed unexpectedly");
                     // The next one may fail as soon as it starts.
                     sleep(RETRY_AFTER).await;

@@ -150,7 +150,7 @@ impl Erasures {
         let ownership = self.base.store.ownership();
         let redacted = erasures::redact_events(db, ownership, erasure).await;
         // Also after a failure: some events may be redacted.
-        self.base.store.publish_removal(company);
+        self.base.store.publish_removal(erasure.company_id);
         let events = redacted?;
         let deliveries = erasures::forget_deliveries(db, ownership, erasure).await?;
         let (responses, rejected) = erasures::forget_responses(db, ownership, erasure).await?;

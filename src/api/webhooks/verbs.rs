@@ -196,6 +196,11 @@ pub async fn replay(
         let state = "the webhook is disabled; enable it first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }
+    // Before the transaction, in steps of its own. If one fails, nothing is recorded, and a retry continues from there.
+    let failed = match body.0.0 {
+        ReplayRange::FailedSince(since) => deliveries::replay_failed(app.db(company), company, id.0, since).await?,
+        ReplayRange::After(_) | ReplayRange::Delivery(_) => 0,
+    };
     once.transaction(app.db(company), async |db| {
         let deliveries = match body.0.0 {
             ReplayRange::After(event) => deliveries::replay_after(db, company, id.0, event.0).await?,
@@ -205,10 +210,7 @@ pub async fn replay(
                 }
                 1
             }
-            ReplayRange::FailedSince(since) => {
-                let count = deliveries::replay_failed(db, company, id.0, since).await?;
-                i64::try_from(count).unwrap_or(i64::MAX)
-            }
+            ReplayRange::FailedSince(_) => i64::try_from(failed).unwrap_or(i64::MAX),
         };
         Ok(Accepted::of(ReplayResult { deliveries }))
     })

@@ -118,7 +118,7 @@ impl Courier {
         let mut attempts: Attempts = FuturesUnordered::new();
         let mut work: Option<JoinHandle<StatementResult>> = None;
         let retire = self.retire.clone();
-        let mut retire_until = None;
+        let (mut retire_until, mut has_failed) = (None, false);
         let mut ends = loop {
             let released = shared.attempt_limit.released();
             tokio::pin!(released);
@@ -152,8 +152,7 @@ impl Courier {
                         }
                         Err(error) => {
                             tracing::error!(%error, webhook.id = %self.endpoint.id, "webhook worker failed unexpectedly");
-                            // The next courier may begin with the same statement.
-                            sleep(RETRY_AFTER).await;
+                            has_failed = true;
                             break None;
                         }
                     }
@@ -191,6 +190,10 @@ impl Courier {
             self.queue.spill_all(clock::now());
         }
         self.end(ends, retire_until).await;
+        if has_failed {
+            // The next courier may begin with the same statement.
+            sleep(RETRY_AFTER).await;
+        }
     }
 
     /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then another courier
@@ -361,8 +364,9 @@ impl Courier {
     /// Processes the result of a statement. `false`: this courier's work is over.
     fn handle_result(&mut self, work: StatementResult) -> bool {
         match work {
-            StatementResult::Written(Ok(WriteResult { is_current, waiting })) => {
+            StatementResult::Written(Ok(WriteResult { stored, waiting })) => {
                 self.written_at = Instant::now();
+                self.queue.note_stored_failure(stored.failing_since);
                 if let Some(waiting) = waiting {
                     if waiting.oldest.is_none() {
                         self.queue.clear_waiting();
@@ -371,7 +375,7 @@ impl Courier {
                     self.oldest_in_table = waiting.oldest;
                 }
                 self.report_lag();
-                return is_current;
+                return stored.is_current;
             }
             StatementResult::Written(Err(WriteFailure { batch, reason })) => {
                 self.queue.restore(batch);

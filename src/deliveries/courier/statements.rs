@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::events::EventKind;
-use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery, WaitingDeliveries};
+use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery, StoredProgress, WaitingDeliveries};
 use hotline_persistence::tables::webhooks::{self, Endpoint};
 
 use super::RETRY_AFTER;
@@ -24,8 +24,7 @@ pub(super) enum StatementResult {
 }
 
 pub(super) struct WriteResult {
-    /// Whether the webhook exists, and neither its position nor its types were changed.
-    pub(super) is_current: bool,
+    pub(super) stored: StoredProgress,
     /// What waits in the table; `None`: this was not queried.
     pub(super) waiting: Option<WaitingDeliveries>,
 }
@@ -58,23 +57,23 @@ pub(super) async fn write(
     let statement = async {
         let mut transaction = store.db(company).begin().await?;
         let connection = transaction.connection()?;
-        let is_current =
+        let stored =
             deliveries::record(connection, endpoint, batch.progress, &batch.outcomes, batch.may_unblock).await?;
         transaction.commit().await?;
-        Ok::<_, hotline_persistence::Error>(is_current)
+        Ok::<_, hotline_persistence::Error>(stored)
     };
-    let is_current = match statement.await {
-        Ok(is_current) => is_current,
+    let stored = match statement.await {
+        Ok(stored) => stored,
         Err(error) => return Err(WriteFailure { batch, reason: error.to_string() }),
     };
     if !batch.may_unblock {
-        return Ok(WriteResult { is_current, waiting: None });
+        return Ok(WriteResult { stored, waiting: None });
     }
     // If this query fails, the next statement reports the failure.
     let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &event_ids)).await;
     let waiting =
         waiting.unwrap_or_else(|_| WaitingDeliveries { next_at: Some(clock::now()), oldest: Some(clock::now()) });
-    Ok(WriteResult { is_current, waiting: Some(waiting) })
+    Ok(WriteResult { stored, waiting: Some(waiting) })
 }
 
 pub(super) async fn due(
@@ -118,14 +117,15 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
 
 /// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.
 pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
-    let reason = match disable_reason {
-        DisableReason::Gone => "the endpoint responded with 410 Gone".to_owned(),
+    let (failing_since, reason) = match disable_reason {
+        DisableReason::Gone => (None, "the endpoint responded with 410 Gone".to_owned()),
         DisableReason::FailingSince(since) => {
-            format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+            let text = since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+            (Some(since), format!("every delivery has failed since {text}"))
         }
     };
     loop {
-        match webhooks::disable(shared.app.db(endpoint.company), endpoint, &reason).await {
+        match webhooks::disable(shared.app.db(endpoint.company), endpoint, failing_since, &reason).await {
             Ok(is_off) => {
                 if is_off {
                     shared.app.metrics.webhooks.add_disabled();

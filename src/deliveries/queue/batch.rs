@@ -71,6 +71,7 @@ impl DeliveryQueue {
         let progress = WebhookProgress {
             from: self.written_to,
             delivered_through: self.delivered_through(),
+            failing_from: self.written_failing_since,
             failing_since: self.failing_since(),
         };
         let mut outcomes: Vec<DeliveryOutcome> = Vec::new();
@@ -97,6 +98,7 @@ impl DeliveryQueue {
     pub(in crate::deliveries) fn restore(&mut self, batch: WriteBatch) {
         let WriteBatch { progress, mut outcomes, may_unblock: _ } = batch;
         self.written_to = progress.from;
+        self.written_failing_since = progress.failing_from;
         self.must_check = true;
         outcomes.append(&mut self.unwritten);
         self.unwritten = outcomes;

@@ -97,6 +97,7 @@ pub(super) struct DeliveryQueue {
     /// The position that was written last.
     written_to: i64,
     failing: Option<FailurePeriod>,
+    /// What the table had when it was last read or written.
     written_failing_since: Option<DateTime<Utc>>,
     /// Whether the table may contain waiting deliveries.
     may_have_waiting: bool,
@@ -307,6 +308,15 @@ impl DeliveryQueue {
     /// The endpoint has recovered, or its URL has changed.
     pub(super) fn clear_failure(&mut self) {
         self.failing = None;
+    }
+
+    /// The table has this after a write. If it lacks the failure that was written, that one was cleared meanwhile, and
+    /// the next failure begins a new period.
+    pub(super) fn note_stored_failure(&mut self, stored: Option<DateTime<Utc>>) {
+        if stored.is_none() && self.failing_since() == self.written_failing_since {
+            self.failing = None;
+        }
+        self.written_failing_since = stored;
     }
 
     fn failing_since(&self) -> Option<DateTime<Utc>> {

@@ -140,6 +140,25 @@ fn after_its_failure_is_cleared_an_endpoint_fails_from_its_next_failure() {
 }
 
 #[test]
+fn a_failure_that_was_cleared_in_the_table_is_over_and_one_whose_write_fails_is_not() {
+    let failing = FailurePeriod { since: START - TimeDelta::days(4), last_failed_at: START };
+    let periods = |batch: &WriteBatch| (batch.progress.failing_from, batch.progress.failing_since);
+    let mut queue = DeliveryQueue::new(0, Some(failing));
+    fail_new_event(&mut queue, 1, START);
+    let batch = queue.take_batch();
+    assert_eq!(periods(&batch), (Some(failing.since), Some(failing.since)));
+    queue.restore(batch);
+    let batch = queue.take_batch();
+    assert_eq!(periods(&batch), (Some(failing.since), Some(failing.since)), "after a write that has failed");
+    // A test has cleared the failure before this write.
+    queue.note_stored_failure(None);
+    fail_new_event(&mut queue, 2, START);
+    assert_eq!(periods(&queue.take_batch()), (None, Some(START)), "the next failure begins a new period");
+    queue.note_stored_failure(Some(START));
+    assert!(!queue.is_unwritten(), "it is in the table");
+}
+
+#[test]
 fn a_delivery_fails_after_its_last_retry_and_may_unblock_its_record() {
     let retry_policy = RetryPolicy { pauses: vec![std::time::Duration::from_secs(1)], ..RetryPolicy::default() };
     let mut queue = DeliveryQueue::new(2, None);

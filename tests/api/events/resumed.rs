@@ -5,7 +5,7 @@ use hotline_persistence::tables::erasures;
 use serde_json::json;
 
 use super::{after, newest};
-use crate::hooks::{Hooked, MARIA, taken, tickets};
+use crate::hooks::{MARIA, ProviderChannel, all_taken, tickets};
 use crate::steps::{close, id};
 use crate::support::provider::hooks::{Message, revoke, text};
 use crate::support::{OwnApp, Reader, TestApp, eventually};
@@ -13,9 +13,9 @@ use crate::support::{OwnApp, Reader, TestApp, eventually};
 /// The contact's name, which nothing else contains.
 const NAME: &str = "Zeldaquux";
 
-async fn deliver(app: &TestApp, channel: &Hooked, message: Message) {
-    let call = channel.speaks().messages(MARIA, NAME, vec![message]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+async fn deliver(app: &TestApp, channel: &ProviderChannel, message: Message) {
+    let call = channel.phone_account().messages(MARIA, NAME, vec![message]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
 }
 
 /// Reads a stream up to the next event of a type.
@@ -35,7 +35,7 @@ async fn assert_not_shown(app: &TestApp, last: i64, removed: &str) {
 #[actix_web::test]
 async fn a_stream_that_resumes_shows_nothing_that_was_deleted_or_erased_meanwhile() {
     let app = OwnApp::start().await;
-    let channel = Hooked::phone(&app).await;
+    let channel = ProviderChannel::phone(&app).await;
     // What this stream has read stays in memory for streams that are slightly behind.
     let mut open = Reader::open(&app.api, "", None).await;
     let last = newest(&app.api).await;

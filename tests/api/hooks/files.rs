@@ -355,10 +355,10 @@ async fn a_file_that_takes_longer_than_a_call_may_is_fetched_while_it_arrives() 
         }
     });
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
-    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let event = events::attachment("m_1", "file", &url);
-    let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
-    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    let call = channel.page("page").call_body("77", 1_700_000_000_000, vec![event]);
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     let expected = (&json!("application/pdf"), &json!(PIECES * PIECE_BYTES));
     assert_eq!((&media["mimeType"], &media["size"]), expected, "{media}");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline::webhooks::{RetryPolicy, WebhookOptions};
 use hotline_actors::clock;
+use hotline_persistence::tables::webhooks::deliveries::{WebhookProgress, record};
 use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
@@ -220,6 +221,41 @@ async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
     let test = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
     assert_eq!(test.data(200)["delivered"], true);
     assert_switched_off_in_time(&app, webhook, tested, &receiver).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_test_is_not_undone_by_deliveries_that_have_failed_before_it() {
+    let app = OwnApp::start().await;
+    let (company, keys) = (app.company.id, &app.service.app.engine.store().keys);
+    let receiver = Receiver::start().await;
+    // The test writes what a courier would.
+    let off = json!({"url": receiver.url(), "active": false});
+    let webhook = WebhookId::new(id(app.api.post("/webhooks", off).await.data(201)));
+    let failing = "update webhooks set failing_since = $3 where company_id = $1 and id = $2";
+    let since = clock::now() - TimeDelta::days(1);
+    sqlx::query(failing).bind(company).bind(webhook).bind(since).execute(&app.db).await.expect("it fails");
+    let endpoint = async || {
+        let found = webhooks::endpoint(&app.db, keys, company, webhook).await;
+        found.expect("the database answers").expect("a webhook")
+    };
+    let before = endpoint().await;
+    assert_eq!(before.failing_since, Some(since));
+    let test = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+    assert_eq!(test.data(200)["delivered"], true);
+
+    let (from, failing_since) = (before.delivered_through, before.failing_since);
+    let progress = WebhookProgress { from, delivered_through: from, failing_from: failing_since, failing_since };
+    let mut db = app.db.acquire().await.expect("a connection");
+    let stored = record(&mut db, &before, progress, &[], false).await.expect("written");
+    let is_failing = (stored.failing_since, endpoint().await.failing_since);
+    assert_eq!(is_failing, (None, None), "a failure before the test counts after it");
+    let path = format!("/webhooks/{webhook}");
+    app.api.put(&path, json!({"active": true})).await.data(200);
+    let is_off = webhooks::disable(&app.db, &before, failing_since, "it has failed for too long").await;
+    assert!(!is_off.expect("an answer"), "it is switched off for a failure before the test");
+    assert_eq!(app.api.get(&path).await.data(200)["active"], true);
+    drop(db);
     app.stop().await;
 }
 

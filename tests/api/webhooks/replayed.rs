@@ -1,8 +1,10 @@
 //! Replays: deliveries that are sent again on request.
 
+use hotline_persistence::tables::webhooks::deliveries::SCHEDULED_AT_ONCE;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
-use super::{deliveries, note, quick, wait_for_deliveries, webhook_with_receiver};
+use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
 use crate::steps::listed;
 use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
@@ -163,5 +165,68 @@ async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
     let failed = wait_for_deliveries(&app.api, webhook, "failed", 1).await;
     assert_eq!(failed[0]["attempts"].as_array().map(Vec::len), Some(20));
     assert_eq!(receiver.count(), 31);
+    app.stop().await;
+}
+
+/// Makes PostgreSQL refuse a statement that changes more deliveries than one may.
+async fn refuse_many(app: &TestApp) {
+    for statement in [
+        format!(
+            "create function refuse_many() returns trigger language plpgsql as $$ begin
+                 if (select count(*) from changed) > {SCHEDULED_AT_ONCE} then raise exception 'too many'; end if;
+                 return null;
+             end $$"
+        ),
+        "create trigger refuse_many after update on webhook_deliveries referencing new table as changed
+             for each statement execute function refuse_many()"
+            .to_owned(),
+    ] {
+        sqlx::query(AssertSqlSafe(statement)).execute(&app.db).await.expect("a statement");
+    }
+}
+
+#[actix_web::test]
+async fn however_many_deliveries_are_sent_again_each_statement_changes_some() {
+    /// Deliveries that have failed, and deliveries that wait for a retry: the last of the steps has one of each.
+    const COUNT: i64 = SCHEDULED_AT_ONCE * 2 + 1;
+    /// The records of the failed deliveries.
+    const LANES: i64 = 1_000;
+    let app = OwnApp::start().await;
+    let webhook = hook(&app.api, "https://hooks.example.com/", &["note.added"]).await;
+    // Their events are beyond the end of the log, so that none of them is sent.
+    for statement in [
+        "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, created_at)
+         select $1, $2, 1000000 + k, 'note.added', 'ticket:' || k % $4, 'failed', 10, now()
+         from generate_series(1, $3) k",
+        "insert into webhook_deliveries
+             (company_id, webhook_id, event_id, type, lane, status, tries, next_attempt_at, created_at)
+         select $1, $2, 2000000 + k, 'note.added', 'contact:' || k % (1000 * $4), 'pending', 1,
+             now() + interval '1 hour' + k * interval '1 ms', now()
+         from generate_series(1, $3) k",
+    ] {
+        let insert = sqlx::query(statement).bind(app.company.id).bind(webhook).bind(COUNT).bind(LANES);
+        insert.execute(&app.db).await.expect("deliveries");
+    }
+    refuse_many(&app).await;
+    let path = format!("/webhooks/{webhook}");
+    let replayed = app.api.post(&format!("{path}/replay"), json!({"failedSince": "2020-01-01T00:00:00Z"})).await;
+    assert_eq!(replayed.data(202)["deliveries"], COUNT);
+    let counts = async |statement: &'static str| {
+        let counts = sqlx::query_as::<_, (i64, i64)>(statement).bind(app.company.id).bind(webhook);
+        counts.fetch_one(&app.db).await.expect("counts")
+    };
+    let all = "select count(*), count(next_attempt_at) from webhook_deliveries
+         where company_id = $1 and webhook_id = $2 and event_id < 2000000 and status = 'pending' and tries = 0";
+    assert_eq!(counts(all).await, (COUNT, LANES), "all are scheduled, and the first of each record is due");
+    let due = "select min(event_id), max(event_id) from webhook_deliveries
+         where company_id = $1 and webhook_id = $2 and event_id < 2000000 and next_attempt_at is not null";
+    assert_eq!(counts(due).await, (1_000_001, 1_000_000 + LANES), "others than the first are due");
+
+    for active in [false, true] {
+        app.api.put(&path, json!({"active": active})).await.data(200);
+    }
+    let due = "select count(*), count(*) filter (where next_attempt_at > now()) from webhook_deliveries
+         where company_id = $1 and webhook_id = $2 and event_id > 2000000";
+    assert_eq!(counts(due).await, (COUNT, 0), "some wait although the webhook is enabled");
     app.stop().await;
 }

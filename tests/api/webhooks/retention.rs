@@ -123,6 +123,31 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
     app.stop().await;
 }
 
+/// A read of webhooks that waits for a lock keeps no other one from starting.
+#[actix_web::test]
+async fn the_webhooks_of_companies_are_read_beside_each_other() {
+    /// How many companies there are. Of them so many are read at a time.
+    const OTHERS: usize = 6;
+    const AT_ONCE: i64 = 4;
+    let app = OwnApp::start().await;
+    let mut others = Vec::new();
+    for _ in 0..OTHERS {
+        others.push(app.another_company().await.0.id);
+    }
+    let mut held = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let store = app.service.app.engine.store();
+    others.iter().for_each(|company| store.webhooks.publish(*company));
+    eventually("some are read at a time", || async {
+        let reads = "select count(*) from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock' and query like 'select company_id, id, url, types, secret, old_secret,%'";
+        sqlx::query_scalar::<_, i64>(reads).fetch_one(&app.db).await.expect("the sessions") == AT_ONCE
+    })
+    .await;
+    held.rollback().await.expect("the lock is released");
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot_be_read() {
     /// How many other companies there are. The read of the webhooks of each fails after five seconds.

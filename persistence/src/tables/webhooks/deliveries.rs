@@ -33,6 +33,9 @@ pub const ATTEMPTS_MAX: i32 = 20;
 /// Deliveries deleted per statement: takes some hundred milliseconds.
 pub const REMOVED_AT_ONCE: i64 = 10_000;
 
+/// Deliveries that become due, or are scheduled again, per statement: takes about as long as to delete them.
+pub const SCHEDULED_AT_ONCE: i64 = 10_000;
+
 /// One attempt, as stored and shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,32 +120,47 @@ pub struct WebhookProgress {
     /// Its `delivered_through` when last read or written.
     pub from: i64,
     pub delivered_through: i64,
+    /// Its `failing_since` when last read or written.
+    pub failing_from: Option<DateTime<Utc>>,
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// The webhook's row after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredProgress {
+    /// Whether the webhook exists, and neither its position nor its types were changed meanwhile.
+    pub is_current: bool,
     pub failing_since: Option<DateTime<Utc>>,
 }
 
 /// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
-/// may be waiting for these, and become due. Returns false if the webhook was deleted, its position was reset or its
-/// types have changed; then delivery continues from the stored position.
+/// may be waiting for these, and become due. If the webhook was deleted, its position was reset or its types have
+/// changed, it is not current, and delivery continues from the stored position.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
     progress: WebhookProgress,
     outcomes: &[DeliveryOutcome],
     frees: bool,
-) -> Result<bool> {
+) -> Result<StoredProgress> {
     let (company, webhook) = (endpoint.company, endpoint.id);
     // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
-    // the previous URL says nothing about the current one. If the types have changed, events of new types were skipped.
-    let update = sqlx::query_as::<_, (i64, bool)>(
+    // the previous URL says nothing about the current one, and one that was cleared meanwhile, by a test or when the
+    // webhook was enabled, is over. If the types have changed, events of
+    // new types were skipped.
+    let update = sqlx::query_as::<_, (i64, bool, Option<DateTime<Utc>>)>(
         "update webhooks set delivered_through =
                  case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
-             failing_since = case url when $6 then $5 else failing_since end
-         where company_id = $1 and id = $2 returning delivered_through, types = $7",
+             failing_since =
+                 case when url = $6 and failing_since is not distinct from $8 then $5 else failing_since end
+         where company_id = $1 and id = $2 returning delivered_through, types = $7, failing_since",
     );
     let update = update.bind(company).bind(webhook).bind(progress.from).bind(progress.delivered_through);
     let update = update.bind(progress.failing_since).bind(&endpoint.url).bind(&endpoint.types);
-    let updated = with_timeout(update.fetch_optional(&mut *db)).await?;
-    let Some((delivered_through, types_match)) = updated else { return Ok(false) };
+    let updated = with_timeout(update.bind(progress.failing_from).fetch_optional(&mut *db)).await?;
+    let Some((delivered_through, types_match, failing_since)) = updated else {
+        return Ok(StoredProgress { is_current: false, failing_since: None });
+    };
     if !outcomes.is_empty() {
         write_outcomes(db, company, webhook, outcomes).await?;
     }
@@ -162,7 +180,8 @@ pub async fn record(
         );
         with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
     }
-    Ok(types_match && delivered_through == progress.delivered_through)
+    let is_current = types_match && delivered_through == progress.delivered_through;
+    Ok(StoredProgress { is_current, failing_since })
 }
 
 async fn write_outcomes(
@@ -292,14 +311,30 @@ pub async fn busy_lanes(
     with_timeout(busy.bind(company).bind(webhook).bind(lanes).bind(read_to).fetch_all(db)).await
 }
 
-/// Makes deliveries that wait for a retry due now: the endpoint has changed or works again.
+/// Makes deliveries that wait for a retry due now: the endpoint has changed or works again. There may be a million, so
+/// each statement changes some.
 pub(super) async fn make_due(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
-    let update = sqlx::query(
-        "update webhook_deliveries set next_attempt_at = now()
-         where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > now()",
-    );
-    with_timeout(update.bind(company).bind(webhook).execute(db)).await?;
-    Ok(())
+    let mut after: Option<DateTime<Utc>> = None;
+    loop {
+        // The last of the next ones; `None`: no more than these are left.
+        let last = sqlx::query_scalar(
+            "select next_attempt_at from webhook_deliveries
+             where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > coalesce($3, now())
+             order by next_attempt_at offset $4 limit 1",
+        );
+        let last = last.bind(company).bind(webhook).bind(after).bind(SCHEDULED_AT_ONCE - 1);
+        let last: Option<DateTime<Utc>> = with_timeout(last.fetch_optional(&mut *db)).await?;
+        let update = sqlx::query(
+            "update webhook_deliveries set next_attempt_at = now()
+             where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > coalesce($3, now())
+                 and next_attempt_at <= coalesce($4, 'infinity'::timestamptz)",
+        );
+        with_timeout(update.bind(company).bind(webhook).bind(after).bind(last).execute(&mut *db)).await?;
+        if last.is_none() {
+            return Ok(());
+        }
+        after = last;
+    }
 }
 
 /// Locks a webhook's row, so that no outcome of its deliveries is written meanwhile: the writer would not see that a
@@ -330,14 +365,43 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
 }
 
 /// Schedules the deliveries that have failed since a time for delivery again, in order per lane. Returns how many there
-/// are.
+/// are. There may be a million, so it takes steps, each a transaction: if one fails, a repetition continues from there.
 pub async fn replay_failed(
-    db: &mut PgConnection,
+    db: impl Database<'_>,
     company: CompanyId,
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
+    let (mut after, mut replayed) = (i64::MIN, 0);
+    loop {
+        let mut transaction = db.heavy().transaction().await?;
+        let (count, last) = replay_step(transaction.connection()?, (company, webhook), since, after).await?;
+        transaction.commit().await?;
+        replayed += count;
+        match last {
+            Some(last) => after = last,
+            None => return Ok(replayed),
+        }
+    }
+}
+
+/// Examines the next failed deliveries after an event, and schedules those that have failed since a time again. Returns
+/// how many these are, and the last one it examined; `None`: it examined all. A lane's deliveries of earlier steps are
+/// pending or delivered by then, so its order is kept.
+async fn replay_step(
+    db: &mut PgConnection,
+    (company, webhook): (CompanyId, WebhookId),
+    since: DateTime<Utc>,
+    after: i64,
+) -> Result<(u64, Option<i64>)> {
     lock_webhook(&mut *db, company, webhook).await?;
+    let last = sqlx::query_scalar(
+        "select event_id from webhook_deliveries
+         where company_id = $1 and webhook_id = $2 and status = 'failed' and event_id > $3
+         order by event_id offset $4 limit 1",
+    );
+    let last = last.bind(company).bind(webhook).bind(after).bind(SCHEDULED_AT_ONCE - 1);
+    let last: Option<i64> = with_timeout(last.fetch_optional(&mut *db)).await?;
     let replay = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end
@@ -348,12 +412,15 @@ pub async fn replay_failed(
              ) as is_first
              from webhook_deliveries d
              where company_id = $1 and webhook_id = $2 and status = 'failed' and updated_at >= $3
-         ) a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id returning d.event_id",
+                 and event_id > $4 and event_id <= $5
+         ) a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id
+             and d.event_id > $4 and d.event_id <= $5 returning d.event_id",
     );
     let replay = sqlx::query_scalar::<_, i64>(AssertSqlSafe(replay)).bind(company).bind(webhook).bind(since);
+    let replay = replay.bind(after).bind(last.unwrap_or(i64::MAX));
     let replayed = with_timeout(replay.fetch_one(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok(replayed.unsigned_abs())
+    Ok((replayed.unsigned_abs(), last))
 }
 
 /// Schedules everything after an event for delivery again, up to the webhook's position. Existing rows stay until their

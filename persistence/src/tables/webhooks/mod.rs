@@ -282,13 +282,19 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
     if removed.rows_affected() == 0 { Err(Error::NotFound(Webhook::NOUN)) } else { Ok(()) }
 }
 
-/// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. Returns whether it did.
-pub async fn disable(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
+/// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. `failing_since`: the reason is
+/// that it has failed since then, which no longer holds if the failure was cleared. Returns whether it did.
+pub async fn disable(
+    db: impl PgExecutor<'_>,
+    endpoint: &Endpoint,
+    failing_since: Option<DateTime<Utc>>,
+    reason: &str,
+) -> Result<bool> {
     let disable = sqlx::query(
         "update webhooks set active = false, disabled_reason = $4, updated_at = now()
-         where company_id = $1 and id = $2 and url = $3 and active",
+         where company_id = $1 and id = $2 and url = $3 and active and ($5::timestamptz is null or failing_since = $5)",
     );
-    let disable = disable.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url).bind(reason);
+    let disable = disable.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url).bind(reason).bind(failing_since);
     Ok(with_timeout(disable.execute(db)).await?.rows_affected() > 0)
 }
 
