@@ -15,7 +15,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, within_one};
 
 /// Makes every answer this much older.
-async fn age(app: &OwnApp, by: &str) {
+async fn age_answers(app: &OwnApp, by: &str) {
     // Only answers that are in the table can be aged.
     count(app, KEYS).await;
     sqlx::query("update idempotency_keys set created_at = created_at - $1::interval")
@@ -56,12 +56,12 @@ async fn after_a_day_a_key_is_new_again() {
     let changed = send_first(&app, &put, "put").await;
 
     // A minute before, it still replays.
-    age(&app, "23 hours 59 minutes").await;
+    age_answers(&app, "23 hours 59 minutes").await;
     let app = restarted(app).await;
     send_again(&app, &send, "send", &sent).await;
     send_again(&app, &put, "put", &changed).await;
 
-    age(&app, "2 minutes").await;
+    age_answers(&app, "2 minutes").await;
     let app = restarted(app).await;
     let resent = send_first(&app, &send, "send").await;
     assert_ne!(resent.bytes, sent.bytes, "another job");
@@ -81,7 +81,7 @@ async fn an_expired_key_is_free_for_another_request() {
     let app = started().await;
     let (a, b) = (json!({"name": "a"}), json!({"name": "b"}));
     send_first(&app, &Call::post("/tags", a, 201, TAGS), "one").await;
-    age(&app, "25 hours").await;
+    age_answers(&app, "25 hours").await;
     let app = restarted(app).await;
     let other = Call::post("/tags", b, 201, TAGS);
     let first = send_first(&app, &other, "one").await;
@@ -95,14 +95,14 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     let expired = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let fresh = Call::post("/tags", json!({"name": "b"}), 201, TAGS);
     send_first(&app, &expired, "expired").await;
-    age(&app, "25 hours").await;
+    age_answers(&app, "25 hours").await;
     let first = send_first(&app, &fresh, "fresh").await;
     // Waits until the fresh key is in the table. The service may have swept by itself before.
     count(&app, KEYS).await;
     app.service.keys.sweep(app.service.app.engine.store().housekeeper()).await;
-    let left: Vec<Digest> =
+    let keys_left: Vec<Digest> =
         sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.db).await.expect("keys");
-    assert_eq!(left, [Digest::of(&[b"fresh"])]);
+    assert_eq!(keys_left, [Digest::of(&[b"fresh"])]);
     send_again(&app, &fresh, "fresh", &first).await;
     let app = restarted(app).await;
     send_again(&app, &fresh, "fresh", &first).await;
@@ -131,7 +131,7 @@ async fn with_database_durability_a_retry_replays() {
 }
 
 #[actix_web::test]
-async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
+async fn expired_answers_are_dropped_with_their_partition_and_later_partitions_exist_ahead() {
     // Partitions span six hours: the whole test must run within one.
     within_one(TimeDelta::hours(6)).await;
     let app = started().await;
@@ -148,16 +148,16 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
     assert_eq!(before.len(), 4, "the present one, two to come, and the default one: {before:?}");
     let strays: i64 =
         sqlx::query_scalar("select count(*) from idempotency_keys_default").fetch_one(db).await.expect("count");
-    assert_eq!(strays, 0, "whatever is recorded has its place");
+    assert_eq!(strays, 0, "an answer is in the default partition");
     // What is only inserted, and dropped whole, gives autovacuum nothing to do.
-    let visited = "select count(*) from pg_inherits join pg_class on oid = inhrelid
+    let vacuumed_partitions = "select count(*) from pg_inherits join pg_class on oid = inhrelid
          where inhparent = 'idempotency_keys'::regclass and not relname::text like '%_default'
              and not coalesce(reloptions @> array['autovacuum_vacuum_insert_threshold=-1'], false)";
-    assert_eq!(count(&app, visited).await, 0);
+    assert_eq!(count(&app, vacuumed_partitions).await, 0);
     let now = clock::now();
     // A day later not every answer of the partition has expired; another day later all have.
     idempotency_keys::sweep(housekeeping, now + RETENTION, now).await.expect("swept");
-    assert_eq!(partitions().await.len(), 7, "three of the next day are there as well");
+    assert_eq!(partitions().await.len(), 7, "three partitions of the next day are missing");
     send_again(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept", &first).await;
     idempotency_keys::sweep(housekeeping, now + RETENTION * 2, now + RETENTION).await.expect("swept");
     let after = partitions().await;
@@ -167,7 +167,7 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
 }
 
 #[actix_web::test]
-async fn what_came_before_its_partition_finds_its_place_there() {
+async fn an_answer_recorded_before_its_partition_exists_is_moved_into_it() {
     let app = started().await;
     let db = &app.db;
     let housekeeping = app.service.app.engine.store().housekeeper();
@@ -185,10 +185,11 @@ async fn what_came_before_its_partition_finds_its_place_there() {
         .execute(db)
         .await
         .expect("inserted");
-    let place = "select tableoid::regclass::text from idempotency_keys where key = $1";
-    let place = async || -> String { sqlx::query_scalar(place).bind(key).fetch_one(db).await.expect("the row") };
-    assert_eq!(place().await, "idempotency_keys_default");
+    let partition = "select tableoid::regclass::text from idempotency_keys where key = $1";
+    let partition =
+        async || -> String { sqlx::query_scalar(partition).bind(key).fetch_one(db).await.expect("the row") };
+    assert_eq!(partition().await, "idempotency_keys_default");
     idempotency_keys::sweep(housekeeping, at, now - RETENTION).await.expect("swept");
-    assert_ne!(place().await, "idempotency_keys_default");
+    assert_ne!(partition().await, "idempotency_keys_default");
     app.stop().await;
 }

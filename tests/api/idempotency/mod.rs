@@ -80,7 +80,7 @@ async fn started_with(options: TestOptions) -> OwnApp {
     app
 }
 
-/// Counts effects, once all that was decided is in the tables.
+/// Counts effects, once the tables have all journaled changes.
 async fn count(app: &OwnApp, effects: &'static str) -> i64 {
     let log = &app.service.app.engine.store().log;
     log.wait_until_flushed(log.appended()).await.expect("the tables catch up");
@@ -96,7 +96,7 @@ async fn tag(app: &TestApp, name: &str) -> i64 {
 async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     let number = |line: u8| format!("55119{seed:03}000{line:02}");
     let phone = app.company.phone;
-    let events = |kind: &str| -> &'static str {
+    let count_events = |kind: &str| -> &'static str {
         match kind {
             "transferred" => "select count(*) from ticket_events where type = 'transferred'",
             "reopened" => "select count(*) from ticket_events where type = 'reopened'",
@@ -142,17 +142,17 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
             format!("/tickets/{transferred}/transfer"),
             json!({"queueId": app.company.sales}),
             200,
-            events("transferred"),
+            count_events("transferred"),
         ),
-        Call::post(format!("/tickets/{to_reopen}/reopen"), Value::Null, 200, events("reopened")),
+        Call::post(format!("/tickets/{to_reopen}/reopen"), Value::Null, 200, count_events("reopened")),
         Call::of(
             Method::PUT,
             format!("/tickets/{to_wrap}/wrapup"),
             json!({"wrapupTypeId": app.company.sold}),
             200,
-            events("wrapup_changed"),
+            count_events("wrapup_changed"),
         ),
-        Call::post(format!("/tickets/{unread}/read"), Value::Null, 200, events("read")),
+        Call::post(format!("/tickets/{unread}/read"), Value::Null, 200, count_events("read")),
         Call::post(
             "/webchat/sessions",
             json!({"channelId": app.company.webchat, "visitor": {"externalId": format!("new-{seed}")}}),
@@ -189,18 +189,18 @@ fn without_token(reply: &Reply) -> Value {
     body
 }
 
-/// Sends it for the first time, with one effect.
+/// Sends the call for the first time under this key, and asserts that it has one effect.
 async fn send_first(app: &OwnApp, call: &Call, key: &str) -> Reply {
     let before = count(app, call.effects).await;
     let first = call.send(&app.api, key).await;
     assert_eq!(first.status, call.status, "{}: {}", call.name(), first.body);
-    assert!(!first.is_replay(), "{}: the first answer is none of before", call.name());
+    assert!(!first.is_replay(), "{}: the first answer is a replay", call.name());
     assert!(!first.headers.contains_key("idempotent-replay"), "{}", call.name());
     assert_eq!(count(app, call.effects).await, before + 1, "{}: its effect does not show", call.name());
     first
 }
 
-/// Sends it again, without another effect.
+/// Sends the call again, and asserts that the answer is a replay and has no effect.
 async fn send_again(app: &OwnApp, call: &Call, key: &str, first: &Reply) {
     let before = count(app, call.effects).await;
     assert_replayed(&call.name(), first, &call.send(&app.api, key).await);

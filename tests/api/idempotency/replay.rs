@@ -35,7 +35,7 @@ fn every_post_and_put_takes_a_key() {
 }
 
 /// The path with ids that no record has.
-fn of_nobody(path: &str) -> String {
+fn with_absent_ids(path: &str) -> String {
     let part = |part: &str| if part.starts_with('{') { NOBODY.to_string() } else { part.to_owned() };
     path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
@@ -46,7 +46,7 @@ async fn a_refusal_of_every_operation_is_replayed() {
     let operations = routes::operations(&mut Schemas::new()).into_iter().filter(|operation| operation.is_idempotent);
     for (number, operation) in operations.enumerate() {
         let method: Method = operation.method.parse().expect("method");
-        let call = Call::of(method, of_nobody(&operation.path), json!([]), 400, KEYS);
+        let call = Call::of(method, with_absent_ids(&operation.path), json!([]), 400, KEYS);
         let key = format!("key-{number}");
         let first = call.send(&app.api, &key).await;
         assert!(first.status.is_client_error(), "{}: {} {}", call.name(), first.status, first.body);
@@ -134,21 +134,21 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     eventually("the token is seen", || async { reader.get("/tags").await.status == 200 }).await;
     call.send(&reader, "one").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
-    let set = async |change: &'static str, status: u16| {
+    let change_companies = async |change: &'static str, status: u16| {
         sqlx::query(change).execute(db).await.expect(change);
         eventually(change, || async { app.api.get("/tags").await.status == status }).await;
     };
-    set("update companies set api_enabled = false", 403).await;
+    change_companies("update companies set api_enabled = false", 403).await;
     call.send(&app.api, "one").await.error(403, "ERR_API_NOT_ENABLED");
-    set("update companies set api_enabled = true, active = false", 403).await;
+    change_companies("update companies set api_enabled = true, active = false", 403).await;
     eventually("inactive", || async { app.api.get("/tags").await.body["error"]["code"] == "ERR_API_COMPANY_INACTIVE" })
         .await;
     call.send(&app.api, "one").await.error(403, "ERR_API_COMPANY_INACTIVE");
-    set("update companies set active = true", 200).await;
-    set("update companies set rate_per_minute = 1", 429).await;
+    change_companies("update companies set active = true", 200).await;
+    change_companies("update companies set rate_per_minute = 1", 429).await;
     let limited = call.send(&app.api, "one").await;
     limited.error(429, "ERR_API_RATE_LIMITED");
-    set("update companies set rate_per_minute = null", 200).await;
+    change_companies("update companies set rate_per_minute = null", 200).await;
 
     assert_eq!(count(&app, KEYS).await, 0);
     let first = send_first(&app, &call, "one").await;
@@ -167,7 +167,7 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
 }
 
 #[actix_web::test]
-async fn a_wrong_method_is_told_the_right_ones_every_time() {
+async fn a_wrong_method_gets_the_allowed_ones_every_time() {
     let app = OwnApp::start().await;
     for _ in 0..2 {
         let reply = Reply::of(app.api.keyed(Method::PUT, "/tags", "one", "{}")).await;
@@ -235,13 +235,13 @@ async fn a_commit_whose_answer_was_lost_is_replayed() {
 }
 
 #[actix_web::test]
-async fn a_success_without_an_effect_is_not_told_before_it_is_recorded() {
+async fn a_success_without_an_effect_is_not_answered_before_it_is_recorded() {
     let app = started().await;
     let ticket = app.ticket("5511900000001").await;
     let transferred = "select count(*) from ticket_events where type = 'transferred'";
     let path = format!("/tickets/{ticket}/transfer");
-    let to = |queue: QueueId| Call::post(&path, json!({"queueId": queue}), 200, transferred);
-    let (home, away) = (to(app.company.support), to(app.company.sales));
+    let transfer_to = |queue: QueueId| Call::post(&path, json!({"queueId": queue}), 200, transferred);
+    let (home, away) = (transfer_to(app.company.support), transfer_to(app.company.sales));
     home.send(&app.api, "there").await.data(200);
     fail::cfg("once_alone_lost", "1*return").expect("failpoint");
     home.send(&app.api, "again").await.error(503, "ERR_API_UNAVAILABLE");
@@ -263,7 +263,7 @@ async fn an_answer_that_appears_in_the_table_after_the_look_up_is_found_by_the_n
         Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": "after"}), 200, TAG_UPDATES),
     ];
     for (number, call) in calls.iter().enumerate() {
-        // Another process does it: this one's memory knows nothing of the key.
+        // As if another process had served the call: this one's memory does not have the key.
         let (key, copy) = (format!("key-{number}"), format!("copy-{number}"));
         send_first(&app, call, &copy).await;
         sqlx::query("update idempotency_keys set key = $1 where key = $2")

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use super::{Call, KEYS, MESSAGES, TAGS, assert_replayed, count, send_again, send_first, started, tag};
 use crate::support::{Reply, TestApp};
 
-/// `POST /tags` with this header.
-fn with_header(app: &TestApp, key: impl AsRef<[u8]>) -> RequestBuilder {
+/// `POST /tags` with this idempotency key, which may be invalid.
+fn with_key(app: &TestApp, key: impl AsRef<[u8]>) -> RequestBuilder {
     let key = HeaderValue::from_bytes(key.as_ref()).expect("a header");
     app.api.request(Method::POST, "/tags").header("idempotency-key", key).json(&json!({"name": "a"}))
 }
@@ -20,12 +20,12 @@ async fn a_key_is_one_to_two_hundred_visible_ascii_characters() {
     let app = started().await;
     let long = "k".repeat(201);
     for bad in ["", &long, "a b", "a\tb", "é", "ключ", "a\u{a0}b"] {
-        let refused = Reply::of(with_header(&app, bad)).await;
+        let refused = Reply::of(with_key(&app, bad)).await;
         refused.error(400, "ERR_API_BAD_REQUEST");
         let message = refused.body["error"]["message"].as_str().expect("message");
         assert!(message.contains("Idempotency-Key"), "{bad:?}: {message}");
     }
-    Reply::of(with_header(&app, [b'a', 0xff])).await.error(400, "ERR_API_BAD_REQUEST");
+    Reply::of(with_key(&app, [b'a', 0xff])).await.error(400, "ERR_API_BAD_REQUEST");
     assert_eq!(count(&app, TAGS).await, 0);
     assert_eq!(count(&app, KEYS).await, 0);
 
@@ -87,7 +87,7 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
     let put = Call::of(Method::PUT, format!("/tags/{a}"), json!({"name": "c"}), 200, super::TAG_UPDATES);
     let send = Call::post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hi"}), 202, MESSAGES);
     let refused = Call::post("/tags", json!({"name": ""}), 422, TAGS);
-    for (number, (call, elsewhere)) in
+    for (number, (call, other_path)) in
         [(put, format!("/tags/{b}")), (send, "/tickets".to_owned()), (refused, "/messages".to_owned())]
             .into_iter()
             .enumerate()
@@ -99,7 +99,7 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
         let body = &call.body;
         let different = [
             Call { method: other, ..call.clone() },
-            Call { path: elsewhere, ..call.clone() },
+            Call { path: other_path, ..call.clone() },
             Call { path: format!("{}/", call.path), ..call.clone() },
             Call { path: format!("{}?a=1", call.path), ..call.clone() },
             Call { body: body.replacen('{', "{\"more\": 1, ", 1), ..call.clone() },
@@ -149,7 +149,7 @@ async fn bodies_that_are_no_json_are_the_same_if_their_bytes_are() {
 }
 
 #[actix_web::test]
-async fn where_one_part_ends_and_the_next_begins_makes_a_difference() {
+async fn a_query_moved_into_the_body_is_another_request() {
     let app = started().await;
     let first = Call::post("/tags?a=1", json!({"name": "a"}), 201, TAGS);
     let reply = send_first(&app, &first, "one").await;
@@ -178,7 +178,7 @@ async fn another_company_has_keys_of_its_own() {
 }
 
 #[actix_web::test]
-async fn of_a_multipart_body_its_bytes_count() {
+async fn multipart_bodies_are_compared_by_their_bytes() {
     let app = started().await;
     let upload = |boundary: &str, content: &str| {
         let body =

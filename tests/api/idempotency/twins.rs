@@ -12,7 +12,7 @@ use crate::support::{Reply, TestApp, eventually};
 const TWINS: usize = 50;
 
 /// How many requests may wait for another one with their key.
-const WAITING_MAX: usize = 32;
+const WAITING_MAX: usize = 64;
 
 async fn all_at_once(app: &TestApp, call: &Call, key: &str) -> Vec<Reply> {
     join_all((0..TWINS).map(|_| call.send(&app.api, key))).await
@@ -162,8 +162,8 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     let app = started().await;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     // A lock on the table stops the first try halfway.
-    let mut held = app.db.begin().await.expect("transaction");
-    sqlx::query("lock table tags in exclusive mode").execute(&mut *held).await.expect("locked");
+    let mut table_lock = app.db.begin().await.expect("transaction");
+    sqlx::query("lock table tags in exclusive mode").execute(&mut *table_lock).await.expect("locked");
     send_and_leave(&app, &call, "one").await;
     eventually("the first try waits for the table", || async {
         let waits = "select count(*) from pg_locks where not granted and relation = 'tags'::regclass";
@@ -172,7 +172,7 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     .await;
     let released = async {
         eventually("the retry is on its way", || async { app.service.keys.in_use() == 2 }).await;
-        held.rollback().await.expect("released");
+        table_lock.rollback().await.expect("released");
     };
     let (reply, ()) = join(call.send(&app.api, "one"), released).await;
     assert!(reply.is_replay(), "{}", reply.body);
@@ -189,15 +189,15 @@ async fn as_many_twins_wait_as_there_is_room_for_and_one_more_is_refused() {
     let members = "select count(*) from contact_list_contacts";
     let call = Call::post(path, json!({"contactIds": [contact]}), 200, members);
     // A lock on the table stops the first try halfway, for up to a minute.
-    let mut held = app.db.begin().await.expect("transaction");
+    let mut table_lock = app.db.begin().await.expect("transaction");
     let lock = sqlx::query("lock table contact_list_contacts in exclusive mode");
-    lock.execute(&mut *held).await.expect("locked");
+    lock.execute(&mut *table_lock).await.expect("locked");
     let twins = join_all((0..=WAITING_MAX).map(|_| call.send(&app.api, "one")));
     let refused = async {
         eventually("one is served and the others wait", || async { app.service.keys.in_use() > WAITING_MAX }).await;
         let refused = call.send(&app.api, "one").await;
         let other = Call::post("/tags", json!({"name": "a"}), 201, TAGS).send(&app.api, "two").await;
-        held.rollback().await.expect("released");
+        table_lock.rollback().await.expect("released");
         (refused, other)
     };
     let (twins, (refused, other)) = join(twins, refused).await;
@@ -235,8 +235,9 @@ async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_
         // Several calls of the set may have the same effects, which are counted together.
         for (call, before) in calls.iter().zip(before) {
             let own = calls.iter().filter(|other| other.effects == call.effects).count();
-            let opened = if call.effects == super::TICKETS { 2 } else { 0 };
-            let expected = before + i64::try_from(own + opened).expect("small");
+            // Two messages of the set open a ticket each.
+            let opened_by_messages = if call.effects == super::TICKETS { 2 } else { 0 };
+            let expected = before + i64::try_from(own + opened_by_messages).expect("small");
             assert_eq!(count(&app, call.effects).await, expected, "{}", call.name());
         }
     }

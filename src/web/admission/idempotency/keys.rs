@@ -37,9 +37,9 @@ const LOADED_AT_ONCE: usize = 32;
 /// Companies loaded alone that may fail before the others of their chunk are left to the next sweep.
 const FAILURES_MAX: usize = 2;
 
-/// Maximum number of requests that wait for another one with their key, each with its body: 32 MiB, of imports
-/// 512 MiB.
-const WAITING_MAX: usize = 32;
+/// Maximum number of requests that wait for another one with their key, each with its body: 64 MiB, of imports
+/// 1 GiB.
+const WAITING_MAX: usize = 64;
 
 /// How often expired entries are deleted and missing keys are loaded.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
