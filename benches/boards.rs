@@ -88,7 +88,7 @@ impl Call {
             Self::SingleRead => {
                 let found: Option<Board> = table::find(db, company, board).await.expect("the board");
                 let stages: Vec<Stage> = table::all_of(db, company, board).await.expect("its stages");
-                let counts = boards::counts(db, company, board, None).await.expect("counts");
+                let counts = boards::count_cards(db, company, board, None).await.expect("counts");
                 let first = cards::first_of_stages(db, company, board, stages.len(), FIRST).await.expect("cards");
                 assert!(found.is_some() && stages.len() == counts.len() && stages.len() == first.len());
             }
@@ -108,7 +108,7 @@ impl Call {
                 let stage = cards::lock_stage(db, company, board, target).await.expect("a stage").expect("the stage");
                 let place = cards::place(db, company, stage, Some(card), Some(rank)).await.expect("a place");
                 cards::lock(db, company, card).await.expect("a card");
-                cards::put(db, company, card, stage.id, &place).await.expect("moved");
+                cards::move_card(db, company, card, stage.id, &place).await.expect("moved");
                 cards::find_in(db, company, card).await.expect("a card");
                 transaction.commit().await.expect("committed");
             }

@@ -99,13 +99,13 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .app_data(demo)
             .app_data(document)
             // The most frequent routes come first: the router compares them one after the other.
-            .configure(api)
-            .configure(serve_health)
+            .configure(register_api)
+            .configure(register_health)
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource(openapi::PANEL_PATH).get(openapi::show_panel)))
-            .configure(panel_api)
+            .configure(register_panel_api)
             .configure(pages::configure)
-            .service(read_only(web::resource("/docs").get(openapi::to_docs)))
+            .service(read_only(web::resource("/docs").get(openapi::redirect_to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))
             .configure(hooks::configure)
@@ -259,8 +259,8 @@ pub fn paths() -> Vec<String> {
     paths
 }
 
-/// The state of the panel.
-pub fn panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
+/// Creates the state of the panel.
+pub fn create_panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
     Panel::new(panel_paths().iter().chain(&panel::handlers()), mailer, admins_need_factor)
 }
 
@@ -315,7 +315,7 @@ fn health_paths(table: &mut Table<'_>) {
     table.at("/version").get("getVersion", health::version, "Get the version");
 }
 
-fn serve_health(services: &mut ServiceConfig) {
+fn register_health(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, "health", |_| "");
     health_paths(&mut table);
@@ -325,10 +325,10 @@ fn serve_health(services: &mut ServiceConfig) {
 }
 
 /// Registers the endpoints, each behind its middleware.
-fn api(services: &mut ServiceConfig) {
+fn register_api(services: &mut ServiceConfig) {
     // One scope per noun: the router compares paths one after the other, and so skips all paths of another noun at
     // once.
-    for (noun, paths) in endpoint_paths().into_iter().fold(Vec::new(), group) {
+    for (noun, paths) in endpoint_paths().into_iter().fold(Vec::new(), add_to_noun) {
         let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
         let scope = paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource()));
         // The middleware that is wrapped last runs first: `admit` refuses unknown callers, and only the rest are
@@ -342,8 +342,8 @@ fn api(services: &mut ServiceConfig) {
 }
 
 /// Registers the endpoints for people at the panel.
-fn panel_api(services: &mut ServiceConfig) {
-    for (noun, paths) in panel_paths().into_iter().fold(Vec::new(), group) {
+fn register_panel_api(services: &mut ServiceConfig) {
+    for (noun, paths) in panel_paths().into_iter().fold(Vec::new(), add_to_noun) {
         let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::admit_in_company));
         let scope = scope.default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource())));
@@ -351,11 +351,12 @@ fn panel_api(services: &mut ServiceConfig) {
     services.configure(panel::configure);
 }
 
-type Group = (String, Vec<PathEntry>);
+/// A noun, and the paths that begin with it.
+type NounPaths = (String, Vec<PathEntry>);
 
-fn group(mut groups: Vec<Group>, entry: PathEntry) -> Vec<Group> {
+fn add_to_noun(mut groups: Vec<NounPaths>, entry: PathEntry) -> Vec<NounPaths> {
     let noun = noun(&entry.path);
-    match groups.iter_mut().find(|(known, _)| known == noun) {
+    match groups.iter_mut().find(|(group_noun, _)| group_noun == noun) {
         Some((_, paths)) => paths.push(entry),
         None => groups.push((noun.to_owned(), vec![entry])),
     }
@@ -380,11 +381,13 @@ trait PlainEndpoints {
 
 impl PlainEndpoints for Table<'_> {
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
-        add_plain::<T>(self, path, id_name, many, true)
+        let has_show = true;
+        add_plain::<T>(self, path, id_name, many, has_show)
     }
 
     fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
-        add_plain::<T>(self, path, id_name, many, false)
+        let has_show = false;
+        add_plain::<T>(self, path, id_name, many, has_show)
     }
 }
 

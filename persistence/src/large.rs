@@ -1,9 +1,9 @@
 //! Large results of the database: few are in memory at a time, as rows and as responses.
 //!
-//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. So a large
-//! result waits for a permit before its remaining rows are read. A request holds this permit until its response is
-//! built ([`until_built`]). Each waiting request also holds a permit for a connection, so the request with the permit
-//! of large results uses connections without one: otherwise it would wait for those that wait for it.
+//! A page of long texts takes several MiB as rows, as much again once the rows are decoded, and again as a response. So
+//! a large result waits for a permit before its remaining rows are read, and its request holds this permit until the
+//! response is built ([`until_built`]). Requests that wait for it also hold permits for connections. So the request
+//! that has it uses connections without such a permit: otherwise it would wait for the requests that wait for it.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -17,14 +17,14 @@ use crate::CompanyId;
 use crate::error::STATEMENT_TIME_MAX;
 use crate::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 
-/// Bytes of a result that need no permit: more than nearly every page of a list has.
+/// Maximum bytes of a result that needs no permit: more than nearly every page of a list has.
 const SMALL_BYTES: usize = 512 << 10;
 
-/// Larger results that are in memory at a time, of all companies and of one.
+/// Maximum large results that are in memory at a time, in total and of one company.
 const LARGE_MAX: usize = 2;
 const COMPANY_LARGE_MAX: usize = 1;
 
-/// Large results of a company that may wait: as many as it has statements, so none is refused for this.
+/// Maximum large results of a company that wait: as many as it may have statements, so that none is refused here.
 const COMPANY_WAITING_MAX: usize = 64;
 
 static PERMITS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
@@ -39,8 +39,8 @@ tokio::task_local! {
 
 #[derive(Default)]
 struct RequestPermit {
-    /// Whether a result of the request waits for the permit or has it. Its other results need none: they would wait for
-    /// their own request.
+    /// Whether a result of the request waits for the permit or has it. The other results of the request need none: they
+    /// would wait for their own request.
     is_requested: Cell<bool>,
     permit: Cell<Option<KeyedPermit<CompanyId>>>,
 }
@@ -61,7 +61,8 @@ pub(crate) fn has_permit() -> bool {
     REQUEST_PERMIT.try_with(has_permit).unwrap_or_default()
 }
 
-/// Whether a result must wait for a permit: outside a request, each result needs its own.
+/// Whether a large result must wait for a permit: the first one of a request, which this call marks, and each one
+/// outside a request.
 fn must_wait() -> bool {
     REQUEST_PERMIT.try_with(|request| !request.is_requested.replace(true)).unwrap_or(true)
 }
@@ -89,17 +90,17 @@ pub(crate) async fn collect<T>(
     Ok(all)
 }
 
-/// For results that are rows.
+/// The `row_of` of results that are rows.
 pub(crate) fn as_row(row: &PgRow) -> Option<&PgRow> {
     Some(row)
 }
 
-/// The row of a result, if it is one.
+/// The `row_of` of results that are rows or counts of affected rows.
 pub(crate) fn row_in(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
     result.as_ref().right()
 }
 
-/// Stores the permit in the current request; without one, releases it.
+/// Stores the permit in the current request; outside a request, releases it.
 fn store_permit(permit: KeyedPermit<CompanyId>) {
     let mut permit = Some(permit);
     let _ = REQUEST_PERMIT.try_with(|request| request.permit.set(permit.take()));
@@ -121,20 +122,26 @@ mod tests {
     #[tokio::test]
     async fn a_request_holds_one_permit_until_its_response_is_built() {
         // No other test uses these companies.
-        let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
+        let (company, other) = (CompanyId::new(-1), CompanyId::new(-2));
         let acquire = |company| PERMITS.acquire(company);
         until_built(async {
-            assert!(must_wait() && !must_wait(), "its other results do not wait for the first");
+            assert!(must_wait() && !must_wait(), "only the first result of a request waits");
             assert!(!has_permit());
-            store_permit(acquire(one).await.expect("a permit"));
+            store_permit(acquire(company).await.expect("a permit"));
             assert!(has_permit() && has_permit());
-            assert!(acquire(one).now_or_never().is_none(), "it is being built");
-            assert!(acquire(other).now_or_never().is_some_and(|permit| permit.is_ok()), "another company has its own");
+            assert!(acquire(company).now_or_never().is_none(), "the response is not built yet");
+            assert!(
+                acquire(other).now_or_never().is_some_and(|permit| permit.is_ok()),
+                "another company has its own permit"
+            );
         })
         .await;
-        assert!(acquire(one).now_or_never().is_some_and(|permit| permit.is_ok()), "it is built");
-        store_permit(acquire(one).await.expect("a permit"));
-        assert!(acquire(one).now_or_never().is_some_and(|permit| permit.is_ok()), "without a request it is released");
+        assert!(acquire(company).now_or_never().is_some_and(|permit| permit.is_ok()), "the response is built");
+        store_permit(acquire(company).await.expect("a permit"));
+        assert!(
+            acquire(company).now_or_never().is_some_and(|permit| permit.is_ok()),
+            "outside a request it is released"
+        );
         assert!(!has_permit() && must_wait() && must_wait());
     }
 }

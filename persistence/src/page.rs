@@ -20,7 +20,7 @@ pub enum Place {
     /// The page with this number, from 1.
     Number(i64),
     /// After the row at this position in the list's order by id; `None`: at the first row. Rows that are added or
-    /// deleted meanwhile shift no other row, unlike with numbers.
+    /// deleted between two pages shift no other row, unlike with page numbers.
     Cursor(Option<i64>),
 }
 
@@ -38,8 +38,8 @@ impl PageRequest {
         }
     }
 
-    /// Whether it begins at a cursor. Such a list is in the order of its ids, even where pages by number have another
-    /// order, unless it is sorted.
+    /// Whether it begins at a cursor. Pages by cursor are in the order of ids, unless the list is sorted; pages by
+    /// number may have another order.
     pub const fn is_by_cursor(&self) -> bool {
         matches!(self.place, Place::Cursor(_))
     }
@@ -62,12 +62,12 @@ impl PageRequest {
 
     /// Whether skipping the rows before the page dominates its cost.
     pub fn is_deep(&self) -> bool {
-        self.offset() > DEEP
+        self.offset() > DEEP_ROWS
     }
 }
 
 /// Rows that can be skipped in about the time it takes to return a page.
-const DEEP: i64 = 1_000;
+const DEEP_ROWS: i64 = 1_000;
 
 /// One page of a list.
 #[derive(Debug, Serialize)]
@@ -78,7 +78,8 @@ pub struct Page<T> {
     pub has_more: bool,
     /// The position of each row in the list's order. Empty for a page by number.
     pub positions: Vec<Position>,
-    /// The position of the last row that was found, which may be one that cannot be read.
+    /// The position of the last row that was found, even if that row could not be decoded and is not among `rows`.
+    /// `None` for a page by number.
     pub end: Option<Position>,
 }
 
@@ -121,7 +122,7 @@ impl<T> Page<T> {
     }
 
     /// Replaces the rows of the page with as many others.
-    pub fn with<R>(self, rows: Vec<R>) -> Page<R> {
+    pub fn with_rows<R>(self, rows: Vec<R>) -> Page<R> {
         Page { rows, has_more: self.has_more, positions: self.positions, end: self.end }
     }
 }

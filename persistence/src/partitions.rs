@@ -13,13 +13,13 @@ use sqlx::AssertSqlSafe;
 use crate::error::with_timeout;
 use crate::{Database, Result};
 
-/// Partitions created ahead of the current one: a day's sweeps may fail.
+/// Partitions created ahead of the current one: current rows have a partition even if sweeps fail for this many spans.
 const PARTITIONS_AHEAD: i32 = 2;
 
 /// How long a change of partitions waits for its lock. Later writers queue behind it.
 const LOCK_TIME_MAX: Duration = Duration::from_millis(300);
 
-/// Expired rows of the default partition deleted per statement.
+/// Maximum expired rows of the default partition that one statement deletes.
 const DELETED_ROWS_MAX: i64 = 10_000;
 
 /// Encoding of a partition's start in its name: the hour, in UTC.
@@ -53,9 +53,9 @@ impl Partitions {
     /// As [`Partitions::create_ahead`].
     pub async fn drop_expired(&self, db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
         let table = self.table;
-        for (name, begin) in self.all(db).await? {
+        for (name, begin) in self.list(db).await? {
             if begin + self.span <= before {
-                self.change(db, &[format!("drop table {name}")]).await?;
+                self.execute_in_transaction(db, &[format!("drop table {name}")]).await?;
             }
         }
         let delete = format!(
@@ -71,7 +71,7 @@ impl Partitions {
     }
 
     /// The partitions except the default one, each with its start.
-    async fn all(&self, db: impl Database<'_>) -> Result<Vec<(String, DateTime<Utc>)>> {
+    async fn list(&self, db: impl Database<'_>) -> Result<Vec<(String, DateTime<Utc>)>> {
         let names: Vec<String> = with_timeout(
             sqlx::query_scalar(
                 "select part.relname::text from pg_inherits join pg_class as part on part.oid = inhrelid
@@ -105,11 +105,10 @@ impl Partitions {
         // Attached rather than created in place, so that writers of other partitions are not blocked.
         let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
         let statements = [
-            // Its rows are inserted once and dropped with it: a visit of autovacuum after inserts would find nothing to
-            // do.
+            // Its rows are inserted once and dropped with it, so an autovacuum after inserts would find nothing to do.
             format!("create table {name} (like {table} including all) with (autovacuum_vacuum_insert_threshold = -1)"),
             format!("alter table {name} alter column company_id set statistics 0"),
-            // Rows written before this partition existed.
+            // Moves rows that were written before this partition existed.
             format!(
                 "with moved as (delete from {table}_default where created_at >= '{from}' and created_at < '{to}'
                      returning *)
@@ -117,10 +116,10 @@ impl Partitions {
             ),
             format!("alter table {table} attach partition {name} for values from ('{from}') to ('{to}')"),
         ];
-        self.change(db, &statements).await
+        self.execute_in_transaction(db, &statements).await
     }
 
-    async fn change(&self, db: impl Database<'_>, statements: &[String]) -> Result<()> {
+    async fn execute_in_transaction(&self, db: impl Database<'_>, statements: &[String]) -> Result<()> {
         let mut transaction = db.transaction().await?;
         let lock_timeout = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
         for statement in [&lock_timeout].into_iter().chain(statements) {

@@ -152,7 +152,7 @@ pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 /// would read and sort the whole company (seconds instead of milliseconds). Replanning costs 0.1 ms per joined table.
 const CUSTOM_PLANS: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
 
-/// Suppresses the notices that tables of the migrations exist already.
+/// Suppresses PostgreSQL's notices that what a migration creates exists already.
 const NO_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 
 /// For statements with one good plan for all values: planned once per connection.
@@ -171,7 +171,7 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
         Some(folder) => options.application_name(&folder.session_name()),
         None => options,
     };
-    writer(options, move |connection| {
+    writer_pool(options, move |connection| {
         let claim = claim.clone();
         async move { claim.lock(connection).await }.boxed()
     })
@@ -180,7 +180,7 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
 /// As [`connect_writer`], for cluster members, which share the lock.
 pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId, claim: Arc<WriterClaim>) -> PgPool {
     let options = with_defaults(options).options(INDEX_SCANS_ONLY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
-    writer(options.application_name(&session_name(life)), move |connection| {
+    writer_pool(options.application_name(&session_name(life)), move |connection| {
         let claim = claim.clone();
         async move { claim.lock_shared(connection).await }.boxed()
     })
@@ -189,10 +189,11 @@ pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId, cla
 /// A second one-connection pool for the duration of a replay. Its transactions check the epoch like the writer's, but
 /// it does not take the writer's lock.
 pub(crate) fn connect_replay(options: PgConnectOptions) -> PgPool {
-    writer(with_defaults(options).options(INDEX_SCANS_ONLY), |_| async { Ok(()) }.boxed())
+    writer_pool(with_defaults(options).options(INDEX_SCANS_ONLY), |_| async { Ok(()) }.boxed())
 }
 
-fn writer<L>(options: PgConnectOptions, lock: L) -> PgPool
+/// A pool of one connection, which takes `lock` whenever it is opened.
+fn writer_pool<L>(options: PgConnectOptions, lock: L) -> PgPool
 where
     L: Fn(&mut PgConnection) -> BoxFuture<'_, sqlx::Result<()>> + Clone + Send + Sync + 'static,
 {
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_connection_lets_the_server_compile_a_statement() {
+    async fn pools_disable_jit_compilation() {
         let options = PgConnectOptions::new();
         let pools = [
             connect(options.clone()),

@@ -26,7 +26,7 @@ pub struct RecoveryReport {
 ///
 /// # Errors
 /// [`Error::Older`] when it is older; other errors when the journal or the database cannot be read.
-pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
+pub async fn refuse_older_database(db: &PgPool, dir: &Path) -> Result<()> {
     let journal_dir = dir.to_owned();
     // IMPORTANT: read the journal first. If another process still writes to the database from it, the watermark only
     // grows.
@@ -66,7 +66,7 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 pub struct ReplayConnections<'a> {
     /// The single writer's connection.
     pub writes: &'a PgPool,
-    /// The connection for messages, which are written ahead.
+    /// The connection for messages, which are written ahead of all other rows.
     pub messages: &'a PgPool,
     /// The claim under which the writer's connection is locked.
     pub claim: &'a Arc<WriterClaim>,
@@ -90,14 +90,15 @@ pub async fn replay(
     let (sender, mut chunks_with_messages) = mpsc::channel(1);
     let (db, messages_token) = (messages.clone(), token.clone());
     let write_messages = async move {
-        let mut messages = None;
+        let mut messages_ahead = None;
         while let Some(chunk) = chunks.recv().await {
             let chunk = chunk?;
-            let messages = match &mut messages {
-                Some(messages) => messages,
-                None => messages.insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, fed_epoch).await?),
+            let messages_ahead = match &mut messages_ahead {
+                Some(messages_ahead) => messages_ahead,
+                None => messages_ahead
+                    .insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, fed_epoch).await?),
             };
-            let refusals = messages.write(&chunk.entries, chunk.last).await?;
+            let refusals = messages_ahead.write(&chunk.entries, chunk.last).await?;
             if sender.send((chunk, refusals)).await.is_err() {
                 break;
             }
@@ -124,12 +125,12 @@ pub async fn replay(
     Ok(report)
 }
 
-/// Maximum changes per transaction of a replay. No caller waits for a list yet, and larger batches coalesce more: of a
-/// ticket that changed a hundred times only the last version is written.
+/// Maximum changes per transaction of a replay. Large transactions delay no request, since none is served yet, and
+/// coalesce more: of a ticket that changed a hundred times only the last version is written.
 const CHUNK_CHANGES_MAX: usize = 50_000;
 
-/// Maximum bytes of entries per transaction. Up to five such chunks are in memory: one being read, and on each of the
-/// two connections one waiting and one being written.
+/// Maximum bytes of entries per transaction of a replay. Up to five such chunks are in memory: one being read, and on
+/// each of the two connections one waiting and one being written.
 const CHUNK_BYTES_MAX: usize = 32 << 20;
 
 struct Chunk {
@@ -199,7 +200,7 @@ pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
 /// The tables' progress for a journal.
 struct Watermark {
     seq: Seq,
-    /// The epoch in which the journal last fed the database.
+    /// The epoch of the last run that wrote entries of the journal into the tables.
     epoch: i64,
 }
 
@@ -221,10 +222,10 @@ async fn find_watermark(db: &PgPool, journal: &RecoveredJournal, epoch: i64) -> 
         return Ok(Watermark { seq: 0, epoch });
     };
     let seq = u64::try_from(seq).unwrap_or(0);
-    let has_more = journal.last().is_some_and(|last| last > seq);
-    // A start that fails after taking its epoch writes nothing live, so only epochs that fed the database count.
+    let has_unreplayed = journal.last().is_some_and(|last| last > seq);
+    // Only the epochs of runs that wrote entries count: a start that failed after taking its epoch has written none.
     let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
-    if has_more && latest != fed_epoch {
+    if has_unreplayed && latest != fed_epoch {
         return Err(Error::Superseded { journal: journal.id().to_owned() });
     }
     Ok(Watermark { seq, epoch: fed_epoch })

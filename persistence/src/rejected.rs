@@ -19,11 +19,11 @@ pub fn count() -> u64 {
     REJECTED.load(Ordering::Relaxed)
 }
 
-/// Whether refused rows of any company are stored, which a person must deal with.
+/// Whether refused rows of any company are stored. A person must deal with them.
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn exist(db: impl PgExecutor<'_>) -> Result<bool> {
+pub async fn has_rows(db: impl PgExecutor<'_>) -> Result<bool> {
     with_timeout(sqlx::query_scalar("select exists (select from rejected_changes)").fetch_one(db)).await
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct RejectedRow {
 /// When the database cannot answer, or refuses this row too: then nothing can be stored.
 pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &sqlx::Error) -> Result<()> {
     let kind = rejected.kind;
-    let row = storable(rejected.row.clone());
+    let row = replace_nul(rejected.row.clone());
     let as_text = text_of(&row);
     for change in [row, as_text] {
         let mut savepoint = db.begin().await?;
@@ -76,7 +76,7 @@ pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(Comp
 /// # Errors
 /// When the database cannot answer, or refuses even this.
 pub(crate) async fn store_as_text(db: impl PgExecutor<'_>, rejected: RejectedRow, error: &sqlx::Error) -> Result<()> {
-    let change = text_of(&storable(rejected.row.clone()));
+    let change = text_of(&replace_nul(rejected.row.clone()));
     with_timeout(insert(db, &rejected, change, error)).await?;
     log(&rejected, error);
     Ok(())
@@ -88,7 +88,7 @@ async fn insert(
     change: Value,
     error: &sqlx::Error,
 ) -> std::result::Result<(), sqlx::Error> {
-    let reason = storable_text(&error.to_string()).chars().take(REASON_CHARACTERS_MAX).collect::<String>();
+    let reason = replace_nul_in_text(&error.to_string()).chars().take(REASON_CHARACTERS_MAX).collect::<String>();
     sqlx::query("insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)")
         .bind(rejected.company)
         .bind(rejected.kind)
@@ -113,17 +113,17 @@ fn text_of(row: &Value) -> Value {
 }
 
 /// Replaces U+0000, which `jsonb` cannot store.
-fn storable(value: Value) -> Value {
+fn replace_nul(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(storable_text(&text)),
-        Value::Array(values) => Value::Array(values.into_iter().map(storable).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (storable_text(&key), storable(value))).collect())
-        }
+        Value::String(text) => Value::String(replace_nul_in_text(&text)),
+        Value::Array(values) => Value::Array(values.into_iter().map(replace_nul).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().map(|(key, value)| (replace_nul_in_text(&key), replace_nul(value))).collect(),
+        ),
         other => other,
     }
 }
 
-fn storable_text(text: &str) -> String {
+fn replace_nul_in_text(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, FromRow, PgConnection, Row};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{Reach, reason, with_timeout};
-use crate::session::{MARK, with_defaults};
+use crate::session::{SESSION_MARK, with_defaults};
 use crate::unsuitable::{Problem, Unsuitable};
 use crate::{Error, Result};
 
@@ -23,8 +23,8 @@ const VERSION_NUMBER_MIN: i32 = VERSION_MIN * 10_000;
 /// than a request may take.
 const REACH_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long a start waits for a server that is starting or has too many connections: until the server has ended the
-/// connections of a machine that died.
+/// How long a start waits for a server that is starting or has too many connections: long enough for the server to end
+/// the connections of a machine that died.
 const ADMIT_TIME_MAX: Duration = Duration::from_secs(45);
 
 /// Pause between attempts to reach a server that is starting.
@@ -49,17 +49,17 @@ pub enum Purpose {
 /// # Errors
 /// [`Error::Unreachable`] when no connection is possible, [`Error::Unsuitable`] with everything that is wrong.
 pub async fn prepare(options: &PgConnectOptions, purpose: Purpose) -> Result<PgConnectOptions> {
-    let (mut connection, reached) = reach(options).await?;
+    let (mut connection, working_options) = connect_with_retry(options).await?;
     let checked = timeout(REACH_TIME_MAX, check(&mut connection, options, purpose)).await;
     let _ = connection.close().await;
     let search_path = checked.unwrap_or_else(|_| Err(unreachable_at(options, no_response(), Reach::Away)))?;
-    Ok(reached.options([("search_path", search_path)]))
+    Ok(working_options.options([("search_path", search_path)]))
 }
 
 /// Checks everything, and returns the `search_path` of later sessions.
 async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpose: Purpose) -> Result<String> {
     let unsuitable = |problems| Error::Unsuitable(Unsuitable::new(address(options), problems));
-    let version = version(connection, options).await?;
+    let version = read_version(connection, options).await?;
     if version.number < VERSION_NUMBER_MIN {
         let what = format!("its version is {}, and Hotline needs {VERSION_MIN} or newer", version.text);
         return Err(unsuitable(vec![Problem::lasting(what, "upgrade the server".to_owned())]));
@@ -92,12 +92,12 @@ struct Version {
 
 /// Reads the version, and refuses a connection pooler: a pooler shares sessions, and drops their settings. The
 /// statement uses the simple protocol, which all poolers understand.
-async fn version(connection: &mut PgConnection, options: &PgConnectOptions) -> Result<Version> {
+async fn read_version(connection: &mut PgConnection, options: &PgConnectOptions) -> Result<Version> {
     let read = "select current_setting('server_version_num'), current_setting('server_version'),
         coalesce(current_setting('hotline.session', true), '')";
     let row = with_timeout(sqlx::raw_sql(read).fetch_one(connection)).await?;
     let [number, text, mark]: [String; 3] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
-    if mark != MARK.1 {
+    if mark != SESSION_MARK.1 {
         return Err(Error::Pooler { place: address(options) });
     }
     Ok(Version { number: number.parse().unwrap_or(0), text })
@@ -114,9 +114,9 @@ struct DatabaseFacts {
     is_read_only: bool,
     is_encrypted: bool,
     search_path: String,
-    /// The first schema of the path that exists.
+    /// The first schema of the search path that exists.
     schema: Option<String>,
-    /// The schema of the path that has Hotline's tables.
+    /// The schema of the search path that has Hotline's tables.
     installed_schema: Option<String>,
     /// Whether the role may create tables in the first schema.
     may_create: bool,
@@ -293,8 +293,9 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Connects, with or without TLS as `sslmode` allows. Returns the connection, and the options with which it succeeded.
-async fn reach(options: &PgConnectOptions) -> Result<(PgConnection, PgConnectOptions)> {
+/// Connects, and retries while the server starts or has too many connections. Returns the connection, and the options
+/// with which it succeeded ([`connect`]).
+async fn connect_with_retry(options: &PgConnectOptions) -> Result<(PgConnection, PgConnectOptions)> {
     let started_at = Instant::now();
     let mut is_logged = false;
     loop {
@@ -330,12 +331,12 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     };
     // No line of pg_hba.conf allows it. A wrong password has another code, and is not sent again without TLS.
     let is_refused = error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "28000");
-    let other = match options.get_ssl_mode() {
+    let other_mode = match options.get_ssl_mode() {
         PgSslMode::Allow if is_refused => PgSslMode::Require,
         PgSslMode::Prefer if is_refused => PgSslMode::Disable,
         _ => return Err(error),
     };
-    let options = options.clone().ssl_mode(other);
+    let options = options.clone().ssl_mode(other_mode);
     match with_defaults(options.clone()).connect().await {
         Ok(connection) => Ok((connection, options)),
         // The error of the first attempt is reported: that is the requested one.
@@ -343,7 +344,7 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     }
 }
 
-/// Whether others could read what is sent: the host is another machine, and the mode does not decide about TLS.
+/// Whether others could read what is sent: the host is another machine, and the mode allows both TLS and plain text.
 fn is_open_to_others(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let is_local = options.get_socket().is_some()
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_to_another_machine_whose_mode_leaves_the_choice_is_open_to_others() {
+    fn a_connection_to_another_machine_with_optional_tls_is_open_to_others() {
         let options = |host: &str, mode| PgConnectOptions::new_without_pgpass().host(host).ssl_mode(mode);
         for (host, mode, is_open) in [
             ("db.example", PgSslMode::Prefer, true),

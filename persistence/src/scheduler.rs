@@ -24,6 +24,13 @@ pub enum Weight {
     Heavy,
 }
 
+/// What a permit is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PermitUse {
+    Statement,
+    Transaction,
+}
+
 /// Limits on concurrent and on waiting work.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
@@ -90,12 +97,12 @@ impl Scheduler {
         })
     }
 
-    /// Waits for a permit.
+    /// Waits for a permit for a single statement.
     ///
     /// # Errors
     /// [`Denied`] when too much work of the company is waiting, or no permit was free in time.
     pub async fn permit(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
-        self.grant(id, weight, false).await
+        self.grant(id, weight, PermitUse::Statement).await
     }
 
     /// Waits for a permit for a transaction. The holder of a transaction may wait for another permit for a single
@@ -104,10 +111,11 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::permit`].
     pub async fn permit_change(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
-        self.grant(id, weight, true).await
+        self.grant(id, weight, PermitUse::Transaction).await
     }
 
-    async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, is_change: bool) -> Result<Permit, Denied> {
+    async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, permit_use: PermitUse) -> Result<Permit, Denied> {
+        let is_change = permit_use == PermitUse::Transaction;
         let mut permit = self.register(id);
         let company = permit.company.clone().ok_or(Denied::Closed)?;
         let _wait = WaitGuard::begin(&company, weight, &self.shares)?;
@@ -188,14 +196,14 @@ impl<'a> WaitGuard<'a> {
     fn begin(company: &'a CompanyShare, weight: Weight, shares: &Shares) -> Result<Self, Denied> {
         let guard = Self { company, weight };
         let before = company.waiting.fetch_add(1, Ordering::Relaxed);
-        let heavy_before = guard.heavy().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
+        let heavy_before = guard.heavy_waiting().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
         let is_full = before >= shares.company_waiting
             || (weight == Weight::Heavy && heavy_before >= shares.company_heavy_waiting);
         // If it is refused, dropping `guard` subtracts it again.
         if is_full { Err(Denied::TooMany) } else { Ok(guard) }
     }
 
-    fn heavy(&self) -> &AtomicUsize {
+    fn heavy_waiting(&self) -> &AtomicUsize {
         &self.company.heavy_waiting
     }
 }
@@ -203,7 +211,7 @@ impl<'a> WaitGuard<'a> {
 impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.company.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.heavy().fetch_sub(usize::from(self.weight == Weight::Heavy), Ordering::Relaxed);
+        self.heavy_waiting().fetch_sub(usize::from(self.weight == Weight::Heavy), Ordering::Relaxed);
     }
 }
 
@@ -228,7 +236,7 @@ mod tests {
     const A: CompanyId = CompanyId::new(1);
     const B: CompanyId = CompanyId::new(2);
 
-    async fn light(scheduler: &Arc<Scheduler>, company: CompanyId) -> Permit {
+    async fn light_permit(scheduler: &Arc<Scheduler>, company: CompanyId) -> Permit {
         scheduler.permit(company, Weight::Light).await.expect("a permit")
     }
 
@@ -240,18 +248,18 @@ mod tests {
     #[tokio::test]
     async fn a_company_has_its_share_and_leaves_the_rest_to_others() {
         let scheduler = Scheduler::new(SHARES);
-        let permits = [light(&scheduler, A).await, light(&scheduler, A).await];
+        let permits = [light_permit(&scheduler, A).await, light_permit(&scheduler, A).await];
         assert!(!is_free(&scheduler, A, Weight::Light));
         assert!(is_free(&scheduler, B, Weight::Light));
         drop(permits);
         assert!(is_free(&scheduler, A, Weight::Light));
-        assert_eq!((scheduler.companies(), scheduler.waiting()), (0, 0), "nothing is kept of who wants nothing");
+        assert_eq!((scheduler.companies(), scheduler.waiting()), (0, 0), "no company is registered");
     }
 
     #[tokio::test]
     async fn waiting_requests_of_one_company_hold_at_most_its_share() {
         let scheduler = Scheduler::new(Shares { all: 1, ..SHARES });
-        let other = light(&scheduler, B).await;
+        let other = light_permit(&scheduler, B).await;
         // A's third request waits for A's share, not for the connection.
         let mut requests: Vec<_> = (0..3).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
         for waiting in &mut requests {
@@ -282,20 +290,20 @@ mod tests {
         let scheduler = Scheduler::new(SHARES);
         let change = scheduler.permit_change(A, Weight::Light).await.expect("a permit");
         let mut next = Box::pin(scheduler.permit_change(A, Weight::Light));
-        assert!(next.as_mut().now_or_never().is_none(), "A has opened all it may");
-        let of_another = scheduler.permit_change(B, Weight::Light).await.expect("a permit");
+        assert!(next.as_mut().now_or_never().is_none(), "A has reached its limit of transactions");
+        let other_change = scheduler.permit_change(B, Weight::Light).await.expect("a permit");
         let mut third = Box::pin(scheduler.permit_change(CompanyId::new(3), Weight::Light));
-        assert!(third.as_mut().now_or_never().is_none(), "all together have");
+        assert!(third.as_mut().now_or_never().is_none(), "all companies together have reached theirs");
         assert!(is_free(&scheduler, A, Weight::Light) && is_free(&scheduler, B, Weight::Light));
-        drop((change, of_another));
+        drop((change, other_change));
         drop(next.await.expect("its turn"));
         drop(third.await.expect("its turn"));
     }
 
     #[tokio::test]
-    async fn requests_beyond_the_limit_are_refused_and_a_cancelled_one_makes_room() {
+    async fn requests_beyond_the_limit_are_refused_and_a_cancelled_one_frees_its_place() {
         let scheduler = Scheduler::new(SHARES);
-        let _permits = [light(&scheduler, A).await, light(&scheduler, A).await];
+        let _permits = [light_permit(&scheduler, A).await, light_permit(&scheduler, A).await];
         let mut requests: Vec<_> = (0..4).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
         for waiting in &mut requests {
             assert!(waiting.as_mut().now_or_never().is_none());
@@ -303,7 +311,7 @@ mod tests {
         assert_eq!(scheduler.waiting(), 4);
         assert_eq!(scheduler.permit(A, Weight::Light).await.expect_err("too many"), Denied::TooMany);
         requests.pop();
-        assert!(scheduler.permit(A, Weight::Light).now_or_never().is_none(), "there is room to wait again");
+        assert!(scheduler.permit(A, Weight::Light).now_or_never().is_none(), "it waits instead of being refused");
     }
 
     #[tokio::test(start_paused = true)]

@@ -50,14 +50,14 @@ impl Select {
         Self { query, is_heavy: false, is_in_order: false }
     }
 
-    /// The database access for this page: heavy statements have a smaller share.
+    /// Returns the database access for this page: if the statement is heavy, one with the smaller share of connections.
     pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: PageRequest) -> D {
         if self.is_heavy || page.is_deep() { db.heavy() } else { db }
     }
 
-    /// Marks the list as heavy if no index provides the requested rows in the list's order.
+    /// Marks the list as heavy if `is_heavy`: no index provides the requested rows in the list's order.
     #[must_use]
-    pub fn heavy_if(mut self, is_heavy: bool) -> Self {
+    pub fn mark_heavy_if(mut self, is_heavy: bool) -> Self {
         self.is_heavy |= is_heavy;
         self
     }
@@ -86,8 +86,8 @@ impl Select {
     /// [`Self::within`] orders them by the list's key, which agrees with the order of `column`.
     ///
     /// The whole result is not ordered explicitly. The lateral join visits the rows of the first step one after the
-    /// other, so its result is already in order. With an explicit order PostgreSQL would sort all rows before it
-    /// returns a page as soon as it expects fewer rows than precede the page; and it always expects few.
+    /// other, so its result is already in order. With an explicit order PostgreSQL would read and sort all rows for
+    /// each page, because it expects so few rows that this seems cheap.
     #[must_use]
     pub fn for_each_by(mut self, column: &'static str, page: PageRequest, closing: &str) -> Self {
         // `offset 0` keeps PostgreSQL from joining first.
@@ -99,7 +99,7 @@ impl Select {
     /// Closes the second step: `key` orders its rows, and `closing` closes it. Conditions on the found rows follow.
     #[must_use]
     pub fn within(mut self, key: &str, page: PageRequest, closing: &str) -> Self {
-        self.begin(key, page);
+        self.start_after_cursor(key, page);
         self.order(key, page);
         self.query.push(" offset 0").push(closing).push(" where true");
         self.is_in_order = true;
@@ -111,7 +111,7 @@ impl Select {
     #[must_use]
     pub fn first(mut self, limit: i64, key: &str, page: PageRequest, closing: &str) -> Self {
         if !self.is_in_order {
-            self.begin(key, page);
+            self.start_after_cursor(key, page);
             self.order(key, page);
         }
         self.query.push(" limit ").push_bind(limit).push(closing).push(" where true");
@@ -141,7 +141,7 @@ impl Select {
         self
     }
 
-    /// Ends a part of a statement: its first `limit` rows in this order.
+    /// Ends a subquery in parentheses: its first `limit` rows in this order. The statement around it follows.
     pub fn into_part(mut self, order: &str, limit: i64) -> QueryBuilder<Postgres> {
         self.query.push(" order by ").push(order).push(" limit ").push_bind(limit).push(")");
         self.query
@@ -177,14 +177,14 @@ impl Select {
 
     /// Adds `column >= value` for a number.
     #[must_use]
-    pub fn from(mut self, column: &str, value: Option<i64>) -> Self {
+    pub fn number_at_least(mut self, column: &str, value: Option<i64>) -> Self {
         self.compare(column, ">=", value);
         self
     }
 
     /// Adds `column <= value` for a number.
     #[must_use]
-    pub fn up_to(mut self, column: &str, value: Option<i64>) -> Self {
+    pub fn number_at_most(mut self, column: &str, value: Option<i64>) -> Self {
         self.compare(column, "<=", value);
         self
     }
@@ -235,17 +235,17 @@ impl Select {
         self.any_contains(&[folded], text)
     }
 
-    /// Adds the same search in several folded texts: each word must occur in one of them.
+    /// As [`Self::contains`], in several folded texts: each word must occur in one of them.
     #[must_use]
     pub fn any_contains(mut self, folded: &[&str], text: Option<&str>) -> Self {
         self.is_heavy |= text.is_some();
         for spellings in text.into_iter().flat_map(words) {
-            let mut joint = " and (";
-            for folded in folded {
+            let mut separator = " and (";
+            for folded_text in folded {
                 for spelling in &spellings {
-                    self.query.push(joint).push(folded);
+                    self.query.push(separator).push(folded_text);
                     self.query.push(" like hotline_pattern(").push_bind(spelling.clone()).push(")");
-                    joint = " or ";
+                    separator = " or ";
                 }
             }
             self.query.push(")");
@@ -269,7 +269,7 @@ impl Select {
     {
         let db = self.weigh(db, page);
         self.paginate(key, page);
-        with_timeout(self.rows(db, key, page)).await
+        with_timeout(self.fetch_page(db, key, page)).await
     }
 
     /// As [`Self::page`], ordered by several columns that are unique together; by cursor, ordered by `id`.
@@ -286,7 +286,7 @@ impl Select {
             self.query.push(if page.descending { " desc" } else { "" });
         }
         self.limit(page);
-        with_timeout(self.rows(db, "id", page)).await
+        with_timeout(self.fetch_page(db, "id", page)).await
     }
 
     /// As [`Self::page`], where the list so far is an open subquery that finds the page's rows, such as `with page as
@@ -304,11 +304,11 @@ impl Select {
         self.paginate(key, page);
         self.query.push(closing);
         self.order(key, page);
-        self.rows(db, key, page).await
+        self.fetch_page(db, key, page).await
     }
 
-    /// Leaves out the rows up to the position after which the page begins. A page by number leaves out none here.
-    fn begin(&mut self, key: &str, page: PageRequest) {
+    /// Leaves out the rows up to the page's cursor. A page by number leaves out none here: it has an offset.
+    fn start_after_cursor(&mut self, key: &str, page: PageRequest) {
         self.compare(key, if page.descending { "<" } else { ">" }, page.after());
     }
 
@@ -318,7 +318,7 @@ impl Select {
 
     fn paginate(&mut self, key: &str, page: PageRequest) {
         if !self.is_in_order {
-            self.begin(key, page);
+            self.start_after_cursor(key, page);
             self.order(key, page);
         }
         self.limit(page);
@@ -329,7 +329,7 @@ impl Select {
         self.query.push(" offset ").push_bind(page.offset());
     }
 
-    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, key: &str, page: PageRequest) -> sqlx::Result<Page<T>>
+    async fn fetch_page<'e, T>(mut self, db: impl PgExecutor<'e>, key: &str, page: PageRequest) -> sqlx::Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -339,14 +339,14 @@ impl Select {
         if !page.is_by_cursor() {
             return Ok(Page::of(document::read_yielding(page_rows).await, has_more));
         }
-        // The column of the key, without its table.
-        let column = key.rsplit('.').next().unwrap_or(key);
-        let position = |row: &PgRow| row.try_get(column).map(Position::Id);
+        let column_without_table = key.rsplit('.').next().unwrap_or(key);
+        let position = |row: &PgRow| row.try_get(column_without_table).map(Position::Id);
         let mut positions = page_rows.iter().map(position).collect::<sqlx::Result<Vec<_>>>()?;
         let end = positions.last().cloned();
         let rows: Vec<Option<T>> = document::read_each(page_rows).await;
-        let mut is_read = rows.iter().map(Option::is_some);
-        positions.retain(|_| is_read.next().unwrap_or_default());
+        // Unreadable rows are left out, with their positions.
+        let mut are_readable = rows.iter().map(Option::is_some);
+        positions.retain(|_| are_readable.next().unwrap_or_default());
         Ok(Page { rows: rows.into_iter().flatten().collect(), has_more, positions, end })
     }
 }

@@ -4,8 +4,8 @@
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
-/// What Hotline depends on. Time limits are off, which is PostgreSQL's default; the pools set some of them.
-const DEPENDED_ON: [(&str, &str); 9] = [
+/// Settings that Hotline depends on. Time limits are off, which is PostgreSQL's default; the pools set some of them.
+const REQUIRED_SETTINGS: [(&str, &str); 9] = [
     ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
@@ -37,14 +37,14 @@ const KEEPALIVES: [(&str, &str); 4] = [
 ];
 
 /// A setting that only Hotline knows: a connection pooler that drops the settings above drops this one as well.
-pub(crate) const MARK: (&str, &str) = ("hotline.session", "on");
+pub(crate) const SESSION_MARK: (&str, &str) = ("hotline.session", "on");
 
 /// Adds the settings of every session.
 pub(crate) fn with_defaults(options: PgConnectOptions) -> PgConnectOptions {
     options
         .application_name("hotline")
-        .options(DEPENDED_ON)
-        .options([FAST_RANDOM_READS, MARK])
+        .options(REQUIRED_SETTINGS)
+        .options([FAST_RANDOM_READS, SESSION_MARK])
         .options(KEEPALIVES)
         .disable_statement_logging()
 }

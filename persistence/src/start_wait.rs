@@ -1,5 +1,5 @@
-//! A start waits for a database that is away or accepts no changes yet, since a service manager, which would otherwise
-//! restart the process, soon gives up.
+//! Waits at a start for a database that is unreachable or accepts no changes yet. If the process exited instead, its
+//! service manager would restart it, and soon give up.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// [`Error::Unreachable`] when it is still away, or when waiting does not help; [`Error::Unsuitable`] when it still
 /// accepts no changes.
 pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duration) -> Result<()> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let mut is_waiting = false;
     loop {
         let error = match prepare(database, Purpose::Start).await.map(drop) {
@@ -30,19 +30,19 @@ pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duratio
             Err(Error::Unsuitable(_)) => return Ok(()),
             result => {
                 if is_waiting && result.is_ok() {
-                    tracing::info!(waited_s = began.elapsed().as_secs(), "the database can be reached; starting");
+                    tracing::info!(waited_s = started_at.elapsed().as_secs(), "the database can be reached; starting");
                 }
                 return result;
             }
         };
-        let left = time_max.saturating_sub(began.elapsed());
-        if left.is_zero() {
+        let remaining = time_max.saturating_sub(started_at.elapsed());
+        if remaining.is_zero() {
             return Err(error);
         }
         if !is_waiting {
             is_waiting = true;
             tracing::warn!(%error, wait_max_s = time_max.as_secs(), "waiting for the database");
         }
-        sleep(PAUSE.min(left)).await;
+        sleep(PAUSE.min(remaining)).await;
     }
 }

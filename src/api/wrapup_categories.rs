@@ -1,4 +1,4 @@
-//! Categories of wrap-up types. Plain.
+//! Categories of wrap-up types. Plain: changed by transactions, not by actors.
 
 use actix_web::web::Data;
 use hotline_persistence::table;
@@ -15,7 +15,7 @@ impl Plain for WrapupCategory {
     }
 }
 
-const TYPES: DeletionBlocker = DeletionBlocker {
+const TYPES_IN_CATEGORY: DeletionBlocker = DeletionBlocker {
     state: "the category has wrap-up types",
     noun: "wrapupType",
     column: ("wrapup_types", "category_id"),
@@ -25,5 +25,5 @@ const TYPES: DeletionBlocker = DeletionBlocker {
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<WrapupCategory>(db, caller.company, id.0).await;
-    TYPES.respond(removed, db, caller.company, id.0).await
+    TYPES_IN_CATEGORY.respond(removed, db, caller.company, id.0).await
 }

@@ -1,4 +1,4 @@
-//! Wrap-up types: the result of a conversation. Plain; also in the directory.
+//! Wrap-up types: the result of a conversation. Plain: changed by transactions, not by actors; also in the directory.
 
 use std::borrow::Cow;
 

@@ -69,7 +69,7 @@ pub struct ResetPassword {
 struct AdminWithPassword {
     #[serde(flatten)]
     row: AdminRow,
-    /// Shown only once; `None` for a password that the user chose.
+    /// A generated password, shown only once; `None` if it was read from standard input.
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
 }
@@ -78,18 +78,18 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List => {
-            let all = read_database(&global.database, async |db| Ok(admins::all(db, None).await?)).await?;
-            global.output.many("admins", &["id", "email", "name", "secondFactor", "lastSeenAt", "createdAt"], all)
+            let rows = read_database(&global.database, async |db| Ok(admins::all(db, None).await?)).await?;
+            global.output.many("admins", &["id", "email", "name", "secondFactor", "lastSeenAt", "createdAt"], rows)
         }
         Command::Show { email } => {
             let matching = read_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
             global.output.one(matching.first().ok_or_else(|| format!("no such administrator: {email}"))?)
         }
         Command::Delete { email } => {
-            let removed = with_database(&global.database, async |db| {
+            let removal = with_database(&global.database, async |db| {
                 AuditedAction::of_installation("deleteAdmin").run(db, async || remove(db, &email).await, target).await
             });
-            global.output.one(json!({"id": removed.await?.id, "deleted": true}))
+            global.output.one(json!({"id": removal.await?.id, "deleted": true}))
         }
         Command::ResetPassword(reset) => reset.run(global).await,
     }
@@ -98,22 +98,22 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let email = SignInEmail::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
-        let (hash, generated) = hash_password(self.password_stdin, &email)?;
-        let row = with_new_database(&global.database, async |db| {
+        let (hash, generated_password) = hash_password(self.password_stdin, &email)?;
+        let insertion = with_new_database(&global.database, async |db| {
             let insert = async || match admins::insert(db, &email, &hash).await {
                 Err(Error::Taken(_)) => Err(format!("the administrator {email} already exists").into()),
                 created => Ok(created?),
             };
             AuditedAction::of_installation("createAdmin").run(db, insert, target).await
         });
-        global.output.one(AdminWithPassword { row: row.await?, password: generated })
+        global.output.one(AdminWithPassword { row: insertion.await?, password: generated_password })
     }
 }
 
 impl ResetPassword {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let (hash, generated) = hash_password(self.password_stdin, &self.email)?;
-        let row = with_database(&global.database, async |db| {
+        let (hash, generated_password) = hash_password(self.password_stdin, &self.email)?;
+        let change = with_database(&global.database, async |db| {
             let reset = async || {
                 let mut transaction = db.begin().await?;
                 let row = match admins::reset(&mut transaction, &self.email, &hash, self.remove_second_factor).await {
@@ -127,7 +127,7 @@ impl ResetPassword {
             };
             AuditedAction::of_installation("resetAdmin").run(db, reset, target).await
         });
-        global.output.one(AdminWithPassword { row: row.await?, password: generated })
+        global.output.one(AdminWithPassword { row: change.await?, password: generated_password })
     }
 }
 
@@ -156,7 +156,7 @@ fn hash_password(from_stdin: bool, email: &str) -> Result<(String, Option<String
 
 fn read_password() -> Result<Password, Failure> {
     let mut line = String::new();
-    // Just enough bytes to detect that a password is too long.
+    // Enough bytes for the longest password, its line end, and one more that shows that it is too long.
     let bytes_max = password::BYTES_MAX as u64 + 3;
     std::io::stdin().lock().take(bytes_max).read_line(&mut line)?;
     let text = line.trim_end_matches(['\n', '\r']);

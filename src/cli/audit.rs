@@ -1,5 +1,5 @@
-//! Records the changes of the command line in the audit log, as those of the panel are. The actor is unknown: anyone who may
-//! run the binary on this machine.
+//! Records the changes of the command line in the audit log, as those of the panel are. The actor is unknown: anyone
+//! who may run the binary on this machine.
 
 use hotline_persistence::tables::audit_log::{self, NewEntry};
 use hotline_persistence::tables::companies;
@@ -18,52 +18,57 @@ const ACTOR_NAME: &str = "command line";
 const SUCCEEDED: u16 = 200;
 const FAILED: u16 = 400;
 
-/// The record that an action changes: its id, and its name if it has one.
-pub(super) struct Target(String, Option<String>);
+/// The record that an action changes.
+pub(super) struct Target {
+    id: String,
+    name: Option<String>,
+}
 
 impl Target {
     /// A record with a name.
     pub(super) fn named(id: impl ToString, name: &str) -> Self {
-        Self(id.to_string(), Some(name.to_owned()))
+        Self { id: id.to_string(), name: Some(name.to_owned()) }
     }
 
-    /// A record without one.
+    /// A record without a name.
     pub(super) fn of(id: impl ToString) -> Self {
-        Self(id.to_string(), None)
+        Self { id: id.to_string(), name: None }
     }
 }
 
 /// An action that is recorded in the audit log.
 pub(super) struct AuditedAction {
-    /// The company of the log; `None`: there is no such company.
+    /// The company whose log has the entry; `None`: there is no such company.
     company: Option<CompanyId>,
     /// The id of the operation that does the same over HTTP, if there is one.
     action: &'static str,
+    /// The id of the record, if it exists before the action.
     target: Option<String>,
 }
 
 impl AuditedAction {
-    /// In the installation's log.
+    /// An action in the installation's log.
     pub(super) fn of_installation(action: &'static str) -> Self {
         Self { company: Some(INSTALLATION), action, target: None }
     }
 
-    /// In a company's log. Without a company nothing is recorded, because the action itself then fails.
+    /// An action in a company's log. Without a company nothing is recorded, because the action itself then fails.
     pub(super) fn of_company(company: Option<CompanyId>, action: &'static str) -> Self {
         Self { company, action, target: None }
     }
 
-    /// On an existing record.
+    /// Adds the existing record that the action changes.
     pub(super) fn on(self, target: impl ToString) -> Self {
         Self { target: Some(target.to_string()), ..self }
     }
 
-    /// Runs the action. Its entry is written first, so that no action lacks one.
+    /// Runs the action `work`. Its entry is written first, so that no action lacks one. `target_of` finds the changed
+    /// record in the result.
     pub(super) async fn run<T>(
         self,
         db: &PgPool,
         work: impl AsyncFnOnce() -> Result<T, Failure>,
-        target: impl FnOnce(&T) -> Target,
+        target_of: impl FnOnce(&T) -> Target,
     ) -> Result<T, Failure> {
         let Some(company) = self.company else { return work().await };
         if company != INSTALLATION && companies::find(db, company).await?.is_none() {
@@ -75,10 +80,10 @@ impl AuditedAction {
         let open_entry = audit_log::begin(db, company, entry).await?;
         let outcome = work().await;
         let (status, target) = match &outcome {
-            Ok(value) => (SUCCEEDED, Some(target(value))),
+            Ok(value) => (SUCCEEDED, Some(target_of(value))),
             Err(_) => (FAILED, None),
         };
-        let (id, name) = target.map(|Target(id, name)| (Some(id), name)).unwrap_or_default();
+        let (id, name) = target.map(|Target { id, name }| (Some(id), name)).unwrap_or_default();
         let end = audit_log::end(db, open_entry, status, (id.as_deref(), name.as_deref())).await;
         if let Err(error) = end {
             // Not an error: the outcome may contain a secret that is printed only once.

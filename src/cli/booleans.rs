@@ -5,20 +5,20 @@ use std::any::TypeId;
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command};
 
-/// Gives each boolean option of the command and of those below it this form, unless it declares another one.
-pub fn complete(command: Command) -> Command {
+/// Gives the boolean options of a command and of its subcommands this form, except options that declare another one.
+pub fn unify_booleans(command: Command) -> Command {
     command
-        .mut_args(|option| if is_plain(&option) { complete_option(option) } else { option })
-        .mut_subcommands(complete)
+        .mut_args(|option| if has_default_form(&option) { unify_option(option) } else { option })
+        .mut_subcommands(unify_booleans)
 }
 
-fn is_plain(option: &Arg) -> bool {
+fn has_default_form(option: &Arg) -> bool {
     let is_boolean = option.get_value_parser().type_id() == TypeId::of::<bool>();
-    let is_set = matches!(option.get_action(), ArgAction::Set | ArgAction::SetTrue);
-    is_boolean && is_set && option.get_num_args().is_none()
+    let sets_value = matches!(option.get_action(), ArgAction::Set | ArgAction::SetTrue);
+    is_boolean && sets_value && option.get_num_args().is_none()
 }
 
-fn complete_option(option: Arg) -> Arg {
+fn unify_option(option: Arg) -> Arg {
     // `Option<bool>` has no default: without the option, the stored value stays.
     let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
     let option = option
@@ -40,18 +40,20 @@ mod tests {
     fn a_flag_and_an_optional_flag_take_an_optional_value() {
         let flag = Arg::new("flag").long("flag").action(ArgAction::SetTrue).value_parser(clap::value_parser!(bool));
         let change = Arg::new("change").long("change").value_parser(clap::value_parser!(bool));
-        let command = complete(Command::new("hotline").no_binary_name(true).args([flag, change]));
-        let read = |line: &[&str]| {
-            let matches =
-                command.clone().try_get_matches_from(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+        let command = unify_booleans(Command::new("hotline").no_binary_name(true).args([flag, change]));
+        let parse = |arguments: &[&str]| {
+            let matches = command
+                .clone()
+                .try_get_matches_from(arguments)
+                .unwrap_or_else(|error| panic!("{arguments:?}: {error}"));
             (matches.get_one::<bool>("flag").copied(), matches.get_one::<bool>("change").copied())
         };
-        assert_eq!(read(&[]), (Some(false), None));
-        assert_eq!(read(&["--flag", "--change"]), (Some(true), Some(true)));
-        assert_eq!(read(&["--flag=false", "--change=false"]), (Some(false), Some(false)));
-        assert_eq!(read(&["--flag=true", "--change=yes"]), (Some(true), Some(true)));
-        for line in [&["--flag=perhaps"][..], &["--change", "false"]] {
-            assert!(command.clone().try_get_matches_from(line).is_err(), "{line:?}");
+        assert_eq!(parse(&[]), (Some(false), None));
+        assert_eq!(parse(&["--flag", "--change"]), (Some(true), Some(true)));
+        assert_eq!(parse(&["--flag=false", "--change=false"]), (Some(false), Some(false)));
+        assert_eq!(parse(&["--flag=true", "--change=yes"]), (Some(true), Some(true)));
+        for arguments in [&["--flag=perhaps"][..], &["--change", "false"]] {
+            assert!(command.clone().try_get_matches_from(arguments).is_err(), "{arguments:?}");
         }
     }
 }

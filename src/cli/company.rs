@@ -35,7 +35,7 @@ pub enum Command {
     },
 }
 
-/// At least one of them.
+/// The changes; at least one is required.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct CompanyUpdate {
@@ -60,7 +60,7 @@ pub struct CompanyUpdate {
     stop_words: Option<StopWords>,
 }
 
-/// Stop words, folded.
+/// Stop words, normalized by [`stop_words::fold`].
 #[derive(Clone)]
 struct StopWords(Vec<String>);
 
@@ -113,7 +113,7 @@ fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
     text.parse().map_err(|_| "must be an IANA time zone, for example America/Sao_Paulo".to_owned())
 }
 
-/// Parses stop words as the panel does, which accepts every word that it shows.
+/// Parses stop words by the panel's rules, so that the panel accepts every word that it shows.
 fn stop_words(text: &str) -> Result<StopWords, String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(',').filter(|word| !word.trim().is_empty()) {

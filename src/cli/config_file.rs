@@ -16,30 +16,33 @@ use super::{Failure, Refusal, environment};
 use crate::config::{DATABASE, Size};
 
 /// The file that is read by default, if it exists.
-const DEFAULT: &str = "hotline.toml";
+const DEFAULT_FILE: &str = "hotline.toml";
 
-/// The commands that accept every key; the keys are the options of the first. Others accept only keys of the database.
-const SERVICE: &[&str] = &["serve", "demo"];
+/// The commands that run the service. The keys of the file are the options of the first.
+const SERVICE_COMMANDS: &[&str] = &["serve", "demo"];
 
-/// Commands whose options have the names and the meaning of the service's.
-const WHOLE: &[&str] = &["backup", "restore", "check", "doctor"];
+/// Other commands whose options have the names and the meaning of the service's. All further commands take only the
+/// options of the database from the file.
+const COMMANDS_WITH_SERVICE_OPTIONS: &[&str] = &["backup", "restore", "check", "doctor"];
 
-/// Options whose variable counts as not set if it is empty, as Compose files leave one whose value they do not have.
+/// Options whose environment variable counts as unset if it is empty. A Compose file sets a variable without a value to
+/// the empty text.
 const EMPTY_IS_UNSET: [&str; 2] = ["database-url", "smtp-url"];
 
-/// An option, with its value in the file.
+/// An option that the file sets, with its values as on the command line.
 struct FileValue {
     long: String,
     values: Vec<String>,
 }
 
-/// Makes the values of the file, and of variables in old spellings, the options' defaults; a variable overrides the file.
+/// Makes the values of the file, and of variables in old spellings, the options' defaults; a variable overrides the
+/// file.
 ///
 /// # Errors
 /// When the file cannot be read or is not TOML, or a key or a value is refused.
 pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failure> {
     let mut defaults = read_defaults(&command, explicit)?;
-    let service = SERVICE.first().and_then(|name| command.find_subcommand(name));
+    let service = SERVICE_COMMANDS.first().and_then(|name| command.find_subcommand(name));
     let old_values = service.map(|service| environment::old_values(service, |name| std::env::var(name).ok()));
     for (long, value) in old_values.unwrap_or_default() {
         defaults.retain(|default| default.long != long);
@@ -50,7 +53,7 @@ pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failu
     Ok(with_defaults(command, &defaults))
 }
 
-/// An empty variable would override the file.
+/// Ignores the option's variable if it is empty: it would override the file.
 fn without_empty_variable(option: Arg) -> Arg {
     let may_be_empty = option.get_long().is_some_and(|long| EMPTY_IS_UNSET.contains(&long));
     let value = option.get_env().filter(|_| may_be_empty).and_then(std::env::var_os);
@@ -64,17 +67,17 @@ fn without_empty_variable(option: Arg) -> Arg {
 ///
 /// # Errors
 /// As [`apply`].
-pub fn keys(command: &Command, explicit: Option<&Path>) -> Result<Vec<String>, Failure> {
+pub fn options_in_file(command: &Command, explicit: Option<&Path>) -> Result<Vec<String>, Failure> {
     Ok(read_defaults(command, explicit)?.into_iter().map(|default| default.long).collect())
 }
 
 fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<FileValue>, Failure> {
-    let path = explicit.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
+    let path = explicit.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
     let text = match read_file(&path, explicit.is_none()) {
         Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(Vec::new()),
         result => result.map_err(|error| refusal(&path, &error))?,
     };
-    Ok(defaults(command, &text).map_err(|reason| refusal(&path, &reason))?)
+    Ok(parse(command, &text).map_err(|reason| refusal(&path, &reason))?)
 }
 
 fn refusal(path: &Path, reason: &dyn std::fmt::Display) -> Refusal {
@@ -88,7 +91,7 @@ fn read_file(path: &Path, is_default: bool) -> io::Result<String> {
     let mut file = File::open(path)?;
     if is_default {
         let link = path.symlink_metadata()?;
-        refuse_others(&link, &file.metadata()?)
+        refuse_foreign_file(&link, &file.metadata()?)
             .map_err(|reason| io::Error::other(format!("{reason}; name it with --config to use it anyway")))?;
     }
     let mut text = String::new();
@@ -96,7 +99,8 @@ fn read_file(path: &Path, is_default: bool) -> io::Result<String> {
     Ok(text)
 }
 
-fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
+/// Refuses a file, or a link to it, that another user owns, and a file that another user can write.
+fn refuse_foreign_file(link: &Metadata, file: &Metadata) -> Result<(), String> {
     let (own, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     if let Some(foreign_owner) =
         [link, file].iter().map(|metadata| metadata.uid()).find(|owner| ![0, own].contains(owner))
@@ -111,7 +115,8 @@ fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
+/// Parses the text of the file.
+fn parse(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         // The error's own display shows the line, which may contain a password.
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -119,21 +124,21 @@ fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     })?;
     let mut defaults: Vec<FileValue> = Vec::new();
     for (key, value) in &table {
-        let option = option(command, &key.replace('_', "-")).ok_or_else(|| format!("unknown key `{key}`"))?;
+        let option = find_option(command, &key.replace('_', "-")).ok_or_else(|| format!("unknown key `{key}`"))?;
         let long = option.get_long().unwrap_or_default().to_owned();
         if defaults.iter().any(|default| default.long == long) {
             return Err(format!("`{key}` is given twice"));
         }
-        let values = values(option, value).map_err(|reason| format!("`{key}` {reason}"))?;
+        let values = argument_values(option, value).map_err(|reason| format!("`{key}` {reason}"))?;
         defaults.push(FileValue { long, values });
     }
     Ok(defaults)
 }
 
-/// The option of the database or of the service with this name, which may be an old one.
-fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
+/// The option of the database or of the service with this name, which may be an old spelling.
+fn find_option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
     let of_database = command.get_arguments().filter(|option| is_database_option(option));
-    let of_service = command.find_subcommand(SERVICE[0])?.get_arguments();
+    let of_service = command.find_subcommand(SERVICE_COMMANDS[0])?.get_arguments();
     let is_named = |option: &&Arg| {
         option.get_long() == Some(long) || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
     };
@@ -145,40 +150,40 @@ pub(super) fn is_database_option(option: &Arg) -> bool {
     option.get_help_heading() == Some(DATABASE)
 }
 
-/// The value as on the command line; a list has several.
-fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
+/// The value of a key as on the command line; a list has several.
+fn argument_values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
     let values = match (value, option.get_action()) {
-        (Value::Array(values), ArgAction::Append) => values.iter().map(|value| text(option, value)).collect(),
+        (Value::Array(values), ArgAction::Append) => values.iter().map(|value| argument_value(option, value)).collect(),
         (_, ArgAction::Append) => Err("must be a list".to_owned()),
-        (value, _) => text(option, value).map(|text| vec![text]),
+        (value, _) => argument_value(option, value).map(|text| vec![text]),
     }?;
     let long = option.get_long().unwrap_or_default();
-    // The option parses it itself, so that errors are reported here, with the key's name.
+    // The option's own parser checks the values already here, so that an error can name the key.
     Command::new("hotline")
         .no_binary_name(true)
         .arg(option.clone())
         .try_get_matches_from(values.iter().map(|value| format!("--{long}={value}")))
-        .map_err(|error| reason(&error))?;
+        .map_err(|error| invalid_value_reason(&error))?;
     Ok(values)
 }
 
-fn text(option: &Arg, value: &Value) -> Result<String, String> {
+fn argument_value(option: &Arg, value: &Value) -> Result<String, String> {
     let type_id = option.get_value_parser().type_id();
     let is_number = [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<i64>()].iter().any(|id| type_id == *id);
-    let is_measure = type_id == TypeId::of::<Duration>() || type_id == TypeId::of::<Size>();
+    let has_unit = type_id == TypeId::of::<Duration>() || type_id == TypeId::of::<Size>();
     match value {
         Value::Boolean(flag) if type_id == TypeId::of::<bool>() => Ok(flag.to_string()),
         // A bare number has the unit of the option's old name.
-        Value::Integer(number) if is_number || is_measure => Ok(number.to_string()),
+        Value::Integer(number) if is_number || has_unit => Ok(number.to_string()),
         Value::String(text) if !is_number && type_id != TypeId::of::<bool>() => Ok(text.clone()),
         _ if type_id == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
         _ if is_number => Err("must be a whole number".to_owned()),
-        _ if is_measure => Err("must be a string with a unit".to_owned()),
+        _ if has_unit => Err("must be a string with a unit".to_owned()),
         _ => Err("must be a string".to_owned()),
     }
 }
 
-fn reason(error: &clap::Error) -> String {
+fn invalid_value_reason(error: &clap::Error) -> String {
     let message = error.source().map_or_else(|| error.kind().to_string(), ToString::to_string);
     format!("is invalid: {message}")
 }
@@ -188,8 +193,8 @@ fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
         command.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option });
     command.mut_subcommands(|noun| {
         // `company update` has its own options with the same names.
-        let is_service = [SERVICE, WHOLE].concat().contains(&noun.get_name());
-        noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option })
+        let has_service_options = [SERVICE_COMMANDS, COMMANDS_WITH_SERVICE_OPTIONS].concat().contains(&noun.get_name());
+        noun.mut_args(|option| if has_service_options { with_default(option, defaults) } else { option })
     })
 }
 
@@ -208,14 +213,15 @@ mod tests {
     use crate::cli::{Cli, Command as Noun};
     use crate::config::{DatabaseArgs, ServeArgs};
 
-    fn serve(text: &str, line: &[&str]) -> (ServeArgs, DatabaseArgs) {
+    /// The arguments of `serve` with this file and these further arguments.
+    fn parse_serve(text: &str, line: &[&str]) -> (ServeArgs, DatabaseArgs) {
         let command = crate::cli::command();
-        let defaults = defaults(&command, text).expect("a good file");
+        let defaults = parse(&command, text).expect("a valid file");
         let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], line].concat());
-        let cli = Cli::from_arg_matches(&matches).expect("a good command line");
+        let cli = Cli::from_arg_matches(&matches).expect("a valid command line");
         match cli.command {
             Noun::Serve(args) => (args, cli.global.database),
-            _ => unreachable!("serve was asked for"),
+            _ => unreachable!("the command is serve"),
         }
     }
 
@@ -281,10 +287,11 @@ mod tests {
             log_filter = "info,hotline=debug"
             otlp_endpoint = "http://127.0.0.1:4318/v1/traces"
         "#;
-        let (args, database) = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
+        let (args, database) =
+            parse_serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
         assert_eq!(args.logs.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
         let settings = args.settings(&database).expect("settings");
-        let cluster = settings.cluster.as_ref().expect("one of many");
+        let cluster = settings.cluster.as_ref().expect("a cluster member");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
         assert_eq!(settings.start.wait.as_secs(), 10);
         assert_eq!(settings.stop.notice.as_secs(), 9);
@@ -301,7 +308,7 @@ mod tests {
         assert_eq!((settings.outbound.allowed_networks.len(), settings.webhooks.allowed_networks.len()), (2, 1));
         assert_eq!((settings.events.enabled, settings.events.retention_days), (false, 17));
         assert_eq!((settings.trusted_proxies.len(), settings.limits.per_address), (2, 17));
-        assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
+        assert_eq!(settings.engine.conversation_window, None, "zero hours disable the window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/srv/hotline"));
         assert_eq!(settings.key_file, Path::new("/etc/hotline/secrets.key"));
@@ -320,36 +327,39 @@ mod tests {
         assert!(settings.database.is_some());
         // A shared folder, instead of the bucket above.
         let settings = |text: &str, line: &[&str]| {
-            let (args, database) = serve(text, line);
+            let (args, database) = parse_serve(text, line);
             args.settings(&database)
         };
         let shared = settings("media_shared = \"/mnt/files\"", &[]).expect("settings");
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
         let both = settings("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]);
-        assert!(both.is_err_and(|message| message.contains("--media-shared and --media-store")), "one place");
-        // Every option is in the text above, except those that exclude one of its options.
-        const OTHERWISE: [&str; 3] = ["media-shared", "postgres-memory", "postgres-disk"];
+        assert!(
+            both.is_err_and(|message| message.contains("--media-shared and --media-store")),
+            "files have one place"
+        );
+        // The text above has every option, except those that exclude one of its options.
+        const EXCLUDED: [&str; 3] = ["media-shared", "postgres-memory", "postgres-disk"];
         let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");
         let of_database = command.get_arguments().filter(|option| is_database_option(option));
         for option in of_database.chain(serve.get_arguments()).filter(|option| !option.is_hide_set()) {
             let long = option.get_long().expect("options have names");
-            let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || OTHERWISE.contains(&long);
-            assert!(is_tested, "{long} is not tried here");
-            assert!(option.get_env().is_some(), "{long} is no environment variable");
+            let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || EXCLUDED.contains(&long);
+            assert!(is_tested, "{long} is not tested here");
+            assert!(option.get_env().is_some(), "{long} has no environment variable");
         }
     }
 
     /// The settings as text, for comparison.
     fn settings_text(text: &str, line: &[&str]) -> String {
-        let (args, database) = serve(text, line);
+        let (args, database) = parse_serve(text, line);
         let settings = args.settings(&database).expect("settings");
         format!("{args:?} {:?} {:?}", settings.events.enabled, settings.events.retention_days)
     }
 
     #[test]
     fn old_spellings_are_read_with_their_units() {
-        let mut tried = vec!["no-events"];
+        let mut tested = vec!["no-events"];
         for (old, value, new) in [
             ("trusted-proxies", "10.0.0.0/8", "--trusted-proxy=10.0.0.0/8"),
             ("connections-per-address", "7", "--max-connections-per-address=7"),
@@ -377,7 +387,7 @@ mod tests {
             ("cluster-notice-s", "7", "--stop-notice=7s"),
         ] {
             let expected = settings_text("", &[new]);
-            assert_ne!(expected, settings_text("", &[]), "{old} is its default");
+            assert_ne!(expected, settings_text("", &[]), "{old}: {value} is the default");
             let key = old.replace('-', "_");
             let in_file = match old {
                 "trusted-proxies" => format!("[\"{value}\"]"),
@@ -391,9 +401,9 @@ mod tests {
             let serve = command.find_subcommand("serve").expect("serve");
             let name = format!("HOTLINE_{}", key.to_uppercase());
             let by_variable = environment::old_values(serve, |variable| (variable == name).then(|| value.to_owned()));
-            let (long, of_new) = new.trim_start_matches("--").split_once('=').expect("a value");
-            assert_eq!(by_variable, [(long.to_owned(), value.to_owned())], "{name}, for {of_new}");
-            tried.push(old);
+            let (long, new_value) = new.trim_start_matches("--").split_once('=').expect("a value");
+            assert_eq!(by_variable, [(long.to_owned(), value.to_owned())], "{name}, for {new_value}");
+            tested.push(old);
         }
         for no_events in [settings_text("no_events = true", &[]), settings_text("", &["--no-events"])] {
             assert!(no_events.ends_with("false 30"), "{no_events}");
@@ -403,7 +413,7 @@ mod tests {
         let aliases = serve.get_arguments().flat_map(|option| option.get_all_aliases().unwrap_or_default());
         let hidden = serve.get_arguments().filter(|option| option.is_hide_set()).filter_map(Arg::get_long);
         for old in aliases.chain(hidden) {
-            assert!(tried.contains(&old), "{old} is not tried here");
+            assert!(tested.contains(&old), "{old} is not tested here");
         }
     }
 
@@ -431,7 +441,7 @@ mod tests {
             ("config = \"other.toml\"", "`config`"),
             ("listen = \"127.0.0.1:1\"\nlog = \"secret", "line 2"),
         ] {
-            let error = defaults(&crate::cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
+            let error = parse(&crate::cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
             assert!(error.contains(message), "{text}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
@@ -440,7 +450,7 @@ mod tests {
     #[test]
     fn only_the_keys_of_the_database_reach_the_other_commands() {
         let command = crate::cli::command();
-        let defaults = defaults(&command, "rate_per_minute = 7\ndata_dir = \"/srv\"").expect("a good file");
+        let defaults = parse(&command, "rate_per_minute = 7\ndata_dir = \"/srv\"").expect("a valid file");
         let update = ["hotline", "company", "update", "1", "--active=false"];
         let matches = with_defaults(command, &defaults).get_matches_from(update);
         let update = matches.subcommand_matches("company").and_then(|matches| matches.subcommand_matches("update"));

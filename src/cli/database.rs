@@ -24,7 +24,8 @@ pub(super) enum NewFolder {
 enum TableAccess {
     /// Reads them, also in an older schema.
     Read,
-    /// Changes them. An empty database gets them; an older schema is refused, because a running release uses it.
+    /// Changes them. In an empty database they are created. An older schema is refused: an older release may be running
+    /// on it.
     Write,
     /// Works with any schema.
     Schema,
@@ -70,16 +71,16 @@ pub(super) async fn with_secrets<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_keys_as_found(args, async |db, keys, new_file| {
+    with_unchecked_keys(args, async |db, keys, new_file| {
         secret_keys::begin(db, keys, new_file).await?;
         work(db, keys).await
     })
     .await
 }
 
-/// Like [`with_secrets`], also if a key is missing: the keyring is not read yet. `work` also receives whether a missing key
-/// file may be created here.
-pub(super) async fn with_keys_as_found<T>(
+/// Like [`with_secrets`], but a key may be missing: `work` reads the keyring itself. It also receives whether a missing
+/// key file may be created here.
+pub(super) async fn with_unchecked_keys<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring, NewFile) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -109,12 +110,12 @@ async fn open<T>(
     if access != TableAccess::Restore {
         unfinished_restore::refuse(&args.data_dir)?;
     }
-    let (cluster, options) = match args.database()? {
+    let (private_server, options) = match args.database()? {
         Some(options) => (None, options),
         None => {
-            let cluster = Cluster::open(private_options(args, new_folder, access)?).await?;
-            let options = cluster.connect_options();
-            (Some(cluster), options)
+            let server = Cluster::open(private_options(args, new_folder, access)?).await?;
+            let options = server.connect_options();
+            (Some(server), options)
         }
     };
     let result = match pool::prepare(&options, Purpose::Command).await {
@@ -126,13 +127,13 @@ async fn open<T>(
         }
         Err(error) => Err(error.into()),
     };
-    if let Some(cluster) = cluster {
-        cluster.stop().await?;
+    if let Some(server) = private_server {
+        server.stop().await?;
     }
     result
 }
 
-/// The private PostgreSQL of the data folder.
+/// The options of the data folder's private PostgreSQL.
 fn private_options(args: &DatabaseArgs, new_folder: NewFolder, access: TableAccess) -> Result<ClusterOptions, Refusal> {
     let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
     // A restore puts both a PostgreSQL and a journal into the folder.
@@ -159,7 +160,7 @@ async fn work_on<T>(
     access: TableAccess,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let missing = match access {
+    let pending = match access {
         TableAccess::Schema | TableAccess::Restore => None,
         TableAccess::Write => {
             migration::ready_to_write(db).await?;
@@ -167,9 +168,11 @@ async fn work_on<T>(
         }
         TableAccess::Read => migration::ready_to_read(db).await?,
     };
-    match (work(db).await, missing) {
-        // The schema lacks what the command reads.
-        (Err(failure), Some(missing)) if failure::is_of_schema(&*failure) => Err(Error::from(missing).into()),
+    match (work(db).await, pending) {
+        // The older schema lacks what the command reads.
+        (Err(failure), Some(pending)) if failure::is_older_schema_failure(&*failure) => {
+            Err(Error::from(pending).into())
+        }
         (result, _) => result,
     }
 }

@@ -10,14 +10,14 @@ const PREFIX: &str = "HOTLINE_";
 /// Minimum similarity for suggesting a name; 1 means equal.
 const SIMILARITY_MIN: f64 = 0.85;
 
-/// Variables of hidden options with the opposite meaning, and what to set instead.
+/// Variables of hidden options that mean the opposite of a visible one, and what to set instead.
 const OPPOSITES: [(&str, &str); 1] = [("HOTLINE_NO_EVENTS", "HOTLINE_EVENTS=false")];
 
 /// Variables of the clients, which people set in the same shell.
-const OF_CLIENTS: [&str; 2] = ["HOTLINE_URL", "HOTLINE_API_KEY"];
+const CLIENT_VARIABLES: [&str; 2] = ["HOTLINE_URL", "HOTLINE_API_KEY"];
 
 /// Warns about each unknown variable, and suggests the most similar name.
-pub fn warn(command: &Command) {
+pub fn warn_of_unknown(command: &Command) {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for warning in warnings(command, names) {
         eprintln!("hotline: {warning}");
@@ -26,11 +26,11 @@ pub fn warn(command: &Command) {
 
 fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {
     let mut known = BTreeSet::new();
-    collect(command, &mut known);
+    collect_current(command, &mut known);
     let mut old: BTreeMap<String, String> =
         OPPOSITES.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
     collect_old(command, &mut old);
-    let is_of_others = |name: &str| OF_CLIENTS.contains(&name) || is_of_kubernetes(name);
+    let is_of_others = |name: &str| CLIENT_VARIABLES.contains(&name) || is_of_kubernetes(name);
     let mut unknown: Vec<String> =
         names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_others(name)).collect();
     unknown.sort_unstable();
@@ -51,8 +51,8 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     unknown.into_iter().map(warning).collect()
 }
 
-/// The values of variables in old spellings, by the name of the option; `read` reads a variable. They become defaults, so that
-/// the variable in the new spelling overrides them.
+/// The values of variables in old spellings, each with the name of its option; `read` reads a variable. The values
+/// become defaults, so that the variable in the new spelling overrides them.
 pub fn old_values(command: &Command, read: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let values = command.get_arguments().flat_map(|option| {
         let long = option.get_long().unwrap_or_default();
@@ -61,22 +61,23 @@ pub fn old_values(command: &Command, read: impl Fn(&str) -> Option<String>) -> V
     values.collect()
 }
 
-/// The variables that an option had before its own.
+/// The names of an option's variable by its old spellings; none if the option has no variable.
 fn old_variables(option: &Arg) -> Vec<String> {
     let is_variable = option.get_env().is_some();
     let aliases = option.get_all_aliases().unwrap_or_default().into_iter().filter(|_| is_variable);
     aliases.map(|alias| format!("{PREFIX}{}", alias.replace('-', "_").to_uppercase())).collect()
 }
 
-fn collect(command: &Command, known: &mut BTreeSet<String>) {
+/// Collects the variables of the visible options.
+fn collect_current(command: &Command, known: &mut BTreeSet<String>) {
     // Old spellings are accepted, and never suggested.
     let visible = command.get_arguments().filter(|option| !option.is_hide_set());
     let variables = visible.filter_map(|option| option.get_env()?.to_str());
     known.extend(variables.map(str::to_owned));
-    command.get_subcommands().for_each(|command| collect(command, known));
+    command.get_subcommands().for_each(|command| collect_current(command, known));
 }
 
-/// The variables in old spellings, with the new ones.
+/// Collects the variables in old spellings, with the new ones.
 fn collect_old(command: &Command, old: &mut BTreeMap<String, String>) {
     for option in command.get_arguments() {
         let Some(new) = option.get_env().and_then(|name| name.to_str()) else { continue };
@@ -98,15 +99,15 @@ mod tests {
     #[test]
     fn an_unknown_name_is_reported_with_the_most_similar_one() {
         let warning = |name: &str| warnings(&crate::cli::command(), [name.to_owned()].into_iter()).pop();
-        for (name, meant) in [
+        for (name, suggested) in [
             ("HOTLINE_LISTN", "HOTLINE_LISTEN"),
             ("HOTLINE_DATABASE", "HOTLINE_DATABASE_URL"),
             ("HOTLINE_DATADIR", "HOTLINE_DATA_DIR"),
             ("HOTLINE_JOURNAL_MAXSIZE", "HOTLINE_JOURNAL_MAX_SIZE"),
             ("HOTLINE_KEYFILE", "HOTLINE_KEY_FILE"),
         ] {
-            let warning = warning(name).unwrap_or_else(|| panic!("{name} is not told"));
-            assert!(warning.contains(name) && warning.contains(&format!("did you mean {meant}?")), "{warning}");
+            let warning = warning(name).unwrap_or_else(|| panic!("{name} is not reported"));
+            assert!(warning.contains(name) && warning.contains(&format!("did you mean {suggested}?")), "{warning}");
         }
         assert!(warning("HOTLINE_QQQQ").is_some_and(|warning| warning.contains("--help")));
         let old = warning("HOTLINE_IDLE_AFTER_S");
@@ -115,7 +116,7 @@ mod tests {
             Some("environment variable HOTLINE_IDLE_AFTER_S is deprecated; use HOTLINE_IDLE_AFTER")
         );
         assert!(warning("HOTLINE_NO_EVENTS").is_some_and(|warning| warning.ends_with("use HOTLINE_EVENTS=false")));
-        let silent = [
+        let accepted = [
             "HOTLINE_URL",
             "HOTLINE_LISTEN",
             "HOTLINE_CONFIG",
@@ -123,7 +124,7 @@ mod tests {
             "HOTLINE_SERVICE_HOST",
             "HOTLINE_PORT_8080_TCP",
         ];
-        for name in silent {
+        for name in accepted {
             assert_eq!(warning(name), None, "{name}");
         }
     }

@@ -55,12 +55,12 @@ pub struct FileFailure {
 impl FileFailure {
     /// The failure of a file or folder that exists.
     pub fn of(error: IoError) -> Self {
-        Self { exit: of_io(&error), error }
+        Self { exit: classify_io(&error), error }
     }
 
-    /// The failure of one that is created.
+    /// The failure of a file or folder that is to be created.
     pub fn of_new(error: IoError) -> Self {
-        Self { exit: of_new_file(&error), error }
+        Self { exit: classify_new_file(&error), error }
     }
 
     /// The kind of the error.
@@ -100,7 +100,7 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
     // Standard error may be closed; the exit code remains.
     if is_json() {
         print(&usage_message(error));
-    } else if let Some(masked) = masked(error) {
+    } else if let Some(masked) = masked_message(error) {
         let _ = std::io::stderr().write_all(masked.as_bytes());
     } else {
         let _ = error.print();
@@ -108,17 +108,17 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
     std::process::exit(Exit::Usage.code().into())
 }
 
-/// The first paragraph of the message, without the `error:` prefix; the other ones are for people.
+/// The first paragraph of the message, without the `error:` prefix. The other paragraphs are hints for people.
 pub fn usage_message(error: &clap::Error) -> String {
-    let message = masked(error).unwrap_or_else(|| error.render().to_string());
+    let message = masked_message(error).unwrap_or_else(|| error.render().to_string());
     message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
 }
 
 /// The whole message with passwords masked; `None` if it shows no value with a password.
-fn masked(error: &clap::Error) -> Option<String> {
+fn masked_message(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
-    let shown = kinds.into_iter().filter_map(|kind| error.get(kind));
-    let secrets = shown.filter_map(|value| match value {
+    let shown_values = kinds.into_iter().filter_map(|kind| error.get(kind));
+    let secrets = shown_values.filter_map(|value| match value {
         ContextValue::String(value) => {
             Some((value, without_password(value))).filter(|(value, masked)| *value != masked)
         }
@@ -130,9 +130,9 @@ fn masked(error: &clap::Error) -> Option<String> {
 }
 
 fn without_password(value: &str) -> String {
-    // The URL may be impossible to parse. An option (`-`) shows only the form of its value.
-    let other = if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
-    masked_url(value).unwrap_or_else(|| other.to_owned())
+    // The URL may be impossible to parse. A value that begins with `-` is an option with a placeholder for its value.
+    let otherwise = if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
+    masked_url(value).unwrap_or_else(|| otherwise.to_owned())
 }
 
 /// Whether the command line asks for JSON, even if it is otherwise invalid.
@@ -154,23 +154,23 @@ pub fn chain(failure: &(dyn StdError + 'static)) -> String {
         } else if !message.contains(&reason) {
             message = format!("{message}: {reason}");
         }
-        // The cause of a failed statement is PostgreSQL's text again, with a line of its source.
+        // The cause of a failed statement would repeat PostgreSQL's text, with a line number of PostgreSQL's source.
         next = error.source().filter(|_| statement.is_none());
     }
     message
 }
 
 /// Whether a statement failed because the schema is older than this release.
-pub(super) fn is_of_schema(failure: &(dyn StdError + 'static)) -> bool {
-    let of_store = failure.downcast_ref().map(of_store);
-    of_store.or_else(|| failure.downcast_ref().map(of_statement)) == Some(Exit::Configuration)
+pub(super) fn is_older_schema_failure(failure: &(dyn StdError + 'static)) -> bool {
+    let exit = failure.downcast_ref().map(classify_store);
+    exit.or_else(|| failure.downcast_ref().map(classify_statement)) == Some(Exit::Configuration)
 }
 
-/// The kind of an error: that of the first of its causes whose type has one.
+/// The exit code of an error: that of the first error in its chain of causes whose type has one.
 fn classify(failure: &(dyn StdError + 'static)) -> Exit {
     let mut next = Some(failure);
     while let Some(error) = next {
-        if let Some(exit) = of_type(error) {
+        if let Some(exit) = classify_type(error) {
             return exit;
         }
         next = error.source();
@@ -178,7 +178,7 @@ fn classify(failure: &(dyn StdError + 'static)) -> Exit {
     Exit::Usage
 }
 
-fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
+fn classify_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return Some(refusal.exit);
     }
@@ -186,7 +186,7 @@ fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
         return Some(failure.exit);
     }
     if let Some(error) = error.downcast_ref::<ServiceError>() {
-        return Some(of_service(error));
+        return Some(classify_service(error));
     }
     let is_internal = error.is::<serde_json::Error>()
         || error.is::<std::num::TryFromIntError>()
@@ -194,28 +194,28 @@ fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
         || error.is::<std::fmt::Error>();
     error
         .downcast_ref()
-        .map(of_store)
-        .or_else(|| error.downcast_ref().map(of_cluster))
-        .or_else(|| error.downcast_ref().map(of_journal))
-        .or_else(|| error.downcast_ref().map(of_key))
-        .or_else(|| error.downcast_ref().map(of_statement))
-        .or_else(|| error.downcast_ref().map(of_io))
+        .map(classify_store)
+        .or_else(|| error.downcast_ref().map(classify_private_server))
+        .or_else(|| error.downcast_ref().map(classify_journal))
+        .or_else(|| error.downcast_ref().map(classify_key))
+        .or_else(|| error.downcast_ref().map(classify_statement))
+        .or_else(|| error.downcast_ref().map(classify_io))
         .or_else(|| error.downcast_ref().map(|_: &hotline_actors::Refusal| Exit::Unavailable))
         .or_else(|| error.downcast_ref().map(|_: &Unavailable| Exit::Unavailable))
         .or_else(|| error.downcast_ref().map(|_: &ReadError| Exit::Unavailable))
         .or(is_internal.then_some(Exit::Internal))
 }
 
-fn of_service(error: &ServiceError) -> Exit {
+fn classify_service(error: &ServiceError) -> Exit {
     match error {
-        ServiceError::Postgres(error) => of_cluster(error),
-        ServiceError::Store(error) => of_store(error),
+        ServiceError::Postgres(error) => classify_private_server(error),
+        ServiceError::Store(error) => classify_store(error),
         ServiceError::Outbox(_) => Exit::Unavailable,
         ServiceError::Client(_) | ServiceError::Mail(_) => Exit::Configuration,
         ServiceError::Dispatcher(_) | ServiceError::Interrupted => Exit::Internal,
-        ServiceError::Media(OpenError::Folder(error)) => of_new_file(error),
+        ServiceError::Media(OpenError::Folder(error)) => classify_new_file(error),
         ServiceError::Media(OpenError::Store(_)) => Exit::Configuration,
-        ServiceError::Media(OpenError::Database(error)) => of_store(error),
+        ServiceError::Media(OpenError::Database(error)) => classify_store(error),
         ServiceError::Listen { error, .. } => match error.kind() {
             // A machine may start its services before it has its addresses.
             ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Exit::Retry,
@@ -225,7 +225,7 @@ fn of_service(error: &ServiceError) -> Exit {
     }
 }
 
-fn of_store(error: &Error) -> Exit {
+fn classify_store(error: &Error) -> Exit {
     match error {
         Error::NotFound(_) | Error::Taken(_) | Error::Changed | Error::InUse => Exit::Usage,
         Error::Unavailable(_) => Exit::Unavailable,
@@ -241,8 +241,10 @@ fn of_store(error: &Error) -> Exit {
         | Error::NotOwner
         | Error::Held(_)
         | Error::LostCommits { .. } => Exit::Retry,
-        Error::Database(error) => of_statement(error),
-        Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => of_statement(error),
+        Error::Database(error) => classify_statement(error),
+        Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+            classify_statement(error)
+        }
         Error::Schema(SchemaError::Blocked { .. }) => Exit::Retry,
         Error::Schema(_)
         | Error::Unsuitable(_)
@@ -250,8 +252,8 @@ fn of_store(error: &Error) -> Exit {
         | Error::Migrate(_)
         | Error::Newer(_)
         | Error::IncompatibleMember { .. } => Exit::Configuration,
-        Error::Journal(error) => of_journal(error),
-        Error::Key(error) => of_key(error),
+        Error::Journal(error) => classify_journal(error),
+        Error::Key(error) => classify_key(error),
         Error::Entry { .. }
         | Error::Superseded { .. }
         | Error::Older { .. }
@@ -261,10 +263,10 @@ fn of_store(error: &Error) -> Exit {
     }
 }
 
-fn of_journal(error: &JournalError) -> Exit {
+fn classify_journal(error: &JournalError) -> Exit {
     match error {
-        JournalError::Io { action, source, .. } if action.starts_with("create") => of_new_file(source),
-        JournalError::Io { source, .. } => of_io(source),
+        JournalError::Io { action, source, .. } if action.starts_with("create") => classify_new_file(source),
+        JournalError::Io { source, .. } => classify_io(source),
         JournalError::Locked { .. } => Exit::Retry,
         JournalError::Damaged { .. } | JournalError::Gap { .. } | JournalError::Released { .. } => Exit::Data,
         JournalError::Options { .. } => Exit::Usage,
@@ -273,18 +275,18 @@ fn of_journal(error: &JournalError) -> Exit {
     }
 }
 
-fn of_key(error: &KeyError) -> Exit {
+fn classify_key(error: &KeyError) -> Exit {
     match error {
         KeyError::NoFile { .. } | KeyError::OtherKey { .. } | KeyError::File { .. } | KeyError::NoKey { .. } => {
             Exit::Configuration
         }
-        KeyError::Unwritable { source, .. } => of_new_file(source),
+        KeyError::Unwritable { source, .. } => classify_new_file(source),
         KeyError::Damaged => Exit::Data,
         KeyError::Unsealable(_) => Exit::Internal,
     }
 }
 
-fn of_cluster(error: &ClusterError) -> Exit {
+fn classify_private_server(error: &ClusterError) -> Exit {
     match error {
         ClusterError::OtherOwner { .. } | ClusterError::Unreachable { .. } => Exit::Rights,
         ClusterError::InUse { .. } => Exit::Retry,
@@ -294,36 +296,37 @@ fn of_cluster(error: &ClusterError) -> Exit {
         | ClusterError::Foreign { .. }
         | ClusterError::StillRunning { .. } => Exit::Unavailable,
         ClusterError::InitFailed { .. } => Exit::CannotCreate,
-        ClusterError::Database { source, .. } => of_statement(source),
-        ClusterError::Io { source, .. } => of_new_file(source),
+        ClusterError::Database { source, .. } => classify_statement(source),
+        ClusterError::Io { source, .. } => classify_new_file(source),
         _ => Exit::Configuration,
     }
 }
 
-/// The class of an SQLSTATE that denies the connection, and the code of a missing privilege.
+/// Prefixes of SQLSTATEs: the class that denies the connection, and the code of a missing privilege.
 const DENIED: [&str; 2] = ["28", "42501"];
 
 /// The SQLSTATEs of a statement that is newer than the schema: no such column, table, function or schema.
-const OTHER_SCHEMA: [&str; 4] = ["42703", "42P01", "42883", "3F000"];
+const OLDER_SCHEMA: [&str; 4] = ["42703", "42P01", "42883", "3F000"];
 
-fn of_statement(error: &sqlx::Error) -> Exit {
+fn classify_statement(error: &sqlx::Error) -> Exit {
     let code = error.as_database_error().and_then(|error| error.code());
-    let has = |codes: &[&str]| code.as_ref().is_some_and(|code| codes.iter().any(|known| code.starts_with(known)));
+    let has =
+        |prefixes: &[&str]| code.as_ref().is_some_and(|code| prefixes.iter().any(|prefix| code.starts_with(prefix)));
     match error {
         _ if has(&DENIED) => Exit::Rights,
-        _ if has(&OTHER_SCHEMA) => Exit::Configuration,
+        _ if has(&OLDER_SCHEMA) => Exit::Configuration,
         sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Exit::Configuration,
         _ if is_outage(error) => Exit::Unavailable,
         _ => Exit::Internal,
     }
 }
 
-fn of_io(error: &IoError) -> Exit {
+fn classify_io(error: &IoError) -> Exit {
     if error.kind() == ErrorKind::PermissionDenied { Exit::Rights } else { Exit::Io }
 }
 
-/// Of a file or folder that is created if it does not exist.
-fn of_new_file(error: &IoError) -> Exit {
+/// The exit code for a file or folder that is created if it does not exist.
+fn classify_new_file(error: &IoError) -> Exit {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Exit::Io,
         ErrorKind::PermissionDenied => Exit::Rights,
@@ -338,18 +341,18 @@ mod tests {
 
     use super::*;
 
-    fn io(kind: ErrorKind) -> JournalError {
+    fn journal_io(kind: ErrorKind) -> JournalError {
         JournalError::Io { action: "write", path: PathBuf::from("/journal"), source: kind.into() }
     }
 
     #[test]
-    fn the_kind_of_an_error_is_that_of_its_cause() {
+    fn the_exit_code_of_an_error_is_that_of_its_cause() {
         let create = JournalError::Io {
             action: "create",
             path: PathBuf::from("/journal"),
             source: ErrorKind::ReadOnlyFilesystem.into(),
         };
-        let reached = |reach| Error::Unreachable { place: "x".to_owned(), reason: "y".to_owned(), reach };
+        let unreachable = |reach| Error::Unreachable { place: "x".to_owned(), reason: "y".to_owned(), reach };
         let json = serde_json::from_str::<u8>("x").expect_err("no number");
         let read_only = || IoError::from(ErrorKind::ReadOnlyFilesystem);
         let listen = |kind: ErrorKind| ServiceError::Listen {
@@ -357,22 +360,22 @@ mod tests {
             address: ([192, 0, 2, 1], 80).into(),
             error: kind.into(),
         };
-        let apart = Duration::from_secs(9);
+        let nine_seconds = Duration::from_secs(9);
         let failures: [(Failure, Exit); 23] = [
             ("--company is required".into(), Exit::Usage),
             (Error::NotFound("token").into(), Exit::Usage),
-            (ServiceError::Store(Error::Journal(io(ErrorKind::StorageFull))).into(), Exit::Io),
-            (Error::Journal(io(ErrorKind::PermissionDenied)).into(), Exit::Rights),
+            (ServiceError::Store(Error::Journal(journal_io(ErrorKind::StorageFull))).into(), Exit::Io),
+            (Error::Journal(journal_io(ErrorKind::PermissionDenied)).into(), Exit::Rights),
             (Error::Journal(create).into(), Exit::CannotCreate),
             (Error::ForeignJournal { journal: "x".to_owned() }.into(), Exit::Data),
             (Error::Key(KeyError::NoKey { path: PathBuf::new() }).into(), Exit::Configuration),
-            (reached(Reach::Away).into(), Exit::Unavailable),
-            (reached(Reach::Denied).into(), Exit::Rights),
-            (ServiceError::Store(reached(Reach::Misconfigured)).into(), Exit::Configuration),
+            (unreachable(Reach::Away).into(), Exit::Unavailable),
+            (unreachable(Reach::Denied).into(), Exit::Rights),
+            (ServiceError::Store(unreachable(Reach::Misconfigured)).into(), Exit::Configuration),
             (sqlx::Error::PoolTimedOut.into(), Exit::Unavailable),
             (sqlx::Error::RowNotFound.into(), Exit::Internal),
             (Error::NotOwner.into(), Exit::Retry),
-            (Error::ClockDifference { difference: apart, maximum: apart }.into(), Exit::Retry),
+            (Error::ClockDifference { difference: nine_seconds, maximum: nine_seconds }.into(), Exit::Retry),
             (listen(ErrorKind::AddrNotAvailable).into(), Exit::Retry),
             (listen(ErrorKind::PermissionDenied).into(), Exit::Rights),
             (json.into(), Exit::Internal),
@@ -388,12 +391,12 @@ mod tests {
         }
     }
 
-    /// As the library shows an error of PostgreSQL.
+    /// An error of PostgreSQL, with the text that sqlx gives it.
     #[derive(Debug, thiserror::Error)]
     #[error("{0} at line 1234")]
-    struct Reported(&'static str);
+    struct FakeDatabaseError(&'static str);
 
-    impl sqlx::error::DatabaseError for Reported {
+    impl sqlx::error::DatabaseError for FakeDatabaseError {
         fn message(&self) -> &str {
             self.0
         }
@@ -416,8 +419,8 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_a_failed_statement_has_no_line_of_postgresqls_source() {
-        let statement = || sqlx::Error::Database(Box::new(Reported("permission denied for table companies")));
+    fn a_failed_statement_is_reported_without_the_line_of_postgresqls_source() {
+        let statement = || sqlx::Error::Database(Box::new(FakeDatabaseError("permission denied for table companies")));
         let cluster = ClusterError::Database { action: "read its settings", source: statement() };
         let expected = "PostgreSQL reports: permission denied for table companies";
         assert_eq!(chain(&statement()), expected);

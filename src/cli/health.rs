@@ -12,7 +12,7 @@ use crate::config::public_url;
 use crate::exit_code::Exit;
 use crate::tls;
 
-/// Time for the answer, which never waits for anything.
+/// Timeout of the answer: the health endpoints never wait for anything.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Args)]
@@ -38,17 +38,17 @@ struct HealthReport {
 /// # Errors
 /// When it does not answer, or must not get requests.
 pub async fn run(args: HealthArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    match ask(args).await {
+    match request_health(args).await {
         Ok(health) => global.output.one(health),
         // Containers distinguish healthy from unhealthy only.
         Err(failure) => Err(Refusal::new(Exit::Finding, failure::chain(&*failure)).into()),
     }
 }
 
-async fn ask(args: HealthArgs) -> Result<HealthReport, Failure> {
+async fn request_health(args: HealthArgs) -> Result<HealthReport, Failure> {
     let base = match args.url {
         Some(url) => url,
-        None => format!("http://{}", reachable(Cli::read_service()?.args.network.listen)),
+        None => format!("http://{}", reachable_address(Cli::read_service()?.args.network.listen)),
     };
     let url = format!("{base}{}", if args.live { "/health/live" } else { "/health/ready" });
     let client = tls::client().timeout(ANSWER_TIME_MAX).build()?;
@@ -65,8 +65,8 @@ async fn ask(args: HealthArgs) -> Result<HealthReport, Failure> {
     Ok(HealthReport { url, status, reasons })
 }
 
-/// The address at which this machine reaches a listener.
-fn reachable(listen: SocketAddr) -> SocketAddr {
+/// The address at which this machine reaches a listener on `listen`.
+fn reachable_address(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -80,11 +80,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_on_all_addresses_is_reached_at_this_machines_own() {
-        for (listen, asked) in [("0.0.0.0:80", "127.0.0.1:80"), ("[::]:80", "[::1]:80"), ("10.0.0.1:80", "10.0.0.1:80")]
+    fn a_listener_on_all_addresses_is_reached_on_the_loopback_interface() {
+        for (listen, expected) in
+            [("0.0.0.0:80", "127.0.0.1:80"), ("[::]:80", "[::1]:80"), ("10.0.0.1:80", "10.0.0.1:80")]
         {
             let listen = listen.parse().expect("an address");
-            assert_eq!(reachable(listen).to_string(), asked);
+            assert_eq!(reachable_address(listen).to_string(), expected);
         }
     }
 }

@@ -18,9 +18,11 @@ pub fn run(folder: &Path) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn pages(command: &clap::Command, prefix: &str, names: &mut Vec<String>) {
+    /// Adds the file names of the pages of a command and its subcommands.
+    fn collect_page_names(command: &clap::Command, prefix: &str, names: &mut Vec<String>) {
         let name = format!("{prefix}{}", command.get_name());
-        command.get_subcommands().for_each(|below| pages(below, &format!("{name}-"), names));
+        let prefix = format!("{name}-");
+        command.get_subcommands().for_each(|subcommand| collect_page_names(subcommand, &prefix, names));
         names.push(format!("{name}.1"));
     }
 
@@ -32,7 +34,7 @@ mod tests {
         let mut written: Vec<String> =
             entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
         let mut expected = Vec::new();
-        pages(&crate::cli::command(), "", &mut expected);
+        collect_page_names(&crate::cli::command(), "", &mut expected);
         written.sort();
         expected.sort();
         assert_eq!(written, expected);

@@ -1,4 +1,4 @@
-//! The files of messages that the folder lacks.
+//! Finds files of messages that a folder lacks.
 
 use hotline_persistence::backup::{files_after, still_used};
 use hotline_persistence::tables::media::FileKey;
@@ -6,25 +6,25 @@ use hotline_persistence::{PgConnection, PgPool};
 
 use super::Failure;
 
-/// Files per statement.
+/// Number of files per statement.
 const PAGE_FILES: i64 = 1000;
 
-/// Calls `missing` with each file of a message for which `is_there` is false, and returns the number of all files. The
-/// files of messages that were deleted since the snapshot are not missing.
+/// Calls `on_missing` with each file of the snapshot for which `exists` is false, and returns the number of all files.
+/// A file whose message was deleted since the snapshot is not missing: `db` shows the present state.
 pub async fn find_missing(
     snapshot: &mut PgConnection,
     db: &PgPool,
-    is_there: impl Fn(&FileKey) -> bool,
-    mut missing: impl FnMut(&FileKey),
+    exists: impl Fn(&FileKey) -> bool,
+    mut on_missing: impl FnMut(&FileKey),
 ) -> Result<usize, Failure> {
-    let (mut last, mut all) = (None, 0);
+    let (mut last, mut count) = (None, 0);
     loop {
         let page = files_after(snapshot, last.as_ref(), PAGE_FILES).await?;
-        let Some(end) = page.last().cloned() else { return Ok(all) };
-        all += page.len();
-        let absent: Vec<FileKey> = page.into_iter().filter(|file| !is_there(file)).collect();
+        let Some(end) = page.last().cloned() else { return Ok(count) };
+        count += page.len();
+        let absent: Vec<FileKey> = page.into_iter().filter(|file| !exists(file)).collect();
         if !absent.is_empty() {
-            still_used(db, &absent).await?.iter().for_each(&mut missing);
+            still_used(db, &absent).await?.iter().for_each(&mut on_missing);
         }
         last = Some(end);
     }

@@ -23,7 +23,7 @@ pub async fn run(args: MigrateArgs, global: &GlobalArgs) -> Result<(), Failure> 
         let plan = connect(&global.database, async |db| Ok(migration::plan(db).await?)).await?;
         return global.output.many("migrations", &["number", "name", "locks"], plan);
     }
-    // Standard output has the result alone.
+    // Progress is printed to standard error: standard output has only the result.
     let mut progress = |progress: &MigrationProgress<'_>| eprintln!("hotline: {progress}");
     let applied = connect(&global.database, async |db| {
         Ok(migration::run(db, &schema::supported().await?, args.migration.migration_wait, &mut progress).await?)

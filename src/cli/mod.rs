@@ -243,8 +243,8 @@ struct ServiceOptions {
 }
 
 impl Cli {
-    /// The options with which `serve` would run: by the environment, the file, and those options of this command line
-    /// that every command has.
+    /// The options with which `serve` would run. They come from the environment, the file, and the global options of
+    /// this command line.
     fn read_service() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
@@ -260,29 +260,31 @@ impl Cli {
             }
         }
         let path = given.get_one::<PathBuf>("config").cloned();
-        Self::service_of(declaration, path.as_deref(), line)
+        Self::parse_service(declaration, path.as_deref(), line)
     }
 
-    /// The options of the service on this command line, with the file as it is now; never ends the process.
+    /// The options of the service on this command line, with the file as it is now. Unlike [`Cli::read`], it never ends
+    /// the process.
     fn read_again() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
         let path = given.get_one::<PathBuf>("config").cloned();
-        Self::service_of(declaration, path.as_deref(), std::env::args_os().collect())
+        Self::parse_service(declaration, path.as_deref(), std::env::args_os().collect())
     }
 
-    fn service_of(
+    /// Parses the command line `line`, with the file at `path`. Fails if the command does not run the service.
+    fn parse_service(
         declaration: clap::Command,
         path: Option<&Path>,
         line: Vec<OsString>,
     ) -> Result<ServiceOptions, Failure> {
-        let file = config_file::keys(&declaration, path)?;
+        let options_in_file = config_file::options_in_file(&declaration, path)?;
         let declaration = config_file::apply(declaration, path)?;
         let matches = declaration.clone().try_get_matches_from(line).map_err(|error| usage_message(&error))?;
         let cli = Self::from_arg_matches(&matches).map_err(|error| usage_message(&error))?;
         match (cli.command, matches.subcommand()) {
             (Command::Serve(args) | Command::Demo(args), Some((_, service))) => {
-                let options = config::effective(&declaration, service, &file);
+                let options = config::effective(&declaration, service, &options_in_file);
                 Ok(ServiceOptions { args, database: cli.global.database, options })
             }
             _ => Err("the command does not run the service".into()),
@@ -298,7 +300,7 @@ impl Cli {
             parsed.unwrap_or_else(|error| failure::exit_on_usage_error(&error))
         };
         let command = command();
-        environment::warn(&command);
+        environment::warn_of_unknown(&command);
         let explicit_path = matches(command.clone()).config;
         let command = config_file::apply(command, explicit_path.as_deref())?;
         Ok(matches(command))
@@ -318,7 +320,7 @@ fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), Stri
 
 /// The declaration of the command line.
 pub fn command() -> clap::Command {
-    booleans::complete(Cli::command().after_help(format!("{CONFIGURATION}\n\n{}", failure::exit_code_help())))
+    booleans::unify_booleans(Cli::command().after_help(format!("{CONFIGURATION}\n\n{}", failure::exit_code_help())))
 }
 
 /// Validates a name as the API does.

@@ -54,7 +54,7 @@ impl OutputArgs {
     }
 }
 
-/// Prints a line. It is no error if the reader has ended: `head`, for example, ends when it has enough.
+/// Prints a line. It is no error if the reader of standard output has ended, as `head` does when it has enough lines.
 pub fn print(line: impl Display) -> Result<(), super::Failure> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),

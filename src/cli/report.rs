@@ -19,9 +19,9 @@ pub enum Command {
     },
 }
 
-/// The number of a company's figures that differed from its rows.
+/// How many figures of a company differed from its tickets and messages, and were corrected.
 #[derive(Serialize)]
-struct Rebuilt {
+struct RebuildRow {
     company: CompanyId,
     name: String,
     tickets: u64,
@@ -34,7 +34,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     let Command::Rebuild { company } = command;
     let rebuilt = with_database(&global.database, async |db| {
         let mut companies = companies::all(db).await?;
-        companies.retain(|known| company.is_none_or(|company| company == known.id));
+        companies.retain(|row| company.is_none_or(|company| company == row.id));
         if let (Some(company), true) = (company, companies.is_empty()) {
             return Err(format!("no such company: {company}").into());
         }
@@ -42,7 +42,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         let mut db = db.acquire().await?;
         for company in companies {
             let difference = reports::rebuild(&mut db, company.id).await?;
-            rebuilt.push(Rebuilt {
+            rebuilt.push(RebuildRow {
                 company: company.id,
                 name: company.name,
                 tickets: difference.tickets,

@@ -1,7 +1,7 @@
 //! `hotline restore`: an installation from a backup, in an empty data folder and an empty database.
 //!
-//! IMPORTANT: nothing is ever served from a part of a backup. The tables are restored last, in one transaction, and until the
-//! end the folder has a mark with which every other command refuses it.
+//! IMPORTANT: no process may serve a partly restored backup. The tables are restored last, in one transaction. Until
+//! the end of the restore the folder has a mark, for which every other command refuses it.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use crate::exit_code::Exit;
 /// The program that reads the tables.
 const PG_RESTORE: &str = "pg_restore";
 
-/// What a data folder may have before a restore: a private PostgreSQL without tables, which an interrupted restore
-/// leaves, and what file systems and operators put there.
-const ALLOWED: [&str; 7] =
+/// The names that a data folder may contain before a restore: those of a private PostgreSQL without tables, which an
+/// interrupted restore leaves, and those that file systems and operators put there.
+const ALLOWED_NAMES: [&str; 7] =
     ["postgres", "postgres.log", "postgres.lock", "postgres.guests.lock", "lost+found", "hotline.toml", KEY];
 
 /// How many files are verified between two lines of progress.
@@ -48,7 +48,7 @@ pub struct RestoreArgs {
 #[serde(rename_all = "camelCase")]
 struct Restored {
     backup: PathBuf,
-    /// Every change that was acknowledged before this time is in it.
+    /// The backup contains every change that was acknowledged before this time.
     complete_to: DateTime<Utc>,
     data_dir: PathBuf,
     files: u64,
@@ -59,7 +59,7 @@ struct Restored {
 }
 
 pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let path = find(&args.dir)?;
+    let path = find_backup(&args.dir)?;
     let manifest = Manifest::read(&path)?;
     check_schema(&manifest)?;
     let media = args.place.folder(&global.database)?;
@@ -72,30 +72,30 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
             eprintln!("verified: {count} files");
         }
     })?;
-    target.begin()?;
+    target.mark_unfinished()?;
     let restored =
         connect_new(&global.database, async |db| target.restore(&manifest, &path, &verified.sums, db).await).await;
-    // A restore that fails has removed what it wrote.
-    let ended = target.end();
+    // The mark is removed also after a failure: `restore` has then removed what it wrote, unless only `analyze` failed.
+    let mark_removed = target.remove_mark();
     restored?;
-    ended?;
+    mark_removed?;
     global.output.one(Restored {
         backup: path,
         complete_to: manifest.complete_to,
         data_dir: global.database.data_dir.clone(),
         files: manifest.files.count.saturating_sub(verified.damaged),
         damaged_files: verified.damaged,
-        next: next(&manifest),
+        next: next_step(&manifest),
     })
 }
 
-fn next(manifest: &Manifest) -> String {
+fn next_step(manifest: &Manifest) -> String {
     let bucket = if manifest.files.in_bucket { "; files of messages are in the bucket of --media-store" } else { "" };
     format!("start it with `hotline serve`, and never together with the installation that was backed up{bucket}")
 }
 
 /// The backup in this folder, or the newest one if it is a folder for backups.
-fn find(dir: &Path) -> Result<PathBuf, Failure> {
+fn find_backup(dir: &Path) -> Result<PathBuf, Failure> {
     if dir.join(JOURNAL).is_dir() || Manifest::read(dir).is_ok() {
         return Ok(dir.to_owned());
     }
@@ -104,28 +104,28 @@ fn find(dir: &Path) -> Result<PathBuf, Failure> {
     Ok(newest.ok_or_else(missing)?)
 }
 
-/// Refuses a backup of a later release than this one can serve.
+/// Refuses a backup whose schema needs a later release.
 fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
-    let (least, known) = (manifest.database.least_migration, schema::known());
-    if least <= known {
+    let (required, newest) = (manifest.database.least_migration, schema::known());
+    if required <= newest {
         return Ok(());
     }
     let message = format!(
-        "the backup was written by Hotline {} and needs a release with schema {least} or newer; this is Hotline {} with \
-         schema {known}",
+        "the backup was written by Hotline {} and needs a release with schema {required} or newer; this is Hotline {} with \
+         schema {newest}",
         manifest.release,
         env!("CARGO_PKG_VERSION")
     );
     Err(Refusal::configuration(message).into())
 }
 
-/// Refuses a database in which the role would not find the tables.
+/// Refuses a database in which the role would not find the tables, because its schema has another name.
 fn check_place(manifest: &Manifest, place: &RestorePlace) -> Result<(), Refusal> {
     let schema = &manifest.database.schema;
     if place.schema.as_ref() == Some(schema) {
         return Ok(());
     }
-    let found = place.schema.as_ref().map_or("none".to_owned(), |found| format!("`{found}`"));
+    let found = place.schema.as_ref().map_or("none".to_owned(), |name| format!("`{name}`"));
     Err(Refusal::configuration(format!(
         "the tables of this backup belong to the schema `{schema}`, and that of this role in the database is {found}. Create it \
          and make it the role's: `create schema {schema} authorization ROLE`, `alter role ROLE set search_path = {schema}`"
@@ -139,12 +139,12 @@ struct RestoreTarget<'a> {
 }
 
 impl RestoreTarget<'_> {
-    /// Refuses a folder that is not empty; nothing is changed.
+    /// Refuses folders that are not empty, and a key file that does not fit the backup. Changes nothing.
     fn check(&self, manifest: &Manifest) -> Result<(), Failure> {
         let folder = &self.database.data_dir;
         unfinished_restore::refuse(folder)?;
         let names = backup::names(folder)?;
-        if let Some(name) = names.iter().find(|name| !ALLOWED.contains(&name.as_str())) {
+        if let Some(name) = names.iter().find(|name| !ALLOWED_NAMES.contains(&name.as_str())) {
             return Err(format!(
                 "the data folder `{}` is not empty: it has `{name}`. Restore into an empty folder (--data-dir), or move \
                  its content away",
@@ -173,8 +173,8 @@ impl RestoreTarget<'_> {
         }
     }
 
-    /// Marks the folder.
-    fn begin(&self) -> Result<(), BackupFileError> {
+    /// Marks the folder as unfinished.
+    fn mark_unfinished(&self) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         backup::create_folder(folder)?;
         let path = folder.join(unfinished_restore::FILE);
@@ -183,7 +183,7 @@ impl RestoreTarget<'_> {
     }
 
     /// Removes the mark, after everything that it protects is on disk.
-    fn end(&self) -> Result<(), BackupFileError> {
+    fn remove_mark(&self) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         backup::sync(folder)?;
         let path = folder.join(unfinished_restore::FILE);
@@ -202,7 +202,7 @@ impl RestoreTarget<'_> {
         check_place(manifest, &place)?;
         let program = find_program(PG_RESTORE, self.database.pg_bin.as_deref(), manifest.database.pg_dump).await?;
         let connection = Connection::new(&db.connect_options(), self.database.database_url.as_deref());
-        let result = self.write(path, sums).map_err(Failure::from);
+        let result = self.copy_files(path, sums).map_err(Failure::from);
         let result = match result {
             Ok(()) => {
                 let path = path.to_owned();
@@ -221,8 +221,8 @@ impl RestoreTarget<'_> {
         Ok(())
     }
 
-    /// Writes everything but the tables.
-    fn write(&self, path: &Path, sums: &Sums) -> Result<(), BackupFileError> {
+    /// Copies everything but the tables.
+    fn copy_files(&self, path: &Path, sums: &Sums) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         for name in sums.keys() {
             let to = match name.split_once('/') {
@@ -241,7 +241,7 @@ impl RestoreTarget<'_> {
 
     /// Removes what was written, so that the restore can be repeated.
     fn discard(&self, manifest: &Manifest) {
-        // What cannot be removed is named by the next restore.
+        // What cannot be removed is named in the refusal of the next restore.
         let _ = std::fs::remove_dir_all(self.database.data_dir.join(JOURNAL));
         if let Ok(names) = backup::names(self.media) {
             names.iter().for_each(|name| drop(std::fs::remove_dir_all(self.media.join(name))));

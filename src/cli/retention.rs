@@ -42,7 +42,7 @@ pub enum Command {
     List,
 }
 
-/// Which company: by its option, or positional as it was before.
+/// The company: by its option, or positional, which is the old spelling.
 #[derive(Args)]
 pub struct CompanyArgs {
     /// Company ID
@@ -59,7 +59,7 @@ impl CompanyArgs {
     }
 }
 
-/// How long: by its option, or in days as it was before.
+/// The retention period: by its option, or in days, which is the old spelling.
 #[derive(Args)]
 pub struct PeriodArgs {
     /// Time for which a closed conversation is kept, in whole days
@@ -86,7 +86,9 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Set { company, period } => {
             let (id, days) = (company.id()?, period.days()?);
-            global.output.one(with_database(&global.database, async |db| set(db, id, Some(days)).await).await?)
+            global
+                .output
+                .one(with_database(&global.database, async |db| set_retention(db, id, Some(days)).await).await?)
         }
         Command::Show { company } => {
             let id = company.id()?;
@@ -96,7 +98,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::Delete { company } => {
             let id = company.id()?;
-            global.output.one(with_database(&global.database, async |db| set(db, id, None).await).await?)
+            global.output.one(with_database(&global.database, async |db| set_retention(db, id, None).await).await?)
         }
         Command::List => {
             let all = read_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
@@ -105,7 +107,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     }
 }
 
-async fn set(db: &PgPool, id: CompanyId, days: Option<i32>) -> Result<Retention, Failure> {
+async fn set_retention(db: &PgPool, id: CompanyId, days: Option<i32>) -> Result<Retention, Failure> {
     let audited =
         AuditedAction::of_company(Some(id), if days.is_some() { "setRetention" } else { "endRetention" }).on(id);
     audited

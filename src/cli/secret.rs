@@ -7,7 +7,7 @@ use hotline_persistence::{Error, PgPool};
 use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
-use super::database::{with_keys_as_found, with_secrets};
+use super::database::{with_secrets, with_unchecked_keys};
 use super::{Failure, GlobalArgs};
 use crate::webhooks::new_secret;
 
@@ -48,7 +48,7 @@ A key that the key file contains is not given up. Use `hotline secret list` for 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let keys = with_keys_as_found(&global.database, async |db, keys, _| {
+            let keys = with_unchecked_keys(&global.database, async |db, keys, _| {
                 keys.load()?;
                 let file_keys = keys.ids();
                 let all_keys = secret_keys::all(db).await?;
@@ -79,7 +79,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(reencrypted.await?)
         }
         Command::Abandon { id, yes } => {
-            let abandoned = with_keys_as_found(&global.database, async |db, keys, new_file| {
+            let abandoned = with_unchecked_keys(&global.database, async |db, keys, new_file| {
                 if !yes {
                     return Err(unconfirmed_message(db, keys, &id).await?.into());
                 }

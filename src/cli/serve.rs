@@ -31,7 +31,7 @@ pub(super) async fn start(
     raise_file_limit();
     let settings = args.settings(database)?;
     log_start(&settings);
-    let starting = service_manager::starting();
+    let start_notices = service_manager::notify_starting();
     let service = match Service::start_unless_stopped(settings, signals.stop.clone()).await {
         Err(ServiceError::Interrupted) => return Ok(None),
         // Whatever fails after the signal no longer matters: nothing was acknowledged.
@@ -39,9 +39,9 @@ pub(super) async fn start(
             tracing::info!(%error, "the interrupted start did not end cleanly");
             return Ok(None);
         }
-        started => started?,
+        result => result?,
     };
-    drop(starting);
+    drop(start_notices);
     signals.reload_keys(service.app.engine.store().keys.clone());
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
@@ -104,7 +104,7 @@ pub(super) async fn end_interrupted_start() -> ! {
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
 pub(super) async fn run_until_signal(service: Service, mut signals: Signals) -> Result<(), Failure> {
-    service_manager::ready(&service.address.to_string());
+    service_manager::notify_ready(&service.address.to_string());
     service_manager::start_watchdog(&service.app);
     signals.stop.wait_until_given().await;
     let report = service.stop().await?;

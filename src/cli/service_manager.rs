@@ -12,10 +12,10 @@ use tokio::time::{Instant, interval, sleep};
 use crate::app::App;
 use crate::health::LivenessCheck;
 
-/// How often a start or a stop asks for more time.
+/// How often the process asks for more time during a start or a stop.
 const EXTEND_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The additional time of each request, in microseconds: a process that hangs is ended after it.
+/// The time that each request asks for, in microseconds: systemd ends a process that hangs after it.
 const EXTENSION_US: u32 = 30_000_000;
 
 /// Maximum time for which a start asks: a journal of 4 GiB is replayed in minutes, a migration of a large database may
@@ -25,18 +25,18 @@ const START_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Maximum time for which a stop asks: it waits for requests, for the database, and for the private PostgreSQL.
 const STOP_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// How often the watchdog is notified within its timeout.
+/// Number of notices to the watchdog within its timeout.
 const NOTICES_PER_TIMEOUT: u32 = 3;
 
-/// Messages that wait for a service manager that does not read; further ones are dropped.
-const WAITING_MAX: usize = 64;
+/// Maximum number of queued messages to a service manager that does not read; further ones are dropped.
+const QUEUED_MAX: usize = 64;
 
 /// Queues a message for a thread of its own, because a service manager that does not read would block the sender.
 fn notify(states: &[NotifyState<'_>]) {
     static SENDER: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
     let sender = SENDER.get_or_init(|| {
         std::env::var_os("NOTIFY_SOCKET")?;
-        let (sender, receiver) = sync_channel(WAITING_MAX);
+        let (sender, receiver) = sync_channel(QUEUED_MAX);
         let thread = std::thread::Builder::new().name("service-manager".to_owned());
         thread.spawn(move || send_all(&receiver)).ok().map(|_| sender)
     });
@@ -55,22 +55,23 @@ fn send_all(messages: &Receiver<String>) {
     }
 }
 
-/// A start, which asks for more time until it is dropped.
-pub(super) struct Starting(JoinHandle<()>);
+/// Asks for more time for a start, until it is dropped.
+pub(super) struct StartNotices(JoinHandle<()>);
 
-/// Begins a start.
-pub(super) fn starting() -> Starting {
+/// Reports that a start has begun.
+pub(super) fn notify_starting() -> StartNotices {
     notify(&[NotifyState::Status("starting")]);
-    Starting(tokio::spawn(extend("starting: recovering and migrating", START_TIME_MAX)))
+    StartNotices(tokio::spawn(request_time("starting: recovering and migrating", START_TIME_MAX)))
 }
 
-impl Drop for Starting {
+impl Drop for StartNotices {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-async fn extend(status: &str, time_max: Duration) {
+/// Asks for more time again and again, for at most `time_max`.
+async fn request_time(status: &str, time_max: Duration) {
     let started_at = Instant::now();
     while started_at.elapsed() < time_max {
         notify(&[NotifyState::ExtendTimeoutUsec(EXTENSION_US), NotifyState::Status(status)]);
@@ -78,27 +79,27 @@ async fn extend(status: &str, time_max: Duration) {
     }
 }
 
-/// The service is ready.
-pub(super) fn ready(address: &str) {
+/// Reports that the service is ready.
+pub(super) fn notify_ready(address: &str) {
     notify(&[NotifyState::Ready, NotifyState::Status(&format!("ready on {address}"))]);
 }
 
-/// The service stops.
-pub(super) fn stopping() {
+/// Reports that the service stops, and asks for more time until the process ends.
+pub(super) fn notify_stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
-    tokio::spawn(extend("stopping", STOP_TIME_MAX));
+    tokio::spawn(request_time("stopping", STOP_TIME_MAX));
 }
 
-/// The service reads files again.
-pub(super) fn reloading() {
+/// Reports that the service begins to read files again.
+pub(super) fn notify_reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => notify(&[NotifyState::Reloading, now]),
         Err(error) => tracing::debug!(%error, "the service manager was not notified of the reload"),
     }
 }
 
-/// The service has read files again.
-pub(super) fn reloaded() {
+/// Reports that the service has read files again.
+pub(super) fn notify_reloaded() {
     notify(&[NotifyState::Ready]);
 }
 

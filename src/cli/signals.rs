@@ -38,7 +38,7 @@ impl Signals {
         Ok(Self { stop, keys })
     }
 
-    /// SIGHUP reads the file of these keys again.
+    /// From now on SIGHUP reads the file of these keys again.
     pub(super) fn reload_keys(&self, keys: Keyring) {
         let _ = self.keys.set(keys);
     }
@@ -55,15 +55,15 @@ async fn handle_stops(mut terminate: Signal, mut interrupt: Signal, stop: watch:
             std::process::exit(STATUS_OF_SIGNALS + number);
         }
         tracing::info!("stopping; a second signal ends the process at once");
-        service_manager::stopping();
+        service_manager::notify_stopping();
     }
 }
 
 async fn handle_reloads(mut hang_up: Signal, keys: Arc<OnceLock<Keyring>>) {
     while hang_up.recv().await.is_some() {
-        service_manager::reloading();
+        service_manager::notify_reloading();
         reload(keys.get());
-        service_manager::reloaded();
+        service_manager::notify_reloaded();
     }
 }
 
@@ -73,8 +73,8 @@ fn reload(keys: Option<&Keyring>) {
     if let Err(error) = &filter {
         tracing::warn!(%error, "could not read the log filter again; keeping the previous one");
     }
-    let read = keys.map(|keys| (keys, keys.reload()));
-    let key_count = match &read {
+    let reloaded = keys.map(|keys| (keys, keys.reload()));
+    let key_count = match &reloaded {
         Some((keys, Ok(_))) => Some(keys.ids().len()),
         Some((_, Err(error))) => {
             tracing::warn!(%error, "could not read the key file again; keeping the previous keys");

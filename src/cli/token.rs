@@ -61,10 +61,10 @@ pub struct Create {
     #[arg(long, value_name = "MODULE:METHODS")]
     permission: Vec<String>,
     /// Expiry, as a time (2031-01-31T00:00:00Z) or as a duration from now (90d); without it, the token does not expire
-    #[arg(long, value_name = "TIME|DURATION", value_parser = future)]
+    #[arg(long, value_name = "TIME|DURATION", value_parser = parse_expiry)]
     expires: Option<DateTime<Utc>>,
     /// IPv4 address or range from which the token may be used (repeatable, at most 50); without it, any
-    #[arg(long, value_name = "CIDR", value_parser = range)]
+    #[arg(long, value_name = "CIDR", value_parser = parse_range)]
     allow_ip: Vec<AddressRange>,
 }
 
@@ -75,7 +75,7 @@ pub struct TokenArgs {
     id: TokenId,
 }
 
-/// A token in a list.
+/// A token with its present status, as it is printed.
 #[derive(Serialize)]
 struct PrintedToken {
     #[serde(flatten)]
@@ -138,17 +138,17 @@ impl Create {
 }
 
 impl TokenArgs {
-    /// An action on the token, in its company's log.
+    /// An action on the token, for the audit log of its company.
     async fn audited(&self, db: &PgPool, action: &'static str) -> Result<AuditedAction, Failure> {
-        let known = tokens::find(db, self.id).await?;
-        Ok(AuditedAction::of_company(known.map(|token| token.company_id), action).on(self.id))
+        let token = tokens::find(db, self.id).await?;
+        Ok(AuditedAction::of_company(token.map(|token| token.company_id), action).on(self.id))
     }
 
     async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
         let rotated = with_database(&global.database, async |db| {
             let work = async || {
-                let known = tokens::find(db, self.id).await?;
-                if known.is_some_and(|token| token.revoked_at.is_some()) {
+                let token = tokens::find(db, self.id).await?;
+                if token.is_some_and(|token| token.revoked_at.is_some()) {
                     let message = format!("token {} is revoked and cannot be rotated; create a new one", self.id);
                     return Err(message.into());
                 }
@@ -172,18 +172,18 @@ fn print_key(global: &GlobalArgs, row: &TokenRow, key: &str) -> Result<(), Failu
         .one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
 }
 
-fn future(text: &str) -> Result<DateTime<Utc>, String> {
+fn parse_expiry(text: &str) -> Result<DateTime<Utc>, String> {
     let now = clock::now();
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let time = match durations(DAY, HOUR..=EXPIRY_MAX)(text) {
-        // A number alone may be meant as a year.
+        // Digits alone are refused as a duration: they may be meant as a year.
         Ok(duration) if !is_number => now + duration,
         _ => DateTime::<Utc>::from_text(text)?,
     };
     if time > now { Ok(time) } else { Err("must be in the future".to_owned()) }
 }
 
-fn range(text: &str) -> Result<AddressRange, String> {
+fn parse_range(text: &str) -> Result<AddressRange, String> {
     AddressRange::from_text(text)
 }
 
@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn an_expiry_is_a_time_or_a_duration_from_now() {
-        let time = future("2099-01-31T00:00:00Z").expect("a time");
+        let time = parse_expiry("2099-01-31T00:00:00Z").expect("a time");
         assert_eq!(time.timestamp(), 4_073_500_800);
         let before = clock::now();
-        let time = future("90d").expect("a duration");
+        let time = parse_expiry("90d").expect("a duration");
         assert!(time >= before + 90 * DAY && time <= clock::now() + 90 * DAY, "{time}");
         for bad in ["2099", "90", "0d", "30m", "200000d", "2001-01-31T00:00:00Z", "tomorrow"] {
-            assert!(future(bad).is_err(), "{bad}");
+            assert!(parse_expiry(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,15 +1,16 @@
-//! The mark of a restore in its data folder, from its beginning to its end. Until then the folder and its database are empty
-//! or have a part of a backup: a service would begin an installation of its own in them.
+//! The mark of an unfinished restore: a file in the data folder. While it exists, the folder and the database are empty
+//! or contain a part of a backup, and every other command refuses them: a service would create a new installation
+//! there.
 
 use std::path::Path;
 
 use super::Refusal;
 use crate::exit_code::Exit;
 
-/// The name of the mark.
+/// The name of the marking file.
 pub const FILE: &str = "restore.unfinished";
 
-/// Refuses a data folder whose restore has not ended.
+/// Refuses a data folder with an unfinished restore.
 pub fn refuse(data_dir: &Path) -> Result<(), Refusal> {
     if !data_dir.join(FILE).exists() {
         return Ok(());

@@ -59,7 +59,7 @@ pub enum Command {
         #[command(flatten)]
         webhook: WebhookArgs,
         /// Show only deliveries with this status
-        #[arg(long, value_name = "pending|delivered|failed", value_parser = status)]
+        #[arg(long, value_name = "pending|delivered|failed", value_parser = parse_status)]
         status: Option<DeliveryStatus>,
         /// Maximum number of deliveries
         #[arg(long, default_value_t = 100, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1..=10_000))]
@@ -74,7 +74,7 @@ pub enum Command {
     },
 }
 
-/// Which addresses are taken.
+/// The private networks in which an endpoint is accepted.
 #[derive(Args)]
 pub struct WebhookNetworkArgs {
     /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
@@ -84,13 +84,13 @@ pub struct WebhookNetworkArgs {
 }
 
 impl WebhookNetworkArgs {
-    fn webhooks(&self) -> Result<Webhooks, Failure> {
-        Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
+    fn client(&self) -> Result<Webhooks, Failure> {
+        Ok(Webhooks::new(&config::webhook_options(&self.webhook_allow_network))?)
     }
 
     /// Validates a URL: the service must be able to send there.
-    fn check(&self, url: String) -> Result<String, Failure> {
-        self.webhooks()?.check(&url)?;
+    fn check_url(&self, url: String) -> Result<String, Failure> {
+        self.client()?.check(&url)?;
         Ok(url)
     }
 }
@@ -109,45 +109,45 @@ pub struct Create {
     #[arg(long, value_name = "ID")]
     company: CompanyId,
     /// Description
-    #[arg(long, value_name = "TEXT", value_parser = description)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_description)]
     description: Option<Description>,
     /// Event type to send, for example ticket.opened (repeatable); without it, all types
-    #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
     types: Vec<EventKind>,
     #[command(flatten)]
     networks: WebhookNetworkArgs,
 }
 
-/// The endpoint of a new webhook: positional, or by the option that it was before.
+/// The endpoint of a new webhook: positional, or by the option of the old spelling.
 #[derive(Args)]
 pub struct UrlArgs {
     /// URL of the endpoint
-    #[arg(value_parser = address, required_unless_present = "url_option")]
+    #[arg(value_parser = parse_url, required_unless_present = "url_option")]
     url: Option<String>,
     /// Old spelling of URL
-    #[arg(long = "url", value_name = "URL", value_parser = address, hide = true, conflicts_with = "url")]
+    #[arg(long = "url", value_name = "URL", value_parser = parse_url, hide = true, conflicts_with = "url")]
     url_option: Option<String>,
 }
 
 impl UrlArgs {
-    /// The URL: one of the two is always given.
+    /// The URL; clap ensures that it is given in one of the two ways.
     fn into_url(self) -> String {
         self.url.or(self.url_option).unwrap_or_default()
     }
 }
 
-/// At least one of them.
+/// The changes; at least one is required.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct WebhookUpdate {
     /// New URL of the endpoint
-    #[arg(long, value_parser = address)]
+    #[arg(long, value_parser = parse_url)]
     url: Option<String>,
     /// New description; an empty value removes it
-    #[arg(long, value_name = "TEXT", value_parser = description)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_description)]
     description: Option<Description>,
     /// Event type to send, replacing all previous types (repeatable); an empty value sends all
-    #[arg(long = "type", value_name = "TYPE", value_parser = new_kind, conflicts_with = "all_types")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_new_kind, conflicts_with = "all_types")]
     types: Vec<NewKind>,
     /// Old spelling of --type ''
     #[arg(long, hide = true)]
@@ -157,7 +157,7 @@ pub struct WebhookUpdate {
     active: Option<bool>,
 }
 
-/// The description of a webhook; `None`: it has none.
+/// The description of a webhook; `None` for an empty value.
 #[derive(Clone)]
 struct Description(Option<String>);
 
@@ -182,11 +182,11 @@ pub struct ReplaySelection {
     #[arg(long, value_name = "ID")]
     delivery: Option<i64>,
     /// Resend deliveries that have failed since this time, for example 2031-01-31T00:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     failed_since: Option<DateTime<Utc>>,
 }
 
-/// A webhook in a list.
+/// A webhook with its company, as it is printed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PrintedWebhook {
@@ -228,10 +228,10 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::RotateSecret(webhook) => webhook.rotate(global).await,
         Command::Test { webhook, networks } => {
-            let outbound = networks.webhooks()?;
+            let client = networks.client()?;
             let tested = with_secrets(&global.database, async |db, keys| {
                 let company = webhooks::company_of(db, webhook.id).await?;
-                let work = async || test(db, keys, &outbound, (company, webhook.id)).await;
+                let work = async || send_test(db, keys, &client, (company, webhook.id)).await;
                 audited(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
             global.output.one(tested.await?)
@@ -250,7 +250,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         Command::Replay { webhook, selection } => {
             let replayed = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
-                let work = async || replay(db, (company, webhook.id), selection).await;
+                let work = async || replay_deliveries(db, (company, webhook.id), selection).await;
                 audited(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
             global.output.one(replayed.await?)
@@ -260,7 +260,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let url = self.networks.check(self.url.into_url()).map_err(|reason| format!("URL {reason}"))?;
+        let url = self.networks.check_url(self.url.into_url()).map_err(|reason| format!("URL {reason}"))?;
         let mut columns = Columns::from([("url", url.into()), ("types", EventKind::words(self.types).into())]);
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
@@ -269,9 +269,10 @@ impl Create {
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
-                let last = events::last_id(&mut *transaction, self.company).await?;
+                let last_event = events::last_id(&mut *transaction, self.company).await?;
                 let created =
-                    webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last.0)).await;
+                    webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last_event.0))
+                        .await;
                 let webhook = created?
                     .ok_or_else(|| format!("the company has reached the maximum of {WEBHOOKS_MAX} webhooks"))?;
                 transaction.commit().await?;
@@ -288,7 +289,7 @@ impl WebhookUpdate {
     async fn apply(self, id: WebhookId, networks: &WebhookNetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {
-            columns.set("url", networks.check(url).map_err(|reason| format!("--url {reason}"))?);
+            columns.set("url", networks.check_url(url).map_err(|reason| format!("--url {reason}"))?);
         }
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
@@ -331,21 +332,21 @@ impl WebhookArgs {
     }
 }
 
-/// An action on a webhook, in its company's log.
+/// An action on a webhook, for the audit log of its company.
 fn audited(company: CompanyId, id: WebhookId, action: &'static str) -> AuditedAction {
     AuditedAction::of_company(Some(company), action).on(id)
 }
 
-async fn test(
+async fn send_test(
     db: &PgPool,
     keys: &Keyring,
-    outbound: &Webhooks,
+    client: &Webhooks,
     (company, id): (CompanyId, WebhookId),
 ) -> Result<TestResult, Failure> {
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("no such webhook")?;
     let now = clock::now();
     let json = Bytes::from(test_event(id, now).to_string());
-    let attempt = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
+    let attempt = client.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
     if attempt.error.is_none() {
         let mut transaction = db.begin().await?;
         webhooks::clear_failure(&mut transaction, &endpoint).await?;
@@ -354,7 +355,7 @@ async fn test(
     Ok(attempt.into())
 }
 
-async fn replay(
+async fn replay_deliveries(
     db: &PgPool,
     (company, id): (CompanyId, WebhookId),
     selection: ReplaySelection,
@@ -381,28 +382,28 @@ async fn replay(
 }
 
 /// Validates a URL as the API does.
-fn address(text: &str) -> Result<String, String> {
+fn parse_url(text: &str) -> Result<String, String> {
     Ok(WebAddress::from_text(text)?.0)
 }
 
-fn description(text: &str) -> Result<Description, String> {
+fn parse_description(text: &str) -> Result<Description, String> {
     let name = Some(text.trim()).filter(|text| !text.is_empty()).map(Name::from_text);
     Ok(Description(name.transpose()?.map(|name| name.0)))
 }
 
-fn kind(text: &str) -> Result<EventKind, String> {
-    let refused = |()| format!("unknown event type `{text}`; docs/events.md lists all types");
-    text.parse().map_err(refused)
+fn parse_kind(text: &str) -> Result<EventKind, String> {
+    let unknown_kind = |()| format!("unknown event type `{text}`; docs/events.md lists all types");
+    text.parse().map_err(unknown_kind)
 }
 
-fn new_kind(text: &str) -> Result<NewKind, String> {
-    if text.trim().is_empty() { Ok(NewKind(None)) } else { kind(text).map(|kind| NewKind(Some(kind))) }
+fn parse_new_kind(text: &str) -> Result<NewKind, String> {
+    if text.trim().is_empty() { Ok(NewKind(None)) } else { parse_kind(text).map(|kind| NewKind(Some(kind))) }
 }
 
-fn status(text: &str) -> Result<DeliveryStatus, String> {
+fn parse_status(text: &str) -> Result<DeliveryStatus, String> {
     text.parse().map_err(|()| "must be pending, delivered or failed".to_owned())
 }
 
-fn time(text: &str) -> Result<DateTime<Utc>, String> {
+fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     DateTime::<Utc>::from_text(text)
 }

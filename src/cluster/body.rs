@@ -16,7 +16,7 @@ pub(super) const RETAINED_BYTES_MAX: usize = 64 * 1024;
 /// Maximum size of all retained bodies of a process. Beyond this, even small bodies are streamed once.
 const RETAINED_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A body.
+/// The body of a request.
 pub(super) enum EdgeBody {
     /// There is no body.
     None,
@@ -46,7 +46,8 @@ impl EdgeBody {
         }
     }
 
-    /// Reads the body if it is to be retained. The stream of a socket does not end, so it is streamed.
+    /// Reads a small body completely; a larger one will be streamed. A WebSocket's stream has no end, so it is streamed
+    /// too.
     ///
     /// # Errors
     /// When the body does not arrive or is not valid HTTP.
@@ -54,17 +55,17 @@ impl EdgeBody {
         let payload = match std::mem::replace(self, Self::Consumed) {
             Self::Unread(payload) => payload,
             // The body was already read.
-            read => {
-                *self = read;
+            already_read => {
+                *self = already_read;
                 return Ok(());
             }
         };
         let length = length(head);
-        // A body without a length is chunked, or the stream of a socket.
+        // A body without a length is chunked, or a WebSocket's stream.
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         let is_small = length.map_or(is_chunked, |length| length <= RETAINED_BYTES_MAX as u64);
-        let bytes = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
-        let Some(share) = is_small.then(|| budget.try_reserve(Vec::new(), bytes)).flatten() else {
+        let reserved_bytes = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
+        let Some(reservation) = is_small.then(|| budget.try_reserve(Vec::new(), reserved_bytes)).flatten() else {
             *self = Self::Streamed(Bytes::new(), payload);
             return Ok(());
         };
@@ -78,7 +79,7 @@ impl EdgeBody {
                 return Ok(());
             }
         }
-        *self = Self::Retained(whole.freeze(), share);
+        *self = Self::Retained(whole.freeze(), reservation);
         Ok(())
     }
 
@@ -125,7 +126,7 @@ mod tests {
         Payload::Stream { payload: Box::pin(futures_util::stream::iter(chunks)) }
     }
 
-    async fn bytes(payload: Payload) -> usize {
+    async fn count_bytes(payload: Payload) -> usize {
         payload.fold(0, async |sum, chunk| sum + chunk.expect("a chunk").len()).await
     }
 
@@ -137,15 +138,15 @@ mod tests {
             (head(CONTENT_LENGTH, "66560"), 65, false),
             (head(TRANSFER_ENCODING, "chunked"), 64, true),
             (head(TRANSFER_ENCODING, "chunked"), 66, false),
-            // A socket.
+            // A WebSocket.
             (RequestHead::default(), 1, false),
         ] {
             let mut body = EdgeBody::of(payload(pieces));
             body.read(&head, &budget).await.expect("a body");
-            body.read(&head, &budget).await.expect("as it was");
+            body.read(&head, &budget).await.expect("a second read changes nothing");
             assert_eq!(matches!(body, EdgeBody::Retained(..)), is_retained, "{head:?}");
             assert_eq!(budget.used() > 0, is_retained, "{head:?}");
-            assert_eq!(bytes(body.into_payload().expect("whole")).await, pieces * 1024);
+            assert_eq!(count_bytes(body.into_payload().expect("whole")).await, pieces * 1024);
             assert_eq!(budget.used(), 0);
         }
         let none = EdgeBody::of(Payload::None);

@@ -38,9 +38,9 @@ use crate::web::response::error::OutcomeUnknown;
 /// callers wait for a response.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Pauses between retries in case no notification arrives: an opened gate sends none. Each pause is twice the previous
-/// one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company, and its
-/// new owner must not have to refuse each of them twenty times a second.
+/// Pauses between retries in case no notification arrives: a company's gate opens without one. Each pause is twice the
+/// previous one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company,
+/// and its new owner must not have to refuse each of them twenty times a second.
 const RETRY_AFTER_MIN: Duration = Duration::from_millis(25);
 const RETRY_AFTER_MAX: Duration = Duration::from_millis(400);
 
@@ -74,10 +74,10 @@ impl Edge {
         Self(Arc::new(Inner { membership, directory, ownership, metrics, stopping, signer, budget, wait }))
     }
 
-    /// The same edge with a shorter wait.
+    /// The same edge with another wait.
     #[cfg(test)]
     pub(super) fn with_wait(self, wait: Duration) -> Self {
-        Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("nobody else has it") }))
+        Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("the only reference") }))
     }
 }
 
@@ -114,7 +114,8 @@ impl ThreadEdge {
         }
     }
 
-    fn request_scope(&self, head: &RequestHead) -> (RequestScope, Option<Slot>) {
+    /// The scope of a request, with the slot if it is a company's.
+    fn scope_and_slot(&self, head: &RequestHead) -> (RequestScope, Option<Slot>) {
         match request_scope(head, &self.inner().directory) {
             RequestScope::Company(company) => match self.inner().directory.slot(company) {
                 Some(slot) => (RequestScope::Company(company), Some(slot)),
@@ -131,7 +132,7 @@ impl ThreadEdge {
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
-        let (company, slot) = match self.request_scope(request.head()) {
+        let (company, slot) = match self.scope_and_slot(request.head()) {
             (RequestScope::Company(company), Some(slot)) => (company, slot),
             (RequestScope::Public, _) => return Ok(routes.call(request).await?.into()),
             _ => return self.serve(routes, request, None).await,
@@ -141,8 +142,8 @@ impl ThreadEdge {
         let placement = &self.inner().membership.placement;
         let deadline = Instant::now() + self.inner().wait;
         let mut has_waited = false;
-        // Whether an earlier owner may have made the change. Then a refusal by a later owner does not answer the
-        // request.
+        // Whether an earlier owner may have made the change. Then a refusal by a later owner does not mean that nothing
+        // was changed.
         let mut may_have_executed = false;
         let mut pause = RETRY_AFTER_MIN;
         loop {
@@ -226,18 +227,18 @@ impl ThreadEdge {
         if forwarded.life != self.inner().membership.life {
             return not_owner();
         }
-        let scope = self.request_scope(request.head());
-        // A check of whether this process is reached is no forwarded request, and a stop does not wait for it.
-        if !matches!(scope, (RequestScope::Public, _)) {
+        let scope_and_slot = self.scope_and_slot(request.head());
+        // A peer's check of whether it reaches this process is no forwarded request, and a stop does not wait for it.
+        if !matches!(scope_and_slot, (RequestScope::Public, _)) {
             self.inner().metrics.cluster.add_received();
         }
         request.head_mut().peer_addr = forwarded.peer;
-        match scope {
+        match scope_and_slot {
             (RequestScope::Company(company), Some(slot)) => match self.route(company, slot) {
                 Route::Local(presence) => self.serve(routes, request, Some((company, presence))).await,
                 Route::Remote(_) | Route::Unassigned => not_owner(),
             },
-            // This process does not know the other's company yet, or no longer.
+            // A peer's check, or a company that this process does not know yet or no longer.
             _ => self.serve(routes, request, None).await,
         }
     }
@@ -273,7 +274,7 @@ impl ThreadEdge {
                 return self.close_connection(closer).await;
             }
             self.inner().metrics.cluster.add_refused();
-            return Ok(with_id(unavailable(), id));
+            return Ok(with_common_headers(unavailable(), id));
         }
         if response.body().size() != BodySize::Stream {
             return Ok(response);
@@ -293,10 +294,10 @@ fn unavailable() -> Response<BoxBody> {
 }
 
 fn error_response(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
-    with_id(error.error_response().into(), request_id::of(&head.headers))
+    with_common_headers(error.error_response().into(), request_id::of(&head.headers))
 }
 
-fn with_id(mut response: Response<BoxBody>, id: actix_web::http::header::HeaderValue) -> Response<BoxBody> {
+fn with_common_headers(mut response: Response<BoxBody>, id: actix_web::http::header::HeaderValue) -> Response<BoxBody> {
     response.headers_mut().insert(X_REQUEST_ID, id);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     response
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn only_idempotent_requests_are_repeatable() {
-        let is_repeated = |method: &Method, path: &'static str, headers: &[(&str, &'static str)]| {
+        let is_repeatable_with = |method: &Method, path: &'static str, headers: &[(&str, &'static str)]| {
             let mut head = RequestHead::default();
             head.method = method.clone();
             head.uri = path.parse().expect("a path");
@@ -338,17 +339,17 @@ mod tests {
         };
         let (path, key) = ("/api/v1/tags", ("idempotency-key", "a"));
         for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
-            assert!(is_repeated(&method, path, &[]), "{method} changes nothing");
+            assert!(is_repeatable_with(&method, path, &[]), "{method} changes nothing");
         }
         for method in [Method::POST, Method::PUT] {
-            assert!(is_repeated(&method, path, &[key]), "{method}");
-            assert!(!is_repeated(&method, path, &[]), "{method} without a key");
-            assert!(!is_repeated(&method, "/panel/api/v1/tokens", &[key]), "{method} at the panel");
-            let named = [key, ("connection", "keep-alive, Idempotency-Key")];
-            assert!(is_repeated(&method, path, &named), "{method} whose key goes on all the same");
+            assert!(is_repeatable_with(&method, path, &[key]), "{method}");
+            assert!(!is_repeatable_with(&method, path, &[]), "{method} without a key");
+            assert!(!is_repeatable_with(&method, "/panel/api/v1/tokens", &[key]), "{method} at the panel");
+            let connection_names_key = [key, ("connection", "keep-alive, Idempotency-Key")];
+            assert!(is_repeatable_with(&method, path, &connection_names_key), "{method} with a key that is forwarded");
         }
         for method in [Method::DELETE, Method::PATCH] {
-            assert!(!is_repeated(&method, path, &[key]), "{method} has no keys");
+            assert!(!is_repeatable_with(&method, path, &[key]), "{method} does not support keys");
         }
     }
 }

@@ -90,7 +90,7 @@ where
             (None, _) => Either::Right(
                 async move {
                     health.count_late_request();
-                    Ok(closing(routes.call(request).await?.into(), &health))
+                    Ok(close_if_stopping(routes.call(request).await?.into(), &health))
                 }
                 .boxed_local(),
             ),
@@ -101,7 +101,7 @@ where
                         if health.is_stopping() {
                             health.count_late_request();
                         }
-                        Ok(closing(edge.respond(&*routes, request).await?, &health))
+                        Ok(close_if_stopping(edge.respond(&*routes, request).await?, &health))
                     }
                     .boxed_local(),
                 )
@@ -114,8 +114,8 @@ where
     }
 }
 
-/// The response, which closes its connection if the service stops.
-fn closing(mut response: Response<BoxBody>, health: &Health) -> Response<BoxBody> {
+/// The response, changed to close its connection if the service is stopping. A WebSocket stays open.
+fn close_if_stopping(mut response: Response<BoxBody>, health: &Health) -> Response<BoxBody> {
     if health.is_stopping() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.head_mut().set_connection_type(ConnectionType::Close);
     }

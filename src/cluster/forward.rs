@@ -25,15 +25,15 @@ use super::relay::{RelayedBody, StopConditions, splice};
 use super::signer::FORWARDED;
 use crate::web::connections::MinRateStream;
 
-/// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
+/// Timeout of a response once its request is sent. Whatever a handler waits for has its own timeout of seconds.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How long to wait for a response when the request could not be sent completely: the other side refused it, or has
 /// ended.
 const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger ones
-/// are counted by their owner until they are sent.
+/// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger
+/// ones count as response memory of their owner until they are sent.
 const WHOLE_BYTES_MAX: u64 = crate::web::connections::ANSWER_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
@@ -62,7 +62,7 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Sends a request and returns the response. `stop` determines when to stop waiting.
+    /// Sends a request and returns the response. `stop` determines when to stop waiting for the other process.
     pub(super) async fn send(
         &self,
         peer: &Peer,
@@ -74,14 +74,14 @@ impl Forwarder {
         let mut link =
             self.links.get(peer, |life| stop.placement.has_peer(life)).await.map_err(|_| ForwardError::Unreachable)?;
         let mut codec = self.links.codec();
-        let socket = is_socket(head);
+        let is_websocket = is_websocket(head);
         let mut out = BytesMut::with_capacity(1024);
-        write_head(&mut out, head, forwarded, &Length::of(head, body, socket));
+        write_head(&mut out, head, forwarded, &Length::of(head, body, is_websocket));
         let life_ended = stop.life_ended();
-        let sent = async {
-            if socket {
+        let exchange = async {
+            if is_websocket {
                 link.write(&out).await.map_err(|error| write_error(error.is_started))?;
-                return read_response_head(&mut link, &mut codec).await.map(|head| (head, true));
+                return read_response_head(&mut link, &mut codec).await.map(ReceivedHead::after_request);
             }
             match std::mem::replace(body, EdgeBody::Consumed) {
                 EdgeBody::Streamed(first, rest) => {
@@ -94,35 +94,30 @@ impl Forwarder {
                     }
                     *body = retained;
                     let written = link.write(&out).await;
-                    let is_all_sent = written.is_ok();
                     match written {
-                        Ok(()) => read_response_head(&mut link, &mut codec).await.map(|head| (head, true)),
+                        Ok(()) => read_response_head(&mut link, &mut codec).await.map(ReceivedHead::after_request),
                         Err(error) if error.is_started => {
                             let response = timeout(EARLY_RESPONSE_TIME_MAX, link.read_head(&mut codec)).await;
-                            response
-                                .ok()
-                                .and_then(Result::ok)
-                                .map(|head| (head, is_all_sent))
-                                .ok_or(ForwardError::Unknown)
+                            response.ok().and_then(Result::ok).map(ReceivedHead::early).ok_or(ForwardError::Unknown)
                         }
                         Err(_) => Err(ForwardError::Unreachable),
                     }
                 }
             }
         };
-        let (response, is_all_sent) = tokio::select! {
+        let ReceivedHead { head: response, is_request_sent } = tokio::select! {
             biased;
-            sent = sent => sent?,
+            received = exchange => received?,
             () = life_ended => return Err(ForwardError::Unknown),
         };
         if response.status == StatusCode::MISDIRECTED_REQUEST {
-            if is_all_sent && response.keep_alive() && codec.message_type() == MessageType::None {
+            if is_request_sent && response.keep_alive() && codec.message_type() == MessageType::None {
                 self.links.release(peer.life, link);
             }
             return Err(ForwardError::NotOwner);
         }
         let is_switching = response.status == StatusCode::SWITCHING_PROTOCOLS;
-        if socket && is_switching {
+        if is_websocket && is_switching {
             let payload = match std::mem::replace(body, EdgeBody::Consumed) {
                 EdgeBody::Unread(payload) | EdgeBody::Streamed(_, payload) => payload,
                 EdgeBody::None | EdgeBody::Retained(..) | EdgeBody::Consumed => Payload::None,
@@ -131,7 +126,8 @@ impl Forwarder {
             response.head_mut().set_connection_type(ConnectionType::Upgrade);
             return Ok(response);
         }
-        let response = PeerResponse { peer, link, codec, head: response, is_reusable: is_all_sent && !socket };
+        let response =
+            PeerResponse { peer, link, codec, head: response, is_reusable: is_request_sent && !is_websocket };
         self.read_response(response, head.method == Method::HEAD, stop).await
     }
 
@@ -180,6 +176,26 @@ impl Forwarder {
     }
 }
 
+/// The head of a response.
+struct ReceivedHead {
+    head: ResponseHead,
+    /// Whether the whole request was sent before; otherwise the connection cannot be reused.
+    is_request_sent: bool,
+}
+
+impl ReceivedHead {
+    /// A head that arrived after the whole request was sent.
+    fn after_request(head: ResponseHead) -> Self {
+        Self { head, is_request_sent: true }
+    }
+
+    /// A head that arrived before the whole request was sent.
+    fn early(head: ResponseHead) -> Self {
+        Self { head, is_request_sent: false }
+    }
+}
+
+/// A response whose body is not read yet.
 struct PeerResponse<'a> {
     peer: &'a Peer,
     link: PeerLink,
@@ -222,18 +238,18 @@ async fn stream_body(
     length: Length,
     first: Bytes,
     rest: Payload,
-) -> Result<(ResponseHead, bool), ForwardError> {
+) -> Result<ReceivedHead, ForwardError> {
     let is_chunked = matches!(length, Length::Chunked);
     let (mut reader, mut writer) = link.stream.split();
     let read = &mut link.read;
-    let pump = async {
+    let send_all = async {
         use tokio::io::AsyncWriteExt;
         writer.write_all(&head).await.map_err(|_| ForwardError::Unknown)?;
         let mut chunks =
             futures_util::stream::iter((!first.is_empty()).then_some(Ok(first))).chain(MinRateStream::new(rest));
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(ForwardError::Body)?;
-            let sent = if is_chunked {
+            let written = if is_chunked {
                 let mut framed = BytesMut::with_capacity(chunk.len() + 16);
                 // Writing to memory cannot fail.
                 let _ = write!((&mut framed).writer(), "{:x}\r\n", chunk.len());
@@ -243,7 +259,7 @@ async fn stream_body(
             } else {
                 writer.write_all(&chunk).await
             };
-            sent.map_err(|_| ForwardError::Unknown)?;
+            written.map_err(|_| ForwardError::Unknown)?;
         }
         if is_chunked {
             writer.write_all(b"0\r\n\r\n").await.map_err(|_| ForwardError::Unknown)?;
@@ -265,16 +281,16 @@ async fn stream_body(
     });
     tokio::select! {
         biased;
-        response = &mut response => response.map(|head| (head, false)),
-        sent = pump => match sent {
+        response = &mut response => response.map(ReceivedHead::early),
+        sent = send_all => match sent {
             Ok(()) => {
                 let read = timeout(RESPONSE_TIME_MAX, response).await;
-                read.unwrap_or(Err(ForwardError::Unknown)).map(|head| (head, true))
+                read.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::after_request)
             }
             Err(ForwardError::Body(error)) => Err(ForwardError::Body(error)),
             Err(_) => {
                 let response = timeout(EARLY_RESPONSE_TIME_MAX, response).await;
-                response.unwrap_or(Err(ForwardError::Unknown)).map(|head| (head, false))
+                response.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::early)
             }
         },
     }
@@ -290,9 +306,9 @@ enum Length {
 }
 
 impl Length {
-    fn of(head: &RequestHead, body: &EdgeBody, socket: bool) -> Self {
+    fn of(head: &RequestHead, body: &EdgeBody, is_websocket: bool) -> Self {
         match body {
-            _ if socket => Self::Socket,
+            _ if is_websocket => Self::Socket,
             EdgeBody::None | EdgeBody::Unread(_) | EdgeBody::Consumed => Self::None,
             EdgeBody::Retained(bytes, _) => Self::Bytes(bytes.len() as u64),
             EdgeBody::Streamed(..) => Self::of_streamed(head),
@@ -305,7 +321,7 @@ impl Length {
 }
 
 /// Whether the request is a WebSocket upgrade.
-pub(super) fn is_socket(head: &RequestHead) -> bool {
+pub(super) fn is_websocket(head: &RequestHead) -> bool {
     head.upgrade() && head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 

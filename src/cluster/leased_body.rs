@@ -8,7 +8,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use hotline_persistence::cluster::Lease;
 
-/// A body that breaks off when the lease has expired.
+/// A body that fails with an error once the lease has expired.
 pub(super) struct LeasedBody {
     pub(super) body: BoxBody,
     pub(super) lease: Lease,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use hotline_persistence::cluster::{LifeId, LifeRow, SealRow, Slot, SlotRow};
 
-/// Maximum number of slots that move at a time, of all members together: about a fifth of a second for their companies.
+/// Maximum number of slots that a plan moves for balance, and that a member moves as one group. Requests of a group's
+/// companies wait about 0.2 s.
 pub const MOVES_MAX: usize = 64;
 
 /// Percentage by which a life may deviate from its share before slots move.
@@ -17,9 +18,9 @@ pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slo
     if quotas.0.is_empty() {
         return Vec::new();
     }
-    // The owner of a slot once all moves in progress have ended; `None`: the slot must be assigned.
     let takes_slots = |life: LifeId, quotas: &Quotas| quotas.0.contains_key(&life);
-    let exists = |life: LifeId| lives.iter().any(|known| known.life == life);
+    let exists = |life: LifeId| lives.iter().any(|row| row.life == life);
+    // The owner of a slot once all moves in progress have ended; `None`: the slot must be assigned.
     let future_owner = |row: &SlotRow, quotas: &Quotas| match (row.life, row.next) {
         (Some(_), Some(next)) if takes_slots(next, quotas) => Some(next),
         (Some(life), _) if takes_slots(life, quotas) => Some(life),
@@ -75,9 +76,11 @@ impl Quotas {
             lives.iter().filter(|life| !life.draining).map(|life| (life.life, cores(life), 0)).collect();
         candidates.sort_by_key(|(life, ..)| *life);
         for _ in 0..slots {
-            let next = candidates.iter_mut().reduce(|one, other| {
-                let wins = other.1 * (2 * one.2 + 1) > one.1 * (2 * other.2 + 1);
-                if wins { other } else { one }
+            let next = candidates.iter_mut().reduce(|best, other| {
+                let (_, best_cores, best_target) = *best;
+                let (_, other_cores, other_target) = *other;
+                let is_better = other_cores * (2 * best_target + 1) > best_cores * (2 * other_target + 1);
+                if is_better { other } else { best }
             });
             next.into_iter().for_each(|(_, _, target)| *target += 1);
         }
@@ -109,8 +112,8 @@ impl Quotas {
     fn move_from(&mut self, life: LifeId) -> Option<LifeId> {
         let from = self.0.get(&life).filter(|quota| quota.current > quota.target).copied();
         let to = self.neediest();
-        let deficit = self.0.get(&to).is_some_and(|quota| quota.current < quota.target);
-        from.filter(|_| deficit && to != life)?;
+        let has_deficit = self.0.get(&to).is_some_and(|quota| quota.current < quota.target);
+        from.filter(|_| has_deficit && to != life)?;
         self.0.entry(life).and_modify(|quota| quota.current -= 1);
         self.assign(to);
         Some(to)
@@ -119,6 +122,8 @@ impl Quotas {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
+
     use chrono::DateTime;
     use proptest::prelude::*;
 
@@ -153,8 +158,8 @@ mod tests {
         (0..SLOTS).map(row).collect()
     }
 
-    /// The rows once a plan is written, and carried out if `moved`.
-    fn after(slots: &[SlotRow], plan: &[(Slot, LifeId)], moved: bool) -> Vec<SlotRow> {
+    /// The rows once a plan is written and its moves have ended.
+    fn carry_out(slots: &[SlotRow], plan: &[(Slot, LifeId)]) -> Vec<SlotRow> {
         let mut slots = slots.to_vec();
         for (slot, to) in plan {
             let row = &mut slots[slot.index()];
@@ -163,15 +168,13 @@ mod tests {
                 Some(_) => row.next = Some(*to).filter(|to| Some(*to) != row.life),
             }
         }
-        if moved {
-            for row in &mut slots {
-                row.life = row.next.take().or(row.life);
-            }
+        for row in &mut slots {
+            row.life = row.next.take().or(row.life);
         }
         slots
     }
 
-    fn counts(slots: &[SlotRow]) -> BTreeMap<Option<i64>, usize> {
+    fn slots_per_life(slots: &[SlotRow]) -> BTreeMap<Option<i64>, usize> {
         slots.iter().fold(BTreeMap::new(), |mut counts, row| {
             *counts.entry(row.life.map(LifeId::get)).or_default() += 1;
             counts
@@ -190,43 +193,44 @@ mod tests {
             lives in lives(),
             owners in prop::collection::vec((0..8_i64, 0..8_i64), usize::from(SLOTS)),
         ) {
-            let exists = |number: i64| (1..=lives.len() as i64).contains(&number);
-            let some = |number: i64| Some(number).filter(|number| exists(*number));
+            let existing = |number: i64| Some(number).filter(|number| (1..=lives.len() as i64).contains(number));
             let mut slots = rows(|number| {
                 let (life, next) = owners[usize::from(number)];
-                (some(life), some(next).filter(|next| some(life).is_some() && *next != life))
+                (existing(life), existing(next).filter(|next| existing(life).is_some() && *next != life))
             });
             let candidates: Vec<_> = lives.iter().filter(|life| !life.draining).collect();
             let mut rounds = 0;
             loop {
                 let plan = plan(&lives, &slots, &[]);
-                prop_assert!(plan.iter().all(|(_, to)| candidates.iter().any(|taker| taker.life == *to)));
-                let is_rest = plan.is_empty() && slots.iter().all(|row| row.next.is_none());
-                if is_rest {
+                prop_assert!(plan.iter().all(|(_, to)| candidates.iter().any(|candidate| candidate.life == *to)));
+                let is_settled = plan.is_empty() && slots.iter().all(|row| row.next.is_none());
+                if is_settled {
                     break;
                 }
-                slots = after(&slots, &plan, true);
+                slots = carry_out(&slots, &plan);
                 rounds += 1;
-                prop_assert!(rounds <= 2 + usize::from(SLOTS) / MOVES_MAX + lives.len(), "it does not come to rest");
+                prop_assert!(rounds <= 2 + usize::from(SLOTS) / MOVES_MAX + lives.len(), "the slots still move");
             }
-            if let Some(cores) = Some(candidates.iter().map(|life| life.cores as usize).sum::<usize>()).filter(|all| *all > 0) {
-                let counts = counts(&slots);
-                for taker in &candidates {
-                    let due = usize::from(SLOTS) * taker.cores as usize / cores;
-                    let has = counts.get(&Some(taker.life.get())).copied().unwrap_or_default();
-                    prop_assert!(has.abs_diff(due) <= due / 10 + 2, "{has} of {due}");
+            let cores = candidates.iter().map(|life| life.cores as usize).sum();
+            if let Some(cores) = NonZero::<usize>::new(cores) {
+                let counts = slots_per_life(&slots);
+                for candidate in &candidates {
+                    let share = usize::from(SLOTS) * candidate.cores as usize / cores;
+                    let count = counts.get(&Some(candidate.life.get())).copied().unwrap_or_default();
+                    prop_assert!(count.abs_diff(share) <= share / 10 + 2, "{count} slots for a share of {share}");
                 }
-                prop_assert!(slots.iter().all(|row| candidates.iter().any(|taker| row.life == Some(taker.life))));
+                prop_assert!(slots.iter().all(|row| candidates.iter().any(|life| row.life == Some(life.life))));
             }
         }
 
         #[test]
         fn only_as_many_slots_move_as_needed(cores in prop::collection::vec(1..16_i32, 1..7)) {
             let lives: Vec<_> = cores.iter().zip(1..).map(|(cores, number)| life(number, *cores, false)).collect();
-            let mut slots = after(&rows(|_| (None, None)), &plan(&lives, &rows(|_| (None, None)), &[]), true);
-            prop_assert!(plan(&lives, &slots, &[]).is_empty(), "what was given out evenly stays");
+            let unassigned = rows(|_| (None, None));
+            let mut slots = carry_out(&unassigned, &plan(&lives, &unassigned, &[]));
+            prop_assert!(plan(&lives, &slots, &[]).is_empty(), "balanced slots stay");
             let joined: Vec<_> = lives.iter().cloned().chain([life(100, cores[0], false)]).collect();
-            let due = usize::from(SLOTS) * cores[0] as usize / (cores.iter().sum::<i32>() + cores[0]) as usize;
+            let share = usize::from(SLOTS) * cores[0] as usize / (cores.iter().sum::<i32>() + cores[0]) as usize;
             let before = slots.clone();
             loop {
                 let plan = plan(&joined, &slots, &[]);
@@ -234,11 +238,12 @@ mod tests {
                     break;
                 }
                 prop_assert!(plan.len() <= MOVES_MAX);
-                slots = after(&slots, &plan, true);
+                slots = carry_out(&slots, &plan);
             }
             let moved = slots.iter().zip(&before).filter(|(now, then)| now.life != then.life).count();
-            prop_assert!(moved <= due + 2, "{moved} moved for a share of {due}");
-            prop_assert!(slots.iter().zip(&before).all(|(now, then)| now.life == then.life || now.life == Some(LifeId::new(100))));
+            prop_assert!(moved <= share + 2, "{moved} moved for a share of {share}");
+            let new_life = Some(LifeId::new(100));
+            prop_assert!(slots.iter().zip(&before).all(|(now, then)| now.life == then.life || now.life == new_life));
         }
     }
 
@@ -249,9 +254,9 @@ mod tests {
         assert_eq!(plan(&lives, &all_of_one, &[]).len(), MOVES_MAX);
         let sealed_at = DateTime::UNIX_EPOCH;
         let seal = SealRow { life: LifeId::new(9), heir: LifeId::new(1), sealed_at, done: true };
-        assert_eq!(plan(&lives, &all_of_one, &[seal]).len(), 0, "a takeover was a moment ago");
+        assert_eq!(plan(&lives, &all_of_one, &[seal]).len(), 0, "another life was taken over a moment ago");
         let moving = rows(|number| (Some(1), (number == 5).then_some(2)));
-        assert_eq!(plan(&lives, &moving, &[]).len(), 0, "some move already");
+        assert_eq!(plan(&lives, &moving, &[]).len(), 0, "a slot already moves");
     }
 
     #[test]
@@ -259,7 +264,7 @@ mod tests {
         let lives = [life(1, 4, false)];
         assert!(plan(&lives, &rows(|_| (Some(9), None)), &[]).is_empty());
         assert_eq!(plan(&lives, &rows(|_| (None, None)), &[]).len(), usize::from(SLOTS));
-        assert!(plan(&[life(1, 4, true)], &rows(|_| (Some(1), None)), &[]).is_empty(), "nobody takes them");
+        assert!(plan(&[life(1, 4, true)], &rows(|_| (Some(1), None)), &[]).is_empty(), "the only life is draining");
         assert!(plan(&[], &rows(|_| (None, None)), &[]).is_empty());
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::link::{PeerLink, PeerLinks};
 
-/// How long the other side of a socket may read nothing of what its client sends.
+/// Timeout for writing bytes of a socket's client to the other process.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Bytes per read.
@@ -55,11 +55,11 @@ impl StopConditions {
 
     /// Resolves when the other life has ended, or when this process stops.
     fn stopped(self) -> Pin<Box<dyn Future<Output = ()>>> {
-        let stopped = self.life_ended();
+        let life_ended = self.life_ended();
         let mut stopping = self.stopping;
         Box::pin(async move {
             tokio::select! {
-                () = stopped => {}
+                () = life_ended => {}
                 // The sender is dropped only when the process ends.
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
             }
@@ -72,10 +72,11 @@ pub(super) struct RelayedBody {
     /// `None` once all of it was received.
     link: Option<PeerLink>,
     codec: ClientPayloadCodec,
-    /// Where the connection is returned to after the whole body.
+    /// Where the connection is returned to after the whole body; `None`: it cannot be used again.
     return_to: Option<(Rc<PeerLinks>, LifeId)>,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
-    /// Whether the body has no fixed end; otherwise it has broken off when `stopped` fires.
+    /// Whether the body is an event stream, which ends without an error when `stopped` resolves. Any other body is then
+    /// incomplete, and ends with an error.
     is_endless: bool,
 }
 
@@ -114,15 +115,15 @@ impl Stream for RelayedBody {
                     return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
                 }
             }
-            let read = read_some(Pin::new(&mut link.stream), &mut link.read, cx);
-            if read.is_pending() {
+            let has_read = read_some(Pin::new(&mut link.stream), &mut link.read, cx);
+            if has_read.is_pending() {
                 ready!(this.stopped.as_mut().poll(cx));
                 this.link = None;
                 // An event stream has no end: its reader reconnects, and continues where it was.
                 let end = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
                 return Poll::Ready(end);
             }
-            if !matches!(read, Poll::Ready(Ok(true))) {
+            if !matches!(has_read, Poll::Ready(Ok(true))) {
                 this.link = None;
                 return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
             }
@@ -130,7 +131,7 @@ impl Stream for RelayedBody {
     }
 }
 
-/// Reads the available bytes. `false`: the other side has finished.
+/// Reads the available bytes. `false`: the other side has closed the stream.
 fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     bytes.reserve(READ_BYTES);
     poll_read_buf(reader, cx, bytes).map_ok(|read| read > 0)
@@ -141,11 +142,12 @@ fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut C
 pub(super) fn splice(link: PeerLink, client_bytes: Payload, stop: StopConditions) -> SocketBody {
     let PeerLink { stream, read } = link;
     let (reader, writer) = stream.into_split();
-    actix_web::rt::spawn(pump(client_bytes, writer));
+    actix_web::rt::spawn(forward_bytes(client_bytes, writer));
     SocketBody { reader, read, stopped: stop.stopped() }
 }
 
-async fn pump(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
+/// Sends the client's bytes to the other process until the client disconnects.
+async fn forward_bytes(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
     while let Some(Ok(bytes)) = client_bytes.next().await {
         let written = timeout(WRITE_TIME_MAX, writer.write_all(&bytes)).await;
         if !matches!(written, Ok(Ok(()))) {
@@ -159,7 +161,7 @@ async fn pump(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
 /// The bytes that the other process sends over a socket.
 pub(super) struct SocketBody {
     reader: OwnedReadHalf,
-    /// The bytes received together with the head.
+    /// Received bytes that were not passed on yet; at first those that came together with the head.
     read: BytesMut,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
 }

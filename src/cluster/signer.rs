@@ -13,7 +13,7 @@ use hotline_persistence::cluster::LifeId;
 use hotline_persistence::tables::installation_keys::InstallationKey;
 use sha2::Sha256;
 
-/// The header.
+/// The name of the header.
 pub(super) const FORWARDED: HeaderName = HeaderName::from_static("hotline-forwarded");
 
 /// Stands for an unknown address.
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn put(head: &mut RequestHead, value: &str) {
+    fn set_header(head: &mut RequestHead, value: &str) {
         head.headers.insert(FORWARDED, HeaderValue::from_str(value).expect("a value"));
     }
 
@@ -103,24 +103,24 @@ mod tests {
             let value = signer.sign(&head(Method::POST, "/api/v1/tickets?a=b"), content);
             let read = |signer: &Signer, method, target, value: &str| {
                 let mut head = head(method, target);
-                put(&mut head, value);
+                set_header(&mut head, value);
                 signer.read(&head)
             };
-            let is_read = |value: &str| read(&signer, Method::POST, "/api/v1/tickets?a=b", value);
-            assert_eq!(is_read(&value), Some(content));
+            let read_own = |value: &str| read(&signer, Method::POST, "/api/v1/tickets?a=b", value);
+            assert_eq!(read_own(&value), Some(content));
             assert_eq!(read(&signer, Method::GET, "/api/v1/tickets?a=b", &value), None, "another method");
             assert_eq!(read(&signer, Method::POST, "/api/v1/tickets?a=c", &value), None, "another target");
             assert_eq!(read(&Signer::new(&[8; 64]), Method::POST, "/api/v1/tickets?a=b", &value), None);
-            assert_eq!(is_read(&value.replacen("12", "13", 1)), None, "another life");
-            assert_eq!(is_read(&value[..value.len() - 2]), None, "a shorter signature");
-            assert_eq!(is_read(""), None);
+            assert_eq!(read_own(&value.replacen("12", "13", 1)), None, "another life");
+            assert_eq!(read_own(&value[..value.len() - 2]), None, "a shorter signature");
+            assert_eq!(read_own(""), None);
         }
-        let mut twice = head(Method::GET, "/");
-        let value = signer.sign(&twice, Forwarded { life: LifeId::new(1), peer: None });
-        put(&mut twice, &value);
-        assert!(signer.read(&twice).is_some());
-        twice.headers.append(FORWARDED, HeaderValue::from_static("1 -"));
-        assert_eq!(signer.read(&twice), None, "of two nobody can say which one is ours");
+        let mut get = head(Method::GET, "/");
+        let value = signer.sign(&get, Forwarded { life: LifeId::new(1), peer: None });
+        set_header(&mut get, &value);
+        assert!(signer.read(&get).is_some());
+        get.headers.append(FORWARDED, HeaderValue::from_static("1 -"));
+        assert_eq!(signer.read(&get), None, "with two headers, neither is trusted");
         assert_eq!(signer.read(&head(Method::GET, "/")), None);
     }
 }

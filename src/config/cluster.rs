@@ -20,7 +20,7 @@ pub struct ClusterArgs {
     #[arg(long, env = "HOTLINE_CLUSTER_ADDRESS", value_name = "HOST:PORT", value_parser = host_and_port)]
     pub cluster_address: Option<String>,
     /// Name of this process in `hotline cluster status`; by default its cluster address
-    #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
+    #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node_name)]
     pub cluster_node: Option<String>,
 }
 
@@ -63,11 +63,11 @@ impl ClusterArgs {
     }
 }
 
-/// Maximum length of a machine's name, the same as of a host name.
+/// Maximum length of a process's name, the same as of a host name.
 const NODE_CHARACTERS_MAX: usize = 253;
 
-/// Parses a machine's name: one word.
-fn node(text: &str) -> Result<String, String> {
+/// Parses the name of a process: one word.
+fn node_name(text: &str) -> Result<String, String> {
     let is_word = !text.is_empty()
         && text.len() <= NODE_CHARACTERS_MAX
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte));
@@ -82,8 +82,13 @@ fn host_and_port(text: &str) -> Result<String, String> {
     let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
     let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
     let url = url::Url::parse(&format!("http://{text}")).map_err(|_| error())?;
-    let is_bare = url.path() == "/" && url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
-    if is_port && is_bare && !host.is_empty() && !text.ends_with('/') { Ok(text.to_owned()) } else { Err(error()) }
+    let has_only_host =
+        url.path() == "/" && url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
+    if is_port && has_only_host && !host.is_empty() && !text.ends_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(error())
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +103,6 @@ mod tests {
         for bad in ["node-1", ":7400", "node-1:0", "node-1:70000", "http://node-1:7400", "node-1:7400/", "a@b:1", ""] {
             assert!(host_and_port(bad).is_err(), "{bad}");
         }
-        assert!(node("node-1").is_ok() && node("").is_err() && node("node 1").is_err());
+        assert!(node_name("node-1").is_ok() && node_name("").is_err() && node_name("node 1").is_err());
     }
 }

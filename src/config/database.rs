@@ -10,7 +10,7 @@ use url::Url;
 /// The name of the key file in a data folder.
 const KEY_FILE: &str = "secrets.key";
 
-/// The heading of these options, which are also keys of the configuration file.
+/// The heading of these options in `--help`. It also identifies them for the configuration file.
 pub const HEADING: &str = "Database";
 
 /// Which database, for every command.
@@ -31,12 +31,12 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// The file of the keys that seal secrets.
+    /// The file with the keys that encrypt credentials.
     pub fn key_file(&self) -> PathBuf {
         self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
     }
 
-    /// The URL, if there is one. Compose files leave a variable empty that is not set.
+    /// The URL, if there is one. An empty one counts as absent: Compose files pass unset variables as empty ones.
     pub fn url(&self) -> Option<&str> {
         self.database_url.as_deref().map(str::trim).filter(|url| !url.is_empty())
     }
@@ -46,13 +46,13 @@ impl DatabaseArgs {
     /// # Errors
     /// When the URL is invalid, or a file of TLS that it names cannot be read.
     pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
-        self.url().map(|url| database(url, |name| std::env::var(name).ok())).transpose()
+        self.url().map(|url| parse_url(url, |name| std::env::var(name).ok())).transpose()
     }
 }
 
-/// Parses a database URL; `variable` reads the variables of PostgreSQL's own programs. Errors contain only the URL's scheme and
-/// names of files, because it may include a password.
-fn database(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgConnectOptions, String> {
+/// Parses a database URL; `variable` reads an environment variable. Errors contain only the URL's scheme and names of
+/// files, because the URL may include a password.
+fn parse_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgConnectOptions, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {
         Some("postgres" | "postgresql") => {}
@@ -70,16 +70,16 @@ fn database(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgCo
         check_parameter(name, value)?;
     }
     parsed.set_query(None);
-    for (name, value) in parameters.iter().filter(|(name, _)| !IGNORED.contains(&name.as_str())) {
+    for (name, value) in parameters.iter().filter(|(name, _)| !IGNORED_PARAMETERS.contains(&name.as_str())) {
         parsed.query_pairs_mut().append_pair(name, value);
     }
     let options = PgConnectOptions::from_str(parsed.as_str()).map_err(|error| format!("--database-url: {error}"))?;
-    with_tls(options, &parameters, variable)
+    check_tls(options, &parameters, variable)
 }
 
-/// Parameters of PostgreSQL's own programs that change nothing here: Hotline has its own limits of time, and connects to one
-/// server, which it checks for itself.
-const IGNORED: [&str; 9] = [
+/// Parameters of libpq that have no effect here: Hotline has its own timeouts, and connects to one server, which it
+/// checks itself.
+const IGNORED_PARAMETERS: [&str; 9] = [
     "connect_timeout",
     "fallback_application_name",
     "gssencmode",
@@ -91,7 +91,7 @@ const IGNORED: [&str; 9] = [
     "tcp_user_timeout",
 ];
 
-/// Refuses what the library would ignore, although the result would differ from what was requested.
+/// Refuses parameters that the library would ignore, although the connection would then differ from the requested one.
 fn check_parameter(name: &str, value: &str) -> Result<(), String> {
     match name {
         "host" | "hostaddr" | "port" if value.contains(',') => Err(SEVERAL_HOSTS.to_owned()),
@@ -120,34 +120,34 @@ fn refuse_several_hosts(url: &str) -> Result<(), String> {
     if hosts.contains(',') { Err(SEVERAL_HOSTS.to_owned()) } else { Ok(()) }
 }
 
-/// Checks the settings of TLS, in the URL or in the environment, and completes them as PostgreSQL's own programs do.
-fn with_tls(
+/// Checks the settings of TLS in the URL and in the environment, and completes them as libpq does.
+fn check_tls(
     options: PgConnectOptions,
     parameters: &[(String, String)],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<PgConnectOptions, String> {
-    let find = |names: &[&str], environment: &str| {
+    let find_setting = |names: &[&str], environment: &str| {
         let in_url = parameters.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
         let in_url = in_url.map(|(name, value)| (name.clone(), value.clone()));
         in_url.or_else(|| Some((environment.to_owned(), variable(environment)?)))
     };
-    if let Some((name, value)) = find(&["sslmode", "ssl-mode"], "PGSSLMODE")
+    if let Some((name, value)) = find_setting(&["sslmode", "ssl-mode"], "PGSSLMODE")
         && value.parse::<PgSslMode>().is_err()
     {
         return Err(format!(
             "{name}: `{value}` is not a mode of TLS; use disable, allow, prefer, require, verify-ca or verify-full"
         ));
     }
-    let root = find(&["sslrootcert", "ssl-root-cert", "ssl-ca"], "PGSSLROOTCERT");
-    let certificate = find(&["sslcert", "ssl-cert"], "PGSSLCERT");
-    let key = find(&["sslkey", "ssl-key"], "PGSSLKEY");
+    let root = find_setting(&["sslrootcert", "ssl-root-cert", "ssl-ca"], "PGSSLROOTCERT");
+    let certificate = find_setting(&["sslcert", "ssl-cert"], "PGSSLCERT");
+    let key = find_setting(&["sslkey", "ssl-key"], "PGSSLKEY");
     if certificate.is_some() != key.is_some() {
         return Err("sslcert and sslkey must be given together".to_owned());
     }
     for (name, value) in [&root, &certificate, &key].into_iter().flatten() {
         check_file(name, value)?;
     }
-    // A named authority means that the certificate of the server is to be checked.
+    // As in libpq, `require` with a root certificate also checks the server's certificate.
     let mode = if root.is_some() && matches!(options.get_ssl_mode(), PgSslMode::Require) {
         PgSslMode::VerifyCa
     } else {
@@ -156,7 +156,7 @@ fn with_tls(
     Ok(options.ssl_mode(mode))
 }
 
-/// Reads a file of TLS, so that one that is missing is named. A certificate may also be given as its text.
+/// Checks that a file of TLS can be read; the error names it. The value may also be the text of a certificate or key.
 fn check_file(name: &str, value: &str) -> Result<(), String> {
     if value.starts_with("-----BEGIN ") {
         return Ok(());
@@ -168,14 +168,14 @@ fn check_file(name: &str, value: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn parsed(url: &str) -> Result<PgConnectOptions, String> {
-        database(url, |_| None)
+    fn parse(url: &str) -> Result<PgConnectOptions, String> {
+        parse_url(url, |_| None)
     }
 
     #[test]
     fn only_a_postgresql_url_is_accepted_and_an_invalid_one_is_not_printed() {
         for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
-            assert!(parsed(good).is_ok(), "{good}");
+            assert!(parse(good).is_ok(), "{good}");
         }
         for (bad, expected) in [
             ("mysql://hotline:hidden@db.example/hotline", "`mysql://`"),
@@ -193,13 +193,13 @@ mod tests {
             ("postgres://hotline:hidden@db.example/hotline?sslcert=/nowhere/client.pem", "together"),
             ("", "must be a URL"),
         ] {
-            let error = parsed(bad).expect_err(bad);
+            let error = parse(bad).expect_err(bad);
             assert!(error.contains(expected) && !error.contains("hidden"), "{bad}: {error}");
         }
     }
 
     #[test]
-    fn the_mode_of_tls_is_that_of_the_url_and_a_named_authority_is_checked() {
+    fn the_url_sets_the_tls_mode_and_a_root_certificate_turns_require_into_verify_ca() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let path = file.path().display();
         for (query, mode) in [
@@ -210,15 +210,16 @@ mod tests {
             (format!("sslmode=prefer&sslrootcert={path}&connect_timeout=3"), PgSslMode::Prefer),
         ] {
             let url = format!("postgres://hotline@db.example/hotline?{query}");
-            assert!(matches!((parsed(&url).expect(&url).get_ssl_mode(), mode), (a, b) if a as u8 == b as u8), "{url}");
+            let parsed_mode = parse(&url).expect(&url).get_ssl_mode();
+            assert_eq!(parsed_mode as u8, mode as u8, "{url}");
         }
     }
 
     #[test]
-    fn variables_of_postgresql_are_checked_as_the_url_is() {
+    fn variables_of_libpq_are_checked_like_the_url() {
         let url = "postgres://hotline@db.example/hotline";
         for (name, value) in [("PGSSLMODE", "strict"), ("PGSSLROOTCERT", "/nowhere/ca.pem")] {
-            let error = database(url, |asked| (asked == name).then(|| value.to_owned())).expect_err(name);
+            let error = parse_url(url, |variable| (variable == name).then(|| value.to_owned())).expect_err(name);
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
     }

@@ -7,7 +7,7 @@ use hotline_persistence::{Durability, journal};
 
 use super::units::{self, GIB, KIB, MIB, SECOND, Size, UNBOUNDED};
 
-/// Upper bound of the journal: 16 TiB. A larger value is an error.
+/// Upper bound of the journal: 16 TiB. A larger value is probably a mistake.
 const JOURNAL_SIZE_MAX: Size = Size(16 << 40);
 
 /// Bounds of the private PostgreSQL's memory and WAL.
@@ -16,7 +16,7 @@ const POSTGRES_MEMORY_MAX: Size = Size(1 << 40);
 const POSTGRES_DISK_MIN: Size = Size(64 * MIB.0);
 const POSTGRES_DISK_MAX: Size = Size(1 << 40);
 
-/// Upper bound of a segment. A larger value is an error.
+/// Upper bound of a segment. A larger value is probably a mistake.
 const SEGMENT_SIZE_MAX: Size = Size(4 * GIB.0);
 
 /// The journal, and actors in memory.
@@ -49,7 +49,7 @@ pub struct DurabilityArgs {
 }
 
 impl DurabilityArgs {
-    /// Checks that limits of the private PostgreSQL are not given for another database, where they would have no effect.
+    /// Refuses limits of the private PostgreSQL with another database, where they would have no effect.
     ///
     /// # Errors
     /// When such a limit is given.
@@ -66,14 +66,14 @@ impl DurabilityArgs {
     /// The settings of the journal.
     ///
     /// # Errors
-    /// When its limits leave no room.
+    /// When the journal is smaller than two segments.
     pub(super) fn journal(&self) -> Result<journal::Options, String> {
         let (max_size, segment_size) = (self.journal_max_size, self.journal_segment_size);
-        let least = Size(2 * segment_size.0);
-        if max_size < least {
+        let min_size = Size(2 * segment_size.0);
+        if max_size < min_size {
             return Err(format!(
                 "--journal-max-size {max_size} is less than two segments of {segment_size} (--journal-segment-size); \
-                 use at least {least}, or smaller segments"
+                 use at least {min_size}, or smaller segments"
             ));
         }
         Ok(journal::Options { max_bytes: max_size.0, segment_bytes: segment_size.0, ..journal::Options::default() })

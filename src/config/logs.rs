@@ -12,8 +12,8 @@ pub struct LogArgs {
     /// Log format: `pretty` for people, `json` for machines
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: LogFormat,
-    /// What is logged: a level (`info`), and levels of modules (`info,hotline::hooks=debug`); by default RUST_LOG. SIGHUP
-    /// reads it again from the configuration file
+    /// What is logged: a level (`info`), and levels of modules (`info,hotline::hooks=debug`); by default RUST_LOG.
+    /// SIGHUP reads it again from the configuration file
     #[arg(long, env = "HOTLINE_LOG_FILTER", value_name = "FILTER", value_parser = log_filter)]
     pub log_filter: Option<String>,
     /// URL of an OpenTelemetry collector (OTLP over HTTP) that receives request spans, for example

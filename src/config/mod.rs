@@ -22,12 +22,12 @@ pub use self::database::{DatabaseArgs, HEADING as DATABASE};
 pub use self::files::MediaPlaceArgs;
 pub use self::start::MigrationArgs;
 pub use self::units::{DAY, HOUR, MILLISECOND, Size, days, durations};
-pub use self::values::{network, public_url, webhooks};
+pub use self::values::{network, public_url, webhook_options};
 use crate::service::Settings;
 use crate::templates;
 use crate::web::connections::Limits;
 
-/// How the service is run, in the groups of `--help`.
+/// The options of the service, in the groups of `--help`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
     /// Listeners and addresses.
@@ -54,10 +54,10 @@ pub struct ServeArgs {
     /// Sending messages to providers.
     #[command(flatten, next_help_heading = "Sending")]
     pub sending: sending::SendingArgs,
-    /// One of many processes.
+    /// Membership in a cluster.
     #[command(flatten, next_help_heading = "Cluster")]
     pub cluster: cluster::ClusterArgs,
-    /// Waiting at the start.
+    /// Waiting and migrating at the start.
     #[command(flatten, next_help_heading = "Start")]
     pub start: start::StartArgs,
     /// Logs and traces.
@@ -69,8 +69,7 @@ impl ServeArgs {
     /// Converts the options to settings.
     ///
     /// # Errors
-    /// When the URL of the database or of the mail relay is invalid, the journal's limits leave no room, or an option of
-    /// mail is missing.
+    /// When an option is invalid, excludes another one, or requires one that is missing.
     pub fn settings(&self, database: &DatabaseArgs) -> Result<Settings, String> {
         let journal = self.durability.journal()?;
         let durability = self.durability.durability;
@@ -105,7 +104,7 @@ impl ServeArgs {
             metrics_listen: self.network.metrics_listen,
             provider: self.sending.provider(),
             outbound: self.sending.outbound(&self.files.fetch_allow_network),
-            webhooks: webhooks(&self.events.webhook_allow_network),
+            webhooks: webhook_options(&self.events.webhook_allow_network),
             panel: self.panel.panel(public_url)?,
             templates: templates::Options::default(),
             media: self.files.media(database, public_url)?,

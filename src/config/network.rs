@@ -25,15 +25,15 @@ pub struct NetworkArgs {
     #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT",
         value_parser = address)]
     pub listen: SocketAddr,
-    /// Public URL of the service (scheme, host and port); file URLs begin with it, and the panel accepts changes from its
-    /// pages. Without it, file URLs are paths
+    /// Public URL of the service (scheme, host and port); file URLs begin with it, and the panel accepts changes from
+    /// its pages. Without it, file URLs are paths
     #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
     /// Address and port for Prometheus metrics; without it, metrics are disabled
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
-    /// Address or range of a reverse proxy whose headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are
-    /// trusted (repeatable or comma-separated)
+    /// Address or range of a reverse proxy whose headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`
+    /// are trusted (repeatable or comma-separated)
     #[arg(long, alias = "trusted-proxies", env = "HOTLINE_TRUSTED_PROXY", value_delimiter = ',', value_parser = network,
         value_name = "CIDR")]
     pub trusted_proxy: Vec<IpNet>,

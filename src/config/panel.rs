@@ -31,7 +31,7 @@ impl PanelArgs {
         Ok(PanelOptions { mail: self.mail(public_url)?, admins_need_factor: self.require_admin_second_factor })
     }
 
-    /// The relay, if there is one. It is not parsed with the command line, whose errors show the value, and so a password.
+    /// The relay, if there is one. Not parsed by clap, whose errors show the value, which may include a password.
     fn relay(&self) -> Result<Option<Relay>, String> {
         let url = self.smtp_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
         url.map(|url| url.parse::<Relay>().map_err(|reason| format!("--smtp-url {reason}"))).transpose()
@@ -41,7 +41,7 @@ impl PanelArgs {
     fn mail(&self, public_url: Option<&str>) -> Result<Option<MailOptions>, String> {
         let Some(relay) = self.relay()? else { return Ok(None) };
         let from = self.mail_from.as_ref().ok_or("--smtp-url requires --mail-from, the sender of e-mails")?;
-        // The `Host` of a request can be forged, and a letter must not contain a link to another host.
+        // The `Host` of a request can be forged, and an e-mail must not contain a link to another host.
         if public_url.is_none() {
             return Err("--smtp-url requires --public-url, with which the links in e-mails begin".to_owned());
         }

@@ -12,10 +12,10 @@ use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 use crate::web_address;
 
-/// Upper bound of times: more than a week is an error.
+/// Upper bound of intervals, delays and the time to give up: 8 days. A longer one is probably a mistake.
 const TIME_MAX: Duration = Duration::from_secs(8 * 24 * 3600);
 
-/// Upper bound of a call to a provider.
+/// Upper bound of the timeout of a call to a provider.
 const CALL_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Upper bound of the conversation window: a leap year.
@@ -89,7 +89,7 @@ impl SendingArgs {
     /// The conversation window; `None`: there is none.
     ///
     /// # Errors
-    /// When it is too long, which the parser has refused.
+    /// When it is too long, which cannot happen: the parser has refused such a value.
     pub fn conversation_window(&self) -> Result<Option<TimeDelta>, String> {
         let window = Some(self.conversation_window).filter(|window| !window.is_zero()).map(TimeDelta::from_std);
         window.transpose().map_err(|error| format!("--conversation-window: {error}"))
@@ -110,7 +110,7 @@ impl SendingArgs {
     }
 }
 
-/// Paths are appended to the URL, so it must end without a slash.
+/// Parses the URL of a provider. Paths are appended to it, so trailing slashes are removed.
 fn provider_url(text: &str) -> Result<String, String> {
     let url = web_address::parse(text).ok().filter(|url| url.query().is_none() && url.fragment().is_none());
     match url {
@@ -119,7 +119,7 @@ fn provider_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// A single path segment.
+/// Parses the version of a provider's API: a single path segment.
 fn version(text: &str) -> Result<String, String> {
     let is_valid = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
     if is_valid { Ok(text.to_owned()) } else { Err("must consist of letters, digits, `.`, `-` and `_`".to_owned()) }

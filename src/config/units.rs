@@ -1,4 +1,5 @@
-//! Durations and sizes with their unit: `30s`, `64MiB`. A bare number has the unit that the option's old name ended with.
+//! Durations and sizes with their unit: `30s`, `64MiB`. A number without a unit has the one that the option's old name
+//! ended with.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -56,17 +57,19 @@ pub fn display(duration: Duration) -> String {
     unit.map_or_else(|| "0".to_owned(), |(name, unit)| format!("{}{name}", milliseconds / unit.as_millis()))
 }
 
-/// A parser of durations in a range; `bare` is the unit of a number without one.
+/// A parser of durations in a range; `default_unit` is that of a number without one.
 pub fn durations(
-    bare: Duration,
+    default_unit: Duration,
     range: RangeInclusive<Duration>,
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
     move |text: &str| {
         let error = || "must be a number with ms, s, m, h or d, for example 30s".to_owned();
-        let (number, unit) = split(text).ok_or_else(error)?;
+        let (number, unit) = split_unit(text).ok_or_else(error)?;
         let unit = match unit {
-            "" => bare,
-            name => TIME_UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit).ok_or_else(error)?,
+            "" => default_unit,
+            name => {
+                TIME_UNITS.iter().find(|(unit_name, _)| *unit_name == name).map(|(_, unit)| *unit).ok_or_else(error)?
+            }
         };
         let milliseconds = u64::try_from(unit.as_millis()).ok().and_then(|unit| number.checked_mul(unit));
         let duration = Duration::from_millis(milliseconds.ok_or_else(|| "is too long".to_owned())?);
@@ -77,7 +80,7 @@ pub fn durations(
     }
 }
 
-/// As [`durations`], of whole days.
+/// A parser of durations of whole days in a range; a number without a unit is in days.
 pub fn days(
     range: RangeInclusive<Duration>,
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
@@ -89,24 +92,26 @@ pub fn days(
     }
 }
 
-/// A parser of sizes in a range; `bare` is the unit of a number without one.
+/// A parser of sizes in a range; `default_unit` is that of a number without one.
 pub fn sizes(
-    bare: Size,
+    default_unit: Size,
     range: RangeInclusive<Size>,
 ) -> impl Fn(&str) -> Result<Size, String> + Clone + Send + Sync + 'static {
     move |text: &str| {
         let error = || "must be a number with B, KiB, MiB, GiB or TiB, for example 64MiB".to_owned();
-        let (number, unit) = split(text).ok_or_else(error)?;
+        let (number, unit) = split_unit(text).ok_or_else(error)?;
         let unit = match unit {
-            "" => bare,
-            name => SIZE_UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit).ok_or_else(error)?,
+            "" => default_unit,
+            name => {
+                SIZE_UNITS.iter().find(|(unit_name, _)| *unit_name == name).map(|(_, unit)| *unit).ok_or_else(error)?
+            }
         };
         let size = Size(number.checked_mul(unit.0).ok_or_else(|| "is too large".to_owned())?);
         if range.contains(&size) { Ok(size) } else { Err(format!("must be from {} to {}", range.start(), range.end())) }
     }
 }
 
-/// As [`sizes`], of whole MiB.
+/// A parser of sizes of whole MiB in a range; a number without a unit is in MiB.
 pub fn mebibytes(range: RangeInclusive<Size>) -> impl Fn(&str) -> Result<Size, String> + Clone + Send + Sync + 'static {
     let parse = sizes(MIB, range);
     move |text: &str| {
@@ -115,8 +120,8 @@ pub fn mebibytes(range: RangeInclusive<Size>) -> impl Fn(&str) -> Result<Size, S
     }
 }
 
-/// The number, and its unit.
-fn split(text: &str) -> Option<(u64, &str)> {
+/// The number and its unit, which may be empty.
+fn split_unit(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_has_a_unit_and_a_bare_number_the_old_one() {
+    fn a_duration_has_a_unit_or_the_default_one() {
         let parse = durations(SECOND, UNBOUNDED);
         for (text, milliseconds, displayed) in [
             ("500ms", 500, "500ms"),
@@ -157,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_has_a_unit_and_a_bare_number_the_old_one() {
+    fn a_size_has_a_unit_or_the_default_one() {
         let parse = sizes(KIB, BYTE..=Size(u64::MAX));
         for (text, bytes, displayed) in [
             ("1000B", 1000, "1000B"),

@@ -1,4 +1,4 @@
-//! Parsers of option values: addresses, networks, URLs.
+//! Option values: parsers of addresses, networks and URLs.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -9,7 +9,7 @@ use url::Url;
 use crate::web_address;
 use crate::webhooks::WebhookOptions;
 
-/// Parses the URL of a collector.
+/// Parses the URL of an OpenTelemetry collector.
 pub(super) fn collector(text: &str) -> Result<Url, String> {
     let url = web_address::parse(text).ok().filter(|url| url.query().is_none() && url.fragment().is_none());
     url.ok_or_else(|| "must be an http or https URL without a query, for example http://localhost:4318".to_owned())
@@ -18,12 +18,12 @@ pub(super) fn collector(text: &str) -> Result<Url, String> {
 /// Parses `https://support.example`, or `http://host:port`.
 pub fn public_url(text: &str) -> Result<String, String> {
     let url = web_address::parse(text).map_err(|_| "must be an http or https URL".to_owned())?;
-    let is_plain = url.username().is_empty()
+    let is_origin = url.username().is_empty()
         && url.password().is_none()
         && url.path() == "/"
         && url.query().is_none()
         && url.fragment().is_none();
-    if is_plain {
+    if is_origin {
         Ok(url.origin().ascii_serialization())
     } else {
         Err("must be only scheme, host and port, for example https://support.example".to_owned())
@@ -56,8 +56,8 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
     text.parse().map_err(|_| "must be an e-mail address, for example Acme <desk@acme.example>".to_owned())
 }
 
-/// The settings of deliveries to webhooks, with these networks allowed.
-pub fn webhooks(networks: &[IpNet]) -> WebhookOptions {
+/// The settings of deliveries to webhooks. `networks` are private networks that endpoints may be in.
+pub fn webhook_options(networks: &[IpNet]) -> WebhookOptions {
     WebhookOptions { allowed_networks: networks.to_vec(), ..WebhookOptions::default() }
 }
 
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn an_address_is_accepted_as_people_write_it() {
-        for (text, read) in [
+        for (text, expected) in [
             ("127.0.0.1:8080", "127.0.0.1:8080"),
             ("[::1]:8080", "[::1]:8080"),
             (":8080", "0.0.0.0:8080"),
             ("*:8080", "0.0.0.0:8080"),
             ("localhost:0", "127.0.0.1:0"),
         ] {
-            assert_eq!(address(text), Ok(read.parse().expect("address")), "{text}");
+            assert_eq!(address(text), Ok(expected.parse().expect("address")), "{text}");
         }
         for bad in ["8080", "", ":", "localhost", "localhost:", "localhost:65536", "::1:8080", "http://localhost:8080"]
         {

@@ -10,7 +10,7 @@ use crate::visitors::{UploadOptions, VisitorOptions};
 /// The default limits of visitors.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
 
-/// Upper bound of the bytes per hour: 4 TiB, which are counted in KiB.
+/// Upper bound of the data per hour: about 4 TiB, because the limiter counts KiB in a `u32`.
 const BYTES_PER_HOUR_MAX: Size = Size((u32::MAX as u64 / 1024) << 20);
 
 /// Sessions and limits of visitors.
@@ -75,7 +75,7 @@ fn size(mebibytes: u32) -> Size {
     Size(u64::from(mebibytes) * MIB.0)
 }
 
-/// The parser has refused what is more than [`BYTES_PER_HOUR_MAX`].
+/// The size in MiB. It fits, because the parser has refused more than [`BYTES_PER_HOUR_MAX`].
 fn mebibytes(size: Size) -> u32 {
     u32::try_from(size.0 / MIB.0).unwrap_or(u32::MAX)
 }

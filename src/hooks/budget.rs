@@ -157,7 +157,8 @@ impl CallBudget {
         let permit = permit.ok_or_else(ApiError::unavailable)?;
         let id = calls.next_id;
         calls.next_id += 1;
-        let memory = self.0.memory.start(vec![MemoryOwner::Channel(channel), MemoryOwner::Company(channel.0)]);
+        let memory =
+            self.0.memory.empty_reservation(vec![MemoryOwner::Channel(channel), MemoryOwner::Company(channel.0)]);
         let cancel = Arc::new(Notify::new());
         let call = ReservedCall {
             memory,

@@ -2,8 +2,8 @@
 //!
 //! An incoming file is written to disk and examined ([`Media::receive`]), and stored ([`Media::publish`]) before the
 //! message that refers to it is journaled: a message never refers to a missing file. A file to which no message refers
-//! is removed by the sweep. Deleting a message also deletes its file. Until then, everyone who may read the message
-//! gets a URL of the file that is valid for a while ([`Links`]).
+//! is removed by the sweep. Deleting a message also deletes its file. Everyone who may read the message gets a URL of
+//! the file that is valid for a limited time ([`Links`]).
 
 mod archive;
 mod disk;
@@ -56,8 +56,9 @@ pub use unreferenced_files::UnreferencedFiles;
 /// Default maximum size of a file.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Default of the maximum size of a file that is fetched from a provider: the largest that contacts can send, a document on
-/// WhatsApp. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
+/// Default of the maximum size of a file that is fetched from a provider: the largest that contacts can send, a
+/// document on WhatsApp.
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
 pub const FETCHED_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
 /// Default validity of a URL: as long as responses are recorded for retries, so that a repeated one has valid URLs.
@@ -154,7 +155,7 @@ impl Upload {
 }
 
 impl Media {
-    /// Opens the store. The caller ensures that no other process uses the folder.
+    /// Opens the store. Unless `is_shared`, the caller ensures that no other process uses the folder.
     ///
     /// # Errors
     /// When the folder cannot be used, the store's URL is invalid, or the database cannot answer.
@@ -224,7 +225,7 @@ impl Media {
         &self.0.links
     }
 
-    /// Receives a company's file: writes it to disk, and checks that its content matches its declared type.
+    /// Receives an uploaded file: writes it to disk, and checks that its content matches its declared type.
     ///
     /// # Errors
     /// Why it is refused.
@@ -255,7 +256,7 @@ impl Media {
             return Err(FileError::Empty.into());
         }
         let mime_type = mime_type::detect(&file.head, declared)?;
-        let file_name = name::of(declared.file_name.as_deref(), &mime_type);
+        let file_name = name::normalize(declared.file_name.as_deref(), &mime_type);
         Ok(Upload { file, mime_type, file_name })
     }
 
@@ -272,13 +273,13 @@ impl Media {
         let id = stored.id.clone();
         // Not cancelled with the request: an incomplete upload would remain in the bucket.
         let (result_sender, result) = oneshot::channel();
-        let unused = stored.clone();
+        let stored_copy = stored.clone();
         drop(self.0.background.spawn(async move {
             let storing = media.0.storage.put(company, &id, file);
             let result = tokio::time::timeout(PUBLISH_TIME_MAX, storing).await;
-            // The request whose message was to refer to the file was cancelled.
+            // The file is stored, but the request was cancelled: no message will refer to it.
             if let Err(Ok(Ok(()))) = result_sender.send(result) {
-                media.discard(company, &[unused]);
+                media.discard(company, &[stored_copy]);
             }
         }));
         match result.await {
@@ -354,7 +355,7 @@ impl Media {
     ///
     /// # Errors
     /// When the store cannot answer.
-    pub async fn has(&self, (company, id): &FileKey) -> Result<bool, ReadError> {
+    pub async fn has_file(&self, (company, id): &FileKey) -> Result<bool, ReadError> {
         match self.0.storage.size(*company, id).await {
             Ok(_) => Ok(true),
             Err(ReadError::NotFound) => Ok(false),

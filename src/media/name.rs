@@ -5,10 +5,11 @@ use super::mime_type;
 /// Maximum length of a name, as of every name in the API.
 const CHARACTERS_MAX: usize = 255;
 
-/// A name without folders and unprintable characters; a default name when nothing is left.
-pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
-    let last = declared.unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default();
-    let visible: String = last.chars().filter(|character| is_visible(*character)).take(CHARACTERS_MAX).collect();
+/// Removes folders and unprintable characters from a name; returns a default name if nothing is left.
+pub(super) fn normalize(declared: Option<&str>, mime_type: &str) -> String {
+    let last_segment = declared.unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default();
+    let visible: String =
+        last_segment.chars().filter(|character| is_visible(*character)).take(CHARACTERS_MAX).collect();
     let visible = visible.trim().trim_end_matches('.');
     if !visible.is_empty() {
         return visible.to_owned();
@@ -17,17 +18,18 @@ pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     format!("file{}", extension.unwrap_or_default())
 }
 
-/// The name with the extension of the file's type, for a picture, a sound or a video whose name has another one.
+/// Gives the name of a picture, a sound or a video the extension of its type, unless it already has that.
 pub(super) fn with_extension_of(name: String, mime_type: &str) -> String {
     if !["image/", "audio/", "video/"].iter().any(|category| mime_type.starts_with(category)) {
         return name;
     }
     let Some(extension) = mime_type::extension(mime_type) else { return name };
-    let (stem, own) = match name.rsplit_once('.') {
-        Some((stem, own)) if !stem.is_empty() => (stem, own),
+    let (stem, own_extension) = match name.rsplit_once('.') {
+        Some((stem, own_extension)) if !stem.is_empty() => (stem, own_extension),
         _ => (name.as_str(), ""),
     };
-    let is_same = own.eq_ignore_ascii_case(extension) || (extension == "jpg" && own.eq_ignore_ascii_case("jpeg"));
+    let is_same = own_extension.eq_ignore_ascii_case(extension)
+        || (extension == "jpg" && own_extension.eq_ignore_ascii_case("jpeg"));
     if is_same { name } else { format!("{stem}.{extension}") }
 }
 
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lose_what_could_do_harm() {
+    fn names_lose_folders_and_unprintable_characters() {
         for (declared, expected) in [
             ("photo.png", "photo.png"),
             ("../../etc/passwd", "passwd"),
@@ -56,10 +58,10 @@ mod tests {
             ("..", "file.png"),
             ("folder/", "file.png"),
         ] {
-            assert_eq!(of(Some(declared), "image/png"), expected);
+            assert_eq!(normalize(Some(declared), "image/png"), expected);
         }
-        assert_eq!(of(None, "application/x-nobody-knows"), "file");
-        assert_eq!(of(Some(&"ã".repeat(300)), "image/png").chars().count(), CHARACTERS_MAX);
+        assert_eq!(normalize(None, "application/x-nobody-knows"), "file");
+        assert_eq!(normalize(Some(&"ã".repeat(300)), "image/png").chars().count(), CHARACTERS_MAX);
     }
 
     #[test]

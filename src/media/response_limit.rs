@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// A server whose response never ends, with this status.
-    async fn endless(status: &'static str) -> String {
+    /// Starts a server whose responses have this status and never end; returns its URL.
+    async fn start_endless_server(status: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(async move {
@@ -96,31 +96,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_file_is_read_without_an_end() {
+    async fn only_a_file_may_exceed_the_limit() {
         let client =
             LimitedConnector::default().connect(&ClientOptions::new().with_allow_http(true)).expect("a client");
-        let ask = async |method: &str, url: String| {
+        let send = async |method: &str, url: String| {
             let mut request = HttpRequest::new(HttpRequestBody::empty());
             *request.method_mut() = method.parse().expect("a method");
             *request.uri_mut() = url.parse().expect("an address");
             client.execute(request).await
         };
-        let (good, bad) = (endless("200 OK").await, endless("403 Forbidden").await);
+        let (ok_server, error_server) =
+            (start_endless_server("200 OK").await, start_endless_server("403 Forbidden").await);
         for (method, url) in [
-            ("GET", format!("{good}/files?list-type=2&prefix=a")),
-            ("GET", format!("{bad}/files/a")),
-            ("PUT", format!("{good}/files/a")),
-            ("POST", format!("{bad}/files?delete")),
-            ("DELETE", format!("{good}/files/a")),
+            ("GET", format!("{ok_server}/files?list-type=2&prefix=a")),
+            ("GET", format!("{error_server}/files/a")),
+            ("PUT", format!("{ok_server}/files/a")),
+            ("POST", format!("{error_server}/files?delete")),
+            ("DELETE", format!("{ok_server}/files/a")),
         ] {
-            let error = ask(method, url).await.map(|answer| answer.status()).expect_err("too long");
+            let error = send(method, url).await.map(|answer| answer.status()).expect_err("too long");
             assert_eq!(error.kind(), HttpErrorKind::Decode, "{method}: {error}");
         }
-        let file = ask("GET", format!("{good}/files/a")).await.expect("a file");
+        let file = send("GET", format!("{ok_server}/files/a")).await.expect("a file");
         let mut chunks = file.into_body().bytes_stream();
         let mut read = 0;
         while read < 2 * RESPONSE_BYTES_MAX {
-            read += chunks.next().await.expect("more").expect("a piece").len();
+            read += chunks.next().await.expect("more").expect("a chunk").len();
         }
     }
 }

@@ -27,7 +27,7 @@ type SpaceReader = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
 struct Inner {
     folders: Vec<PathBuf>,
     free_bytes_min: u64,
-    free: Box<SpaceReader>,
+    read_free_bytes: Box<SpaceReader>,
     reading: Mutex<Reading>,
 }
 
@@ -59,9 +59,14 @@ impl DiskSpace {
     fn with_reader(
         folders: Vec<PathBuf>,
         free_bytes_min: u64,
-        free: impl Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync + 'static,
+        read_free_bytes: impl Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Inner { folders, free_bytes_min, free: Box::new(free), reading: Mutex::default() }))
+        Self(Arc::new(Inner {
+            folders,
+            free_bytes_min,
+            read_free_bytes: Box::new(read_free_bytes),
+            reading: Mutex::default(),
+        }))
     }
 
     /// Reserves space for bytes that will be written.
@@ -73,7 +78,7 @@ impl DiskSpace {
             return Ok(());
         }
         let space = self.clone();
-        // A network disk may take its time.
+        // Reading the free space of a network disk may block.
         let result = spawn_blocking(move || space.refresh()).await;
         match result {
             Ok(Ok(())) => {}
@@ -100,8 +105,9 @@ impl DiskSpace {
         }
     }
 
+    /// Reads the free space.
     fn refresh(&self) -> io::Result<()> {
-        let free = (self.0.free)(&self.0.folders)?;
+        let free = (self.0.read_free_bytes)(&self.0.folders)?;
         let mut reading = self.0.reading.lock();
         reading.taken_at = Some(Instant::now());
         reading.available = free.saturating_sub(self.0.free_bytes_min);
@@ -109,7 +115,7 @@ impl DiskSpace {
         if is_full != reading.is_full {
             reading.is_full = is_full;
             let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
-            // The state of the disk is logged by the service, whether there are uploads or not.
+            // For debugging only: the service's monitor logs a full disk, even without uploads.
             tracing::debug!(free_mib, free_min_mib, is_full, "uploads are refused while the disk is nearly full");
         }
         Ok(())
@@ -136,7 +142,8 @@ mod tests {
 
     const FLOOR: u64 = 1000;
 
-    fn disk(free: u64) -> (Arc<AtomicU64>, DiskSpace) {
+    /// A disk with this much free space, which the test can change.
+    fn disk_with(free: u64) -> (Arc<AtomicU64>, DiskSpace) {
         let free = Arc::new(AtomicU64::new(free));
         let current = free.clone();
         (free, DiskSpace::with_reader(Vec::new(), FLOOR, move |_| Ok(current.load(Ordering::Relaxed))))
@@ -144,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_written_below_the_floor() {
-        let (free, space) = disk(FLOOR + 10);
+        let (free, space) = disk_with(FLOOR + 10);
         assert_eq!(space.reserve(6).await, Ok(()));
         // The reading is unchanged, so the reserved bytes are subtracted.
         free.store(FLOOR + 4, Ordering::Relaxed);
@@ -157,17 +164,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_disk_that_does_not_tell_is_written_to_and_no_floor_is_none() {
-        let silent = DiskSpace::with_reader(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
-        assert_eq!(silent.reserve(1 << 40).await, Ok(()));
+    async fn files_are_accepted_if_the_free_space_is_unknown_or_there_is_no_floor() {
+        let unknown = DiskSpace::with_reader(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
+        assert_eq!(unknown.reserve(1 << 40).await, Ok(()));
         let no_floor = DiskSpace::with_reader(Vec::new(), 0, |_| Ok(0));
         assert_eq!(no_floor.reserve(1 << 40).await, Ok(()));
     }
 
     #[tokio::test]
-    async fn a_real_disk_tells() {
+    async fn the_free_space_of_a_real_disk_is_read() {
         let folder = tempfile::tempdir().expect("a folder");
-        let free = free_bytes(&[folder.path().to_owned()]).expect("it tells");
+        let free = free_bytes(&[folder.path().to_owned()]).expect("the free space");
         assert!(free > 0 && free < 1 << 60, "{free}");
         assert!(free_bytes(&[folder.path().join("none")]).is_err());
         let space = DiskSpace::of(vec![folder.path().to_owned()], 1 << 60);

@@ -1,10 +1,11 @@
 //! Removes files without a message. There are two kinds:
 //!
-//! - Files to which no message ever referred, because the process or its caller ended in between. Each hour's files are
-//!   examined once, when the hour is long over; so the work depends on what is stored per hour, not on the total.
+//! - Files to which no message ever referred, because the process ended or the request was cancelled before the message
+//!   was journaled. Each hour's files are examined once, at least an hour after it ended; so the work depends on the
+//!   number of files per hour, not on the total.
 //! - Files whose message was deleted. A table lists them.
 //!
-//! Every step may be repeated: a crash in between, or another process that sweeps too, changes nothing.
+//! Every step may be repeated, after a crash or by another process that sweeps at the same time.
 
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ impl Media {
         self.0.sweep_request.notify_one();
     }
 
-    /// Removes files without a message at this time; returns how many.
+    /// Removes the files that have no message as of `now`; returns how many.
     ///
     /// # Errors
     /// When the database or the store cannot answer; files removed until then stay removed.
@@ -61,7 +62,7 @@ impl Media {
         Ok(self.sweep_deleted(engine).await? + self.sweep_hours(engine, now).await?)
     }
 
-    /// Files whose message was deleted.
+    /// Removes the files of deleted messages; returns how many.
     async fn sweep_deleted(&self, engine: &Engine) -> Result<usize, String> {
         let db = engine.store().housekeeper();
         let mut removed = 0;
@@ -79,28 +80,28 @@ impl Media {
         Ok(removed)
     }
 
-    /// Files to which no message ever referred, in hours that are long over.
+    /// Removes the files of past hours to which no message ever referred; returns how many.
     async fn sweep_hours(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
         let db = &engine.store().housekeeping;
         // The last hour that ended before the grace period.
-        let last = hour_of(now - GRACE) - 1;
+        let last_hour = hour_of(now - GRACE) - 1;
         let last_swept = media::swept_hour(db).await.map_err(|error| error.to_string())?;
         let mut removed = 0;
-        for hour in (last_swept + 1)..=last.min(last_swept + HOURS_MAX) {
+        for hour in (last_swept + 1)..=last_hour.min(last_swept + HOURS_MAX) {
             let mut files_of_hour = self.0.storage.of_hour(hour).try_chunks(STEP_FILES);
             while let Some(files) =
                 with_timeout(async { files_of_hour.try_next().await.map_err(|error| error.to_string()) }).await?
             {
-                removed += self.remove_unused(engine, &files).await?;
+                removed += self.remove_without_message(engine, &files).await?;
             }
             media::set_swept_hour(engine.store().housekeeper(), hour).await.map_err(|error| error.to_string())?;
         }
         Ok(removed)
     }
 
-    async fn remove_unused(&self, engine: &Engine, files: &[FileKey]) -> Result<usize, String> {
+    async fn remove_without_message(&self, engine: &Engine, files: &[FileKey]) -> Result<usize, String> {
         let log = &engine.store().log;
-        // All acknowledged messages must be in the tables before a missing one proves anything.
+        // A message may be acknowledged and not be in the tables yet.
         let flushed = async { log.wait_until_flushed(log.appended()).await.map_err(|error| error.to_string()) };
         with_timeout(flushed).await?;
         let unused =

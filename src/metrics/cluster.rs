@@ -47,7 +47,7 @@ impl Default for ClusterMetrics {
     }
 }
 
-macro_rules! count {
+macro_rules! counters {
     ($($(#[$doc:meta])* $add:ident, $total:ident;)*) => {
         impl ClusterMetrics {$(
             $(#[$doc])*
@@ -63,7 +63,7 @@ macro_rules! count {
     };
 }
 
-count! {
+counters! {
     /// A request was forwarded to another process.
     add_forwarded, forwarded;
     /// A request was received from another process.

@@ -16,8 +16,8 @@ pub struct ConnectionMetrics {
 pub struct OpenConnection(Arc<ConnectionMetrics>);
 
 impl ConnectionMetrics {
-    /// A connection was accepted.
-    pub fn count(self: &Arc<Self>) -> OpenConnection {
+    /// Counts an accepted connection until the returned value is dropped.
+    pub fn count_open(self: &Arc<Self>) -> OpenConnection {
         self.open.fetch_add(1, Ordering::Relaxed);
         OpenConnection(self.clone())
     }
@@ -27,7 +27,7 @@ impl ConnectionMetrics {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets how many may be open; further ones are not accepted.
+    /// Sets the maximum number of open connections; further ones are not accepted.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
     }
@@ -42,7 +42,7 @@ impl ConnectionMetrics {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// How many may be open; 0 before anything is accepted.
+    /// The maximum number of open connections; 0 before it is set.
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed) as u64
     }

@@ -11,13 +11,13 @@ const OUTCOMES: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refu
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = HookReport)]
 pub struct Tally {
-    /// Taken now.
+    /// Processed now.
     pub taken: usize,
-    /// Taken before: the call, or a part of it, is a repetition.
+    /// Processed before: the provider has repeated the call, or a part of it.
     pub repeated: usize,
-    /// Nothing a conversation has a place for.
+    /// Ignored, because conversations do not support them.
     pub ignored: usize,
-    /// Nothing anybody can read.
+    /// Could not be read.
     pub unreadable: usize,
 }
 

@@ -27,8 +27,8 @@ const CONNECTIONS_MAX: usize = 16;
 /// Seconds for requests in flight once the service stops.
 const DRAIN_TIME_MAX_S: u64 = 2;
 
-/// The Prometheus text format.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The content type of the Prometheus text format.
+const TEXT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The listener for metrics.
 pub struct Listener {
@@ -81,7 +81,7 @@ impl Listener {
 
 async fn show(engine: Data<Engine>, metrics: Data<Metrics>) -> HttpResponse {
     match MetricsSnapshot::take(Engine::clone(&engine), metrics).await.into_text() {
-        Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
+        Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT_TYPE)).body(text),
         Err(error) => {
             tracing::error!(%error, "could not encode metrics");
             HttpResponse::InternalServerError().insert_header(ContentType::plaintext()).finish()

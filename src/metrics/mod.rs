@@ -94,7 +94,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a replayed response.
+    /// Counts a recorded response that was sent again for its idempotency key.
     pub fn add_replay(&self) {
         self.replays.fetch_add(1, Ordering::Relaxed);
     }

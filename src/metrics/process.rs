@@ -10,7 +10,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::writer::MetricWriter;
 
-/// The unit of times in `/proc`, whatever the kernel's own clock is (`USER_HZ`).
+/// The unit of times in `/proc` (`USER_HZ`); it does not depend on the kernel's own clock.
 const TICKS_PER_S: f64 = 100.0;
 
 /// Position of the start time in `/proc/self/stat`, counted after the name.
@@ -45,11 +45,11 @@ impl Collector for ProcessCollector {
 
 /// Resident memory in bytes.
 pub fn resident_bytes() -> Option<u64> {
-    resident_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+    parse_resident_bytes(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
 /// Reads `status`, because the shorter `statm` counts in pages of unknown size.
-fn resident_in(status: &str) -> Option<u64> {
+fn parse_resident_bytes(status: &str) -> Option<u64> {
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -76,8 +76,8 @@ pub fn cpu_time() -> Option<Duration> {
     Some(Duration::from_micros(micros[0].saturating_add(micros[1])))
 }
 
-/// When the process was started, in seconds since 1970. Computed once: the system counts from the start of the machine, so
-/// every computation differs by a few milliseconds, and an alert counts changes of this as restarts.
+/// When the process was started, in seconds since 1970. Computed once: the system counts from the start of the machine,
+/// so every computation differs by a few milliseconds, and an alert counts changes of this as restarts.
 pub fn start_time_s() -> Option<f64> {
     static START: OnceLock<Option<f64>> = OnceLock::new();
     *START.get_or_init(read_start_time_s)
@@ -87,14 +87,14 @@ fn read_start_time_s() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    start_time_in(&stat, &uptime, now)
+    parse_start_time_s(&stat, &uptime, now)
 }
 
-fn start_time_in(stat: &str, uptime: &str, now: f64) -> Option<f64> {
+fn parse_start_time_s(stat: &str, uptime: &str, now: f64) -> Option<f64> {
     // The name in parentheses may contain anything.
-    let started: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(START_TIME_FIELD)?.parse().ok()?;
-    let up: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    Some(now - up + started / TICKS_PER_S)
+    let started_ticks: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(START_TIME_FIELD)?.parse().ok()?;
+    let uptime_s: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    Some(now - uptime_s + started_ticks / TICKS_PER_S)
 }
 
 #[cfg(test)]
@@ -103,20 +103,20 @@ mod tests {
 
     #[test]
     fn resident_memory_is_read_in_kib() {
-        assert_eq!(resident_in("Name:\thotline\nVmRSS:\t   12 kB\nThreads:\t4\n"), Some(12 << 10));
-        assert_eq!(resident_in("Name:\thotline\n"), None);
+        assert_eq!(parse_resident_bytes("Name:\thotline\nVmRSS:\t   12 kB\nThreads:\t4\n"), Some(12 << 10));
+        assert_eq!(parse_resident_bytes("Name:\thotline\n"), None);
     }
 
     #[test]
     fn the_start_is_counted_from_the_start_of_the_machine() {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1 2";
-        assert_eq!(start_time_in(stat, "200.00 1.00", 1000.0), Some(1000.0 - 200.0 + 123.45));
-        assert_eq!(start_time_in("7 (a) S 1", "200.00", 1000.0), None);
+        assert_eq!(parse_start_time_s(stat, "200.00 1.00", 1000.0), Some(1000.0 - 200.0 + 123.45));
+        assert_eq!(parse_start_time_s("7 (a) S 1", "200.00", 1000.0), None);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn linux_reports_all_of_them() {
+    fn linux_reports_every_metric_of_the_process() {
         let (open, limit) = (open_files().unwrap_or(0), open_files_limit().unwrap_or(0));
         assert!(open > 2 && open <= limit, "{open} of {limit}");
         assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20) && cpu_time().is_some());
@@ -129,7 +129,7 @@ mod tests {
     fn the_start_is_the_same_in_every_sample() {
         let first = start_time_s().map(f64::to_bits);
         for _ in 0..20 {
-            // The parts that it is computed of are rounded to hundredths.
+            // The times in `/proc` are rounded to 10 ms, so a new computation would differ.
             std::thread::sleep(Duration::from_millis(3));
             assert_eq!(start_time_s().map(f64::to_bits), first);
         }

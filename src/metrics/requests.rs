@@ -35,7 +35,7 @@ const STATUSES: [u16; 19] =
 /// The route of requests to unknown paths.
 const NO_ROUTE: &str = "none";
 
-/// Every request that was answered.
+/// The counters of answered requests.
 #[derive(Debug)]
 pub struct Requests {
     routes: Routes,
@@ -71,18 +71,18 @@ impl Requests {
         let routes = Routes::of(&paths);
         let mut names = paths;
         names.push(NO_ROUTE.to_owned());
-        let operation = || OperationCounters {
+        let new_counters = || OperationCounters {
             statuses: std::array::from_fn(|_| AtomicU64::new(0)),
             latency_ns: Histogram::new(LATENCY_NS_BOUNDS),
         };
-        let operations = std::iter::repeat_with(operation).take(names.len() * METHODS.len()).collect();
+        let operations = std::iter::repeat_with(new_counters).take(names.len() * METHODS.len()).collect();
         Self { routes, names, operations }
     }
 
-    /// The operation of a request.
+    /// The operation of a request, by its path and its method.
     pub fn find(&self, path: &str, method: &str) -> OperationIndex {
         let route = self.routes.find(path).unwrap_or(self.names.len() - 1);
-        let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
+        let method = METHODS.iter().position(|counted| *counted == method).unwrap_or(METHODS.len() - 1);
         OperationIndex(route * METHODS.len() + method)
     }
 

@@ -47,9 +47,9 @@ impl MetricsSnapshot {
         let mut text = String::new();
         text::encode_registry(&mut text, &registry)?;
         // The metrics of the process have the names that every Prometheus client uses, so without our prefix.
-        let mut standard = Registry::default();
-        standard.register_collector(Box::new(ProcessCollector));
-        text::encode_registry(&mut text, &standard)?;
+        let mut process_registry = Registry::default();
+        process_registry.register_collector(Box::new(ProcessCollector));
+        text::encode_registry(&mut text, &process_registry)?;
         Ok(text)
     }
 }
@@ -60,13 +60,12 @@ async fn is_database_up(engine: &Engine) -> bool {
     if !store.log.queue().is_up() {
         return false;
     }
-    // While the service's own work uses every connection, no check is made: the work comes first, and waiting is not an
-    // outage.
-    let own = &store.housekeeping;
-    if own.num_idle() == 0 && own.size() >= pool::HOUSEKEEPING_MAX {
+    // No check while background work uses every connection: the check must not delay it, and waiting is not an outage.
+    let housekeeping = &store.housekeeping;
+    if housekeeping.num_idle() == 0 && housekeeping.size() >= pool::HOUSEKEEPING_MAX {
         return true;
     }
-    let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(own);
+    let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(housekeeping);
     tokio::time::timeout(PROBE_TIME_MAX, probe).await.is_ok_and(|answer| answer.is_ok())
 }
 
@@ -156,14 +155,26 @@ impl MetricsSnapshot {
             let labels = [("route", operation.route), ("method", operation.method)];
             samples.histogram(labels, &operation.latency_ns, NS_PER_S)?;
         }
-        let with = |wanted: u16| -> u64 {
+        let with_status = |wanted: u16| -> u64 {
             let statuses = operations.iter().flat_map(|operation| &operation.statuses);
             statuses.filter(|(status, _)| *status == Some(wanted)).map(|(_, count)| count).sum()
         };
-        writer.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", with(401))?;
-        writer.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", with(429))?;
+        writer.counter(
+            "http_unauthorized_total",
+            "Requests with a missing or invalid token (401)",
+            with_status(401),
+        )?;
+        writer.counter(
+            "http_rate_limited_total",
+            "Requests above their company's rate limit (429)",
+            with_status(429),
+        )?;
         // Exists from the start, so that an alert on its increase sees the first one.
-        writer.counter("http_internal_errors_total", "Requests answered with an internal error (500)", with(500))?;
+        writer.counter(
+            "http_internal_errors_total",
+            "Requests answered with an internal error (500)",
+            with_status(500),
+        )?;
         writer.counter(
             "http_idempotent_replays_total",
             "Retries answered with the recorded response",
@@ -177,7 +188,7 @@ impl MetricsSnapshot {
         writer.counter("cluster_taken_total", "Requests forwarded to this process by others", edge.received())?;
         let mut samples = writer.counters(
             "cluster_requests_total",
-            "Requests for other processes' companies that did not go straight through",
+            "Requests for other processes' companies that were delayed, repeated, refused or aborted",
         )?;
         for (end, count) in [
             ("waited", edge.waited()),
@@ -197,11 +208,11 @@ impl MetricsSnapshot {
         writer.gauge(
             "cluster_slots",
             "Slots this process serves, of 1024",
-            count(membership.placement.count_here()),
+            to_u64(membership.placement.count_here()),
         )?;
         let help = "Time left of this process's lease, renewed by each heartbeat";
         writer.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
-        writer.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
+        writer.gauge("cluster_peers", "Other processes of the cluster", to_u64(membership.placement.peers().len()))?;
         let mut samples = writer.gauges("cluster_peer_reachable", "Whether a process is reached at its address")?;
         for (node, is_reached) in metrics.reached() {
             samples.value([("node", node.as_str())], u64::from(is_reached))?;
@@ -231,16 +242,16 @@ impl MetricsSnapshot {
         ];
         let mut samples = writer.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
-            samples.value([("kind", kind)], count(actors.hot))?;
+            samples.value([("kind", kind)], to_u64(actors.hot))?;
         }
         writer.gauge(
             "tickets_listed",
             "Open tickets that are counted and listed in memory",
-            count(actors.listed_tickets),
+            to_u64(actors.listed_tickets),
         )?;
         let mut samples = writer.gauges("actor_commands_waiting", "Commands queued for an actor")?;
         for (kind, actors) in &kinds {
-            samples.value([("kind", kind)], count(actors.waiting))?;
+            samples.value([("kind", kind)], to_u64(actors.waiting))?;
         }
         Ok(())
     }
@@ -251,7 +262,7 @@ impl MetricsSnapshot {
         writer.gauge(
             "sessions_watching",
             "Visitor sessions with an open socket",
-            count(self.engine.sessions.connected_sessions()),
+            to_u64(self.engine.sessions.connected_sessions()),
         )?;
         writer.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         writer.counter("socket_cuts_total", "Sockets closed because they read too slowly", sockets.cut())
@@ -269,16 +280,16 @@ impl MetricsSnapshot {
         for (state, messages) in
             [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.recording)]
         {
-            samples.value([("state", state)], count(messages))?;
+            samples.value([("state", state)], to_u64(messages))?;
         }
         let mut samples =
             writer.gauges("outbox_channels", "Channels with held messages, or more than fit in memory")?;
         for (state, channels) in [("behind", sending.channels_behind), ("held", sending.channels_held)] {
-            samples.value([("state", state)], count(channels))?;
+            samples.value([("state", state)], to_u64(channels))?;
         }
         let mut samples = writer.counters("outbox_attempts_total", "Attempts to send a message, by result")?;
-        for attempted in &sending.attempts {
-            samples.value([("end", attempted.end)], attempted.count)?;
+        for attempts in &sending.attempts {
+            samples.value([("end", attempts.end)], attempts.count)?;
         }
         writer.counter(
             "outbox_given_up_total",
@@ -291,7 +302,7 @@ impl MetricsSnapshot {
         let schedules = self.engine.schedules.stats();
         let mut samples = writer.gauges("schedules", "Scheduled messages in memory that are not sent yet")?;
         for (state, messages) in [("held", schedules.held), ("due", schedules.due), ("late", schedules.late)] {
-            samples.value([("state", state)], count(messages))?;
+            samples.value([("state", state)], to_u64(messages))?;
         }
         let mut samples = writer.counters("schedules_ended_total", "Scheduled messages that came due, by result")?;
         for (end, messages) in [("sent", schedules.sent), ("failed", schedules.failed)] {
@@ -302,10 +313,10 @@ impl MetricsSnapshot {
 
     fn campaigns(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let campaigns = self.engine.campaigns.stats();
-        writer.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
+        writer.gauge("campaigns_running", "Running campaigns", to_u64(campaigns.running))?;
         let mut samples = writer.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
         for (state, recipients) in [("held", campaigns.recipients), ("under_way", campaigns.in_transit)] {
-            samples.value([("state", state)], count(recipients))?;
+            samples.value([("state", state)], to_u64(recipients))?;
         }
         let mut samples = writer.counters("campaign_recipients_ended_total", "Processed recipients, by result")?;
         let ends =
@@ -389,10 +400,10 @@ impl MetricsSnapshot {
             "Open connections for requests and background work",
             u64::from(connections.open),
         )?;
-        writer.gauge("database_connections_idle", "Idle connections", count(connections.idle))?;
+        writer.gauge("database_connections_idle", "Idle connections", to_u64(connections.idle))?;
         writer.gauge("database_connections_limit", "Maximum number of connections", u64::from(pool::POOL_MAX))?;
         let help = "Statements and changes queued for their company's share of the connections";
-        writer.gauge("database_waiting", help, count(connections.waiting))?;
+        writer.gauge("database_waiting", help, to_u64(connections.waiting))?;
         let help = "Statements and changes that got no connection in time";
         writer.counter("database_connection_timeouts_total", help, error::connection_timeouts())
     }
@@ -413,15 +424,15 @@ fn journal(writer: &mut MetricWriter<'_>, stats: &journal::Stats) -> fmt::Result
     writer.gauge(
         "journal_queued_bytes",
         "Size of the records waiting for the journal's disk",
-        count(stats.queued_bytes),
+        to_u64(stats.queued_bytes),
     )?;
     writer.gauge("journal_bytes", "Size of the journal on disk", stats.live_bytes)?;
     writer.gauge("journal_limit_bytes", "Size at which changes are refused", stats.max_bytes)?;
-    writer.gauge("journal_segments", "Files of the journal", count(stats.segments))?;
+    writer.gauge("journal_segments", "Files of the journal", to_u64(stats.segments))?;
     writer.counter("journal_syncs_total", "Syncs, one for each group of records", stats.syncs)?;
     writer.counter("journal_records_total", "Records synced", stats.records)
 }
 
-fn count(count: usize) -> u64 {
+fn to_u64(count: usize) -> u64 {
     count as u64
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// The possible outcomes of an attempt, as label values.
 const OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
 
-/// The counters. An attempt updates atomic counters.
+/// The counters. An attempt updates only atomic ones.
 #[derive(Debug, Default)]
 pub struct WebhookMetrics {
     outcomes: [AtomicU64; OUTCOMES.len()],

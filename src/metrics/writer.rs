@@ -26,8 +26,8 @@ impl<'a> MetricWriter<'a> {
         self.gauges(name, help)?.0.encode_gauge(&value)
     }
 
-    /// The name includes `_total`: Prometheus' own format has it in the metric's header too, but OpenMetrics, for which
-    /// the encoder was made, only in the samples. So the samples are encoded as a gauge's, which get no suffix.
+    /// The name includes `_total`, which Prometheus' own format also has in the metric's header. The encoder is for
+    /// OpenMetrics: it adds `_total` to a counter's samples. So they are encoded as a gauge's, which get no suffix.
     pub(super) fn counters(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Counter)
     }
@@ -50,9 +50,9 @@ impl<'a> MetricWriter<'a> {
         name: &'static str,
         help: &str,
         snapshot: &HistogramSnapshot,
-        unit: f64,
+        values_per_unit: f64,
     ) -> fmt::Result {
-        write(&mut self.histograms(name, help)?.0, snapshot, unit)
+        write_histogram(&mut self.histograms(name, help)?.0, snapshot, values_per_unit)
     }
 }
 
@@ -68,16 +68,16 @@ impl MetricSamples<'_> {
         &mut self,
         labels: [(&str, &str); N],
         snapshot: &HistogramSnapshot,
-        unit: f64,
+        values_per_unit: f64,
     ) -> fmt::Result {
-        write(&mut self.0.encode_family(&labels)?, snapshot, unit)
+        write_histogram(&mut self.0.encode_family(&labels)?, snapshot, values_per_unit)
     }
 }
 
-/// Writes a histogram; `unit` is the number of its values per displayed unit.
-#[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
-fn write(encoder: &mut MetricEncoder<'_>, snapshot: &HistogramSnapshot, unit: f64) -> fmt::Result {
-    let bounds = snapshot.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
-    let parts: Vec<(f64, u64)> = bounds.zip(snapshot.counts.iter().copied()).collect();
-    encoder.encode_histogram::<NoLabelSet>(snapshot.sum as f64 / unit, snapshot.count(), &parts, None)
+/// Writes a histogram; `values_per_unit` converts its values to the displayed unit: 1e9 for nanoseconds as seconds.
+#[allow(clippy::cast_precision_loss)] // 53 bits are precise enough.
+fn write_histogram(encoder: &mut MetricEncoder<'_>, snapshot: &HistogramSnapshot, values_per_unit: f64) -> fmt::Result {
+    let bounds = snapshot.bounds.iter().map(|bound| *bound as f64 / values_per_unit).chain([f64::INFINITY]);
+    let buckets: Vec<(f64, u64)> = bounds.zip(snapshot.counts.iter().copied()).collect();
+    encoder.encode_histogram::<NoLabelSet>(snapshot.sum as f64 / values_per_unit, snapshot.count(), &buckets, None)
 }

@@ -260,7 +260,7 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
     }
 }
 
-/// An embedded file is one copy for all of its readers.
+/// Converts the content of an embedded file without copying it.
 fn into_bytes(bytes: Cow<'static, [u8]>) -> Bytes {
     match bytes {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
@@ -268,7 +268,7 @@ fn into_bytes(bytes: Cow<'static, [u8]>) -> Bytes {
     }
 }
 
-/// `GET /docs`: redirects to the page, where its relative links work.
-pub async fn to_docs() -> HttpResponse {
+/// `GET /docs`: redirects to `/docs/`, where the page's relative links work.
+pub async fn redirect_to_docs() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header(("location", "/docs/")).finish()
 }

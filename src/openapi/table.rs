@@ -9,15 +9,16 @@ use super::{Operation, OperationPart};
 use crate::web::response::methods::with_methods;
 use crate::web::response::schema::Schemas;
 
-/// Names of an operation that are not part of its handler's signature.
+/// The id or the summary of an operation.
 type OperationText = Cow<'static, str>;
 
-/// Collects paths.
+/// Collects the paths of the route table.
 pub struct Table<'a> {
     paths: Vec<PathEntry>,
     /// `None`: the table is for serving, and nothing is documented.
     schemas: Option<&'a mut Schemas>,
     tag: Option<&'static str>,
+    /// Returns the prefix of a path that the router's scope already matches.
     scope: fn(&str) -> &str,
 }
 
@@ -59,7 +60,7 @@ macro_rules! methods {
 impl<'a> Table<'a> {
     methods! { get "GET", post "POST", put "PUT", delete "DELETE" }
 
-    /// A table that documents the API; `scope` returns the part of a path that its scope covers.
+    /// A table that documents the API; `scope` returns the prefix of a path that the router's scope already matches.
     pub fn of_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: None, scope }
     }
@@ -97,7 +98,7 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// The description of the last operation, unless texts.toml has one.
+    /// Sets the description of the last operation, unless texts.toml has one.
     pub fn describe(&mut self, text: String) -> &mut Self {
         if let Some(operation) = self.paths.last_mut().and_then(|entry| entry.operations.last_mut()) {
             operation.text = text;
@@ -124,7 +125,7 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// All paths.
+    /// Returns all paths.
     pub fn finish(self) -> Vec<PathEntry> {
         self.paths
     }

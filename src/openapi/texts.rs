@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 /// The descriptions; they are prose, so they have their own file.
 const TEXTS: &str = include_str!("texts.toml");
 
-/// Suffixes of schemas for bodies; without them, the name is that of the noun.
-const BODIES: [&str; 4] = ["Create", "Update", "Form", "Ref"];
+/// Suffixes of the names of body schemas: without its suffix, `ContactCreate` is the noun `Contact`.
+const BODY_SUFFIXES: [&str; 4] = ["Create", "Update", "Form", "Ref"];
 
 /// The descriptions of operations, tags and fields.
 #[derive(Debug, Default, Deserialize)]
@@ -36,7 +36,7 @@ enum FieldText {
 }
 
 impl Texts {
-    /// Parses them.
+    /// Parses `texts.toml`.
     pub fn read() -> Self {
         // A test parses them too; a document without descriptions is better than a service that does not start.
         toml::from_str(TEXTS).unwrap_or_default()
@@ -77,11 +77,11 @@ impl Texts {
             self.describe(&format!("{schema_name}.{name}"), property);
             let is_described = property.get("description").is_some();
             let Some(text) = self.field(schema_name, name, is_described) else { continue };
-            let (words, example) = match text {
+            let (description, example) = match text {
                 FieldText::Text(text) => (text, None),
                 FieldText::WithExample { text, example } => (text, Some(example)),
             };
-            property["description"] = json!(words);
+            property["description"] = json!(description);
             if let Some(example) = example {
                 property["example"] = json!(example);
             }
@@ -92,7 +92,7 @@ impl Texts {
     /// of this name.
     fn field(&self, schema: &str, name: &str, is_described: bool) -> Option<&FieldText> {
         let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
-        let noun = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
+        let noun = BODY_SUFFIXES.iter().find_map(|suffix| noun.strip_suffix(suffix)).unwrap_or(noun);
         let path = if rest.is_empty() { noun.to_owned() } else { format!("{noun}.{rest}") };
         let specific = [format!("{schema}.{name}"), format!("{path}.{name}")];
         let specific = specific.iter().find_map(|key| self.fields.get(key));
@@ -142,51 +142,55 @@ mod tests {
         let mut fields = BTreeSet::new();
         let mut visit = |schema: &str, name: &str, _: &Value| {
             let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
-            let stem = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
+            let stem = BODY_SUFFIXES.iter().find_map(|suffix| noun.strip_suffix(suffix)).unwrap_or(noun);
             let rest = if rest.is_empty() { String::new() } else { format!(".{rest}") };
             fields.extend([name.to_owned(), format!("{noun}{rest}.{name}"), format!("{stem}{rest}.{name}")]);
         };
         for (name, schema) in schemas {
-            walk(name, schema, &mut visit);
+            visit_fields(name, schema, &mut visit);
         }
         let stale: Vec<&String> = texts.fields.keys().filter(|key| !fields.contains(*key)).collect();
-        assert!(stale.is_empty(), "nothing has these fields: {stale:?}");
+        assert!(stale.is_empty(), "there are no such fields: {stale:?}");
     }
 
     #[test]
-    fn every_parameter_has_a_sentence() {
+    fn every_parameter_has_a_description() {
         let (texts, documents) = (texts(), documents());
-        let (mut silent, mut known) = (BTreeSet::new(), BTreeSet::new());
+        let (mut undescribed, mut existing) = (BTreeSet::new(), BTreeSet::new());
         for operation in operations(&documents) {
             let id = operation["operationId"].as_str().expect("an id");
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
                 let name = parameter["name"].as_str().expect("a name");
-                known.extend([name.to_owned(), format!("{id}.{name}")]);
+                existing.extend([name.to_owned(), format!("{id}.{name}")]);
                 if parameter["description"].as_str().is_none_or(|text| text.trim().is_empty()) {
-                    silent.insert(format!("{id}.{name}"));
+                    undescribed.insert(format!("{id}.{name}"));
                 }
             }
         }
-        assert!(silent.is_empty(), "nothing is said of these:\n{}", silent.into_iter().collect::<Vec<_>>().join("\n"));
-        let stale: Vec<&String> = texts.parameters.keys().filter(|key| !known.contains(*key)).collect();
+        assert!(
+            undescribed.is_empty(),
+            "no description of:\n{}",
+            undescribed.into_iter().collect::<Vec<_>>().join("\n")
+        );
+        let stale: Vec<&String> = texts.parameters.keys().filter(|key| !existing.contains(*key)).collect();
         assert!(stale.is_empty(), "there are no such parameters: {stale:?}");
     }
 
     #[test]
-    fn a_number_is_never_compared_with_a_fraction() {
-        // Validators that compute in binary floating point find 19.9 to be no multiple of 0.0001.
+    fn no_schema_uses_multiple_of() {
+        // For validators that use binary floating point, 19.9 is no multiple of 0.0001.
         for document in documents() {
             assert!(!document.to_string().contains("multipleOf"));
         }
     }
 
     #[test]
-    fn every_operation_has_a_sentence() {
+    fn every_operation_has_a_description() {
         for operation in operations(&documents()) {
             let text = operation["description"].as_str().expect("a description");
             assert!(
                 !text.is_empty() && !text.starts_with(" Requires"),
-                "nothing is said of {}",
+                "no description of {}",
                 operation["operationId"]
             );
         }
@@ -202,26 +206,31 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_a_sentence() {
+    fn every_field_has_a_description() {
         let documents = documents();
-        let mut silent = BTreeSet::new();
+        let mut undescribed = BTreeSet::new();
         for (name, schema) in schemas(&documents) {
-            walk(name, schema, &mut |schema, name, property| {
+            visit_fields(name, schema, &mut |schema, name, property| {
                 if property.get("description").is_none() {
-                    silent.insert(format!("{schema}.{name}"));
+                    undescribed.insert(format!("{schema}.{name}"));
                 }
             });
         }
-        assert!(silent.is_empty(), "nothing is said of these:\n{}", silent.into_iter().collect::<Vec<_>>().join("\n"));
+        assert!(
+            undescribed.is_empty(),
+            "no description of:\n{}",
+            undescribed.into_iter().collect::<Vec<_>>().join("\n")
+        );
     }
 
-    fn walk(name: &str, schema: &Value, visit: &mut impl FnMut(&str, &str, &Value)) {
+    /// Calls `visit` with the path of the schema, the name and the property of each field, also of nested ones.
+    fn visit_fields(name: &str, schema: &Value, visit: &mut impl FnMut(&str, &str, &Value)) {
         if let Some(items) = schema.get("items") {
-            walk(name, items, visit);
+            visit_fields(name, items, visit);
         }
         for (field, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             visit(name, field, property);
-            walk(&format!("{name}.{field}"), property, visit);
+            visit_fields(&format!("{name}.{field}"), property, visit);
         }
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! - the URL, before the request: `https`, no user or password, and a host. If the host is an IP address in any
 //!   notation, it must be reachable by the rules ([`NetworkPolicy`]);
-//! - the addresses of a host name, when connecting: the connector receives only permitted addresses (`FilteringResolver`), so DNS
-//!   cannot give one address to the check and another one to the connection;
+//! - the addresses of a host name, when connecting: the connector receives only permitted addresses
+//!   (`FilteringResolver`), so DNS cannot give one address to the check and another one to the connection;
 //! - every redirect, like the first URL, and at most `REDIRECTS_MAX` of them. A token is sent only to the origin it was
 //!   meant for.
 //!
@@ -66,7 +66,7 @@ pub struct OutboundOptions {
     /// Non-public networks that may be reached, also over `http`.
     pub allowed_networks: Vec<IpNet>,
     /// Timeout of a call, from connecting to the end of the response; of a file, until its response begins, and of each
-    /// pause in it. Default: 30 seconds.
+    /// pause in it. A redirect is another call. Default: 30 seconds.
     pub call_time_max: Duration,
 }
 
@@ -80,9 +80,9 @@ impl Default for OutboundOptions {
 #[derive(Clone)]
 pub struct Outbound {
     /// For `https`: reaches public and allowed networks.
-    secure: Client,
+    https_client: Client,
     /// For `http`: reaches only allowed networks.
-    plain: Client,
+    http_client: Client,
     policy: Arc<NetworkPolicy>,
     call_time_max: Duration,
 }
@@ -149,7 +149,7 @@ impl Outbound {
         set_timeout: SetTimeout,
     ) -> Result<Self, reqwest::Error> {
         let policy = Arc::new(policy);
-        let client = |is_secure: bool| {
+        let build_client = |is_secure: bool| {
             let resolver = FilteringResolver::new(lookup.clone(), policy.clone(), is_secure);
             set_timeout(crate::tls::http1_client(), options.call_time_max)
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
@@ -164,7 +164,12 @@ impl Outbound {
                 .dns_resolver(Arc::new(resolver))
                 .build()
         };
-        Ok(Self { secure: client(true)?, plain: client(false)?, policy, call_time_max: options.call_time_max })
+        Ok(Self {
+            https_client: build_client(true)?,
+            http_client: build_client(false)?,
+            policy,
+            call_time_max: options.call_time_max,
+        })
     }
 
     /// The timeout of a call.
@@ -172,7 +177,7 @@ impl Outbound {
         self.call_time_max
     }
 
-    /// Requests a URL. The response's body is not read yet; the caller must limit its size and time.
+    /// Requests a URL, and follows redirects. The response's body is not read yet; the caller must limit its size and time.
     ///
     /// # Errors
     /// Why the call failed.
@@ -180,7 +185,7 @@ impl Outbound {
         let mut url = parse(address)?;
         let first_origin = url.origin();
         for _ in 0..=REDIRECTS_MAX {
-            let client = self.check(&url)?;
+            let client = self.client_for(&url)?;
             // The token is sent only to the origin it was meant for.
             let token = bearer.filter(|_| url.origin() == first_origin);
             let request = client.get(url.clone());
@@ -188,13 +193,13 @@ impl Outbound {
                 Some(token) => request.bearer_auth(token),
                 None => request,
             };
-            let response = request.send().await.map_err(failure)?;
+            let response = request.send().await.map_err(describe_failure)?;
             let status = response.status();
             if status.is_success() {
                 return Ok(response);
             }
             match redirect_location(status, response.headers()) {
-                Some(location) => url = parse_from(&url, location)?,
+                Some(location) => url = parse_redirect(&url, location)?,
                 None => return Err(OutboundError::Status(status.as_u16())),
             }
         }
@@ -206,7 +211,7 @@ impl Outbound {
     /// # Errors
     /// Why it may not be called.
     pub fn may_call(&self, address: &str) -> Result<(), OutboundError> {
-        self.check(&parse(address)?).map(|_| ())
+        self.client_for(&parse(address)?).map(|_| ())
     }
 
     /// Sends JSON to a URL, and returns any response without following redirects. The response's body is not read yet;
@@ -216,24 +221,24 @@ impl Outbound {
     /// Why there was no response.
     pub async fn post(&self, address: &str, headers: HeaderMap, json: Bytes) -> Result<Response, OutboundError> {
         let url = parse(address)?;
-        let request = self.check(&url)?.post(url).header(CONTENT_TYPE, "application/json").headers(headers);
-        request.body(json).send().await.map_err(failure)
+        let request = self.client_for(&url)?.post(url).header(CONTENT_TYPE, "application/json").headers(headers);
+        request.body(json).send().await.map_err(describe_failure)
     }
 
-    /// A request to a URL that follows no redirect. [`failure`] describes why it got no response.
+    /// A request to a URL that follows no redirect. [`describe_failure`] says why it got no response.
     ///
     /// # Errors
     /// [`OutboundError::Forbidden`] when the URL is never called.
     pub fn request(&self, method: Method, address: &str) -> Result<RequestBuilder, OutboundError> {
         let url = parse(address)?;
-        Ok(self.check(&url)?.request(method, url))
+        Ok(self.client_for(&url)?.request(method, url))
     }
 
-    /// The client that may be used for a URL.
-    fn check(&self, url: &Url) -> Result<&Client, OutboundError> {
+    /// Checks a URL, and returns the client for it.
+    fn client_for(&self, url: &Url) -> Result<&Client, OutboundError> {
         let is_secure = match url.scheme() {
             "https" => true,
-            "http" if self.policy.has_allowed() => false,
+            "http" if self.policy.has_allowed_networks() => false,
             "http" => return Err(OutboundError::Forbidden("it must start with https://")),
             _ => return Err(OutboundError::Forbidden("it is not a valid URL")),
         };
@@ -250,7 +255,7 @@ impl Outbound {
         if address.is_some_and(|address| !self.policy.permits(address, is_secure)) {
             return Err(OutboundError::Forbidden("it points to a private network"));
         }
-        Ok(if is_secure { &self.secure } else { &self.plain })
+        Ok(if is_secure { &self.https_client } else { &self.http_client })
     }
 }
 
@@ -261,7 +266,7 @@ fn parse(address: &str) -> Result<Url, OutboundError> {
     Url::parse(address).map_err(|_| OutboundError::Forbidden("it is not a valid URL"))
 }
 
-fn parse_from(base: &Url, location: &str) -> Result<Url, OutboundError> {
+fn parse_redirect(base: &Url, location: &str) -> Result<Url, OutboundError> {
     if location.len() > URL_BYTES_MAX {
         return Err(OutboundError::Forbidden("it is too long"));
     }
@@ -275,18 +280,18 @@ fn redirect_location(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
 
 /// Why a request got no response. The text goes into logs and messages, so it must not contain the URL, which may be
 /// secret.
-pub fn failure(error: reqwest::Error) -> OutboundError {
+pub fn describe_failure(error: reqwest::Error) -> OutboundError {
     let error = error.without_url();
     let mut source = Some(&error as &dyn Error);
-    let mut last = String::new();
+    let mut last_cause = String::new();
     while let Some(cause) = source {
         if cause.is::<NoPermittedAddress>() {
             return OutboundError::Forbidden("its host resolves to a private network");
         }
-        last = cause.to_string().chars().take(FAILURE_CHARACTERS_MAX).collect();
+        last_cause = cause.to_string().chars().take(FAILURE_CHARACTERS_MAX).collect();
         source = cause.source();
     }
-    OutboundError::Unreachable(if error.is_timeout() { "no response in time".to_owned() } else { last })
+    OutboundError::Unreachable(if error.is_timeout() { "no response in time".to_owned() } else { last_cause })
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
 /// Which IP addresses may be reached: public ones, and those the operator has allowed.
 #[derive(Debug)]
 pub struct NetworkPolicy {
+    /// The networks that the operator has allowed.
     allowed: Vec<IpNet>,
     /// Whether plain `http` is limited to this machine.
     is_strict: bool,
@@ -66,14 +67,17 @@ impl NetworkPolicy {
     }
 
     /// Whether the operator has allowed any network.
-    pub fn has_allowed(&self) -> bool {
+    pub fn has_allowed_networks(&self) -> bool {
         !self.allowed.is_empty()
     }
 
     /// Whether an address may be reached; without TLS, only within the allowed networks.
     pub fn permits(&self, address: IpAddr, is_secure: bool) -> bool {
-        let may_be_plain = !self.is_strict || address.to_canonical().is_loopback();
-        self.is_allowed(address) && (is_secure || may_be_plain) || is_secure && is_public(address)
+        if is_secure {
+            return self.is_allowed(address) || is_public(address);
+        }
+        let may_use_http = !self.is_strict || address.to_canonical().is_loopback();
+        may_use_http && self.is_allowed(address)
     }
 
     fn is_allowed(&self, address: IpAddr) -> bool {
@@ -83,7 +87,6 @@ impl NetworkPolicy {
     }
 }
 
-/// Whether the address is public.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !NOT_PUBLIC_V4.iter().any(|network| network.contains(&address)),
@@ -103,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_public_is_not_reached() {
-        for refused in [
+    fn special_purpose_networks_are_not_public() {
+        for private in [
             "0.0.0.0",
             "0.1.2.3",
             "10.0.0.1",
@@ -151,7 +154,7 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(!is_public(address(refused)), "{refused}");
+            assert!(!is_public(address(private)), "{private}");
         }
         for public in [
             "1.1.1.1",
@@ -177,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn where_only_this_machine_may_be_reached_without_tls_nothing_else_is() {
-        let opened = ["10.1.0.0/16", "127.0.0.0/8", "::1/128"].map(|network| network.parse().expect("a range"));
-        let policy = NetworkPolicy::strict(opened.into());
-        for (text, secure, plain) in [
+    fn a_strict_policy_permits_plain_http_only_to_this_machine() {
+        let allowed = ["10.1.0.0/16", "127.0.0.0/8", "::1/128"].map(|network| network.parse().expect("a range"));
+        let policy = NetworkPolicy::strict(allowed.into());
+        for (text, over_https, over_http) in [
             ("127.0.0.1", true, true),
             ("::ffff:127.0.0.1", true, true),
             ("::1", true, true),
@@ -189,16 +192,16 @@ mod tests {
             ("8.8.8.8", true, false),
         ] {
             let permitted = (policy.permits(address(text), true), policy.permits(address(text), false));
-            assert_eq!(permitted, (secure, plain), "{text}");
+            assert_eq!(permitted, (over_https, over_http), "{text}");
         }
         assert!(!NetworkPolicy::strict(Vec::new()).permits(address("127.0.0.1"), false));
     }
 
     #[test]
-    fn what_the_operator_opened_is_reached_and_only_there_without_tls() {
+    fn allowed_networks_are_permitted_also_over_plain_http() {
         let policy =
             NetworkPolicy::new(vec!["10.1.0.0/16".parse().expect("a range"), "fd00::/8".parse().expect("a range")]);
-        for (text, secure, plain) in [
+        for (text, over_https, over_http) in [
             ("10.1.2.3", true, true),
             ("::ffff:10.1.2.3", true, true),
             ("fd12::1", true, true),
@@ -208,7 +211,7 @@ mod tests {
         ] {
             assert_eq!(
                 (policy.permits(address(text), true), policy.permits(address(text), false)),
-                (secure, plain),
+                (over_https, over_http),
                 "{text}"
             );
         }

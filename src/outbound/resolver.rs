@@ -56,15 +56,16 @@ impl Resolve for FilteringResolver {
         let addresses = self.lookup.addresses(name.as_str());
         Box::pin(async move {
             let addresses = addresses.await?;
-            let is_known = !addresses.is_empty();
+            if addresses.is_empty() {
+                return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address").into());
+            }
             let permitted = addresses.into_iter().filter(|address| policy.permits(*address, is_secure));
             // The connector sets the port.
             let permitted: Vec<SocketAddr> = permitted.take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
-            match (permitted.is_empty(), is_known) {
-                (false, _) => Ok(Box::new(permitted.into_iter()) as Addrs),
-                (true, true) => Err(NoPermittedAddress.into()),
-                (true, false) => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address").into()),
+            if permitted.is_empty() {
+                return Err(NoPermittedAddress.into());
             }
+            Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }
 }

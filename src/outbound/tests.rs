@@ -1,4 +1,4 @@
-//! The guard, tested against servers on this machine: none of them may be reached unless it was allowed.
+//! [`Outbound`], tested against servers on this machine: none of them may be reached unless it was allowed.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -12,28 +12,28 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A resolver with predefined answers; each is given once, and the last one repeatedly.
+/// A resolver with predefined answers for each name: every look-up takes the next one, and the last one remains.
 #[derive(Default)]
-struct Names {
-    known: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
+struct FakeLookup {
+    answers: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
     lookups: AtomicUsize,
 }
 
-impl Names {
+impl FakeLookup {
     fn of(names: &[(&str, &[&[&str]])]) -> Arc<Self> {
         let parse = |text: &&str| text.parse().expect("an address");
-        let known = names.iter().map(|(name, responses)| {
+        let answers = names.iter().map(|(name, responses)| {
             ((*name).to_owned(), responses.iter().map(|response| response.iter().map(parse).collect()).collect())
         });
-        Arc::new(Self { known: Mutex::new(known.collect()), lookups: AtomicUsize::new(0) })
+        Arc::new(Self { answers: Mutex::new(answers.collect()), lookups: AtomicUsize::new(0) })
     }
 }
 
-impl Lookup for Names {
+impl Lookup for FakeLookup {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
-        let mut known = self.known.lock();
-        let responses = known.get_mut(name);
+        let mut answers = self.answers.lock();
+        let responses = answers.get_mut(name);
         let response = responses.map(|responses| match responses.len() {
             1 => responses[0].clone(),
             _ => responses.pop_front().unwrap_or_default(),
@@ -92,24 +92,24 @@ impl Server {
 
 const SECRET: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret";
 
-fn closed(names: Arc<Names>) -> Outbound {
+fn outbound_to_public(names: Arc<FakeLookup>) -> Outbound {
     Outbound::with_lookup(&OutboundOptions::default(), names).expect("a client")
 }
 
-fn allowing(networks: &[&str], names: Arc<Names>) -> Outbound {
+fn outbound_allowing(networks: &[&str], names: Arc<FakeLookup>) -> Outbound {
     let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
     let options = OutboundOptions { allowed_networks, ..OutboundOptions::default() };
     Outbound::with_lookup(&options, names).expect("a client")
 }
 
-async fn refusal(outbound: &Outbound, url: &str) -> OutboundError {
+async fn get_error(outbound: &Outbound, url: &str) -> OutboundError {
     outbound.get(url, Some("token")).await.map(|response| response.status()).expect_err(url)
 }
 
 #[tokio::test]
 async fn no_spelling_of_an_address_of_this_machine_is_reached() {
     let server = Server::start(SECRET).await;
-    let (outbound, port) = (closed(Names::of(&[])), server.port);
+    let (outbound, port) = (outbound_to_public(FakeLookup::of(&[])), server.port);
     for host in [
         "127.0.0.1",
         "127.1",
@@ -135,7 +135,7 @@ async fn no_spelling_of_an_address_of_this_machine_is_reached() {
         "[fe80::1]",
     ] {
         for scheme in ["https", "http", "HTTPS"] {
-            let error = refusal(&outbound, &format!("{scheme}://{host}:{port}/metrics")).await;
+            let error = get_error(&outbound, &format!("{scheme}://{host}:{port}/metrics")).await;
             assert!(matches!(error, OutboundError::Forbidden(_)), "{scheme}://{host}: {error}");
         }
     }
@@ -143,9 +143,9 @@ async fn no_spelling_of_an_address_of_this_machine_is_reached() {
 }
 
 #[tokio::test]
-async fn only_plain_web_addresses_are_called() {
-    let names = Names::of(&[("public.example", &[&["93.184.215.14"]])]);
-    let outbound = closed(names.clone());
+async fn only_https_urls_without_credentials_are_called() {
+    let names = FakeLookup::of(&[("public.example", &[&["93.184.215.14"]])]);
+    let outbound = outbound_to_public(names.clone());
     let long = format!("https://public.example/{}", "a".repeat(URL_BYTES_MAX));
     for url in [
         "",
@@ -165,23 +165,23 @@ async fn only_plain_web_addresses_are_called() {
         "https://a b/",
         &long,
     ] {
-        let error = refusal(&outbound, url).await;
+        let error = get_error(&outbound, url).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
     }
     assert_eq!(names.lookups.load(Ordering::Relaxed), 0, "a name was looked up");
 }
 
 #[tokio::test]
-async fn a_name_of_an_internal_address_is_refused() {
+async fn a_host_that_resolves_to_a_private_address_is_refused() {
     let server = Server::start(SECRET).await;
-    let inside = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
-    for address in inside {
-        let outbound = closed(Names::of(&[("inside.example", &[&[address]])]));
-        let error = refusal(&outbound, &format!("https://inside.example:{}/", server.port)).await;
+    let private = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
+    for address in private {
+        let outbound = outbound_to_public(FakeLookup::of(&[("inside.example", &[&[address]])]));
+        let error = get_error(&outbound, &format!("https://inside.example:{}/", server.port)).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{address}: {error}");
     }
     // An unknown name is not forbidden: it may exist later.
-    let error = refusal(&closed(Names::of(&[])), "https://nobody.example/").await;
+    let error = get_error(&outbound_to_public(FakeLookup::of(&[])), "https://nobody.example/").await;
     assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     assert_eq!(server.requests(), [""; 0]);
 }
@@ -193,25 +193,26 @@ async fn a_name_that_resolves_differently_is_checked_again() {
     let server = Server::start(SECRET).await;
     // An allowed and a forbidden part of loopback stand for public and private: all that matters is that one is
     // permitted.
-    let names = Names::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
-    let outbound = allowing(&["127.0.0.2/32"], names.clone());
+    let names = FakeLookup::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
+    let outbound = outbound_allowing(&["127.0.0.2/32"], names.clone());
     let url = format!("http://rebinds.example:{}/", server.port);
-    let first = refusal(&outbound, &url).await;
-    assert!(matches!(first, OutboundError::Unreachable(_)), "nobody listens at 127.0.0.2: {first}");
-    assert_eq!(names.lookups.load(Ordering::Relaxed), 1, "one look for one connection");
-    let second = refusal(&outbound, &url).await;
+    let first = get_error(&outbound, &url).await;
+    assert!(matches!(first, OutboundError::Unreachable(_)), "no server listens at 127.0.0.2: {first}");
+    assert_eq!(names.lookups.load(Ordering::Relaxed), 1, "one look-up for one connection");
+    let second = get_error(&outbound, &url).await;
     assert!(matches!(second, OutboundError::Forbidden(_)), "{second}");
     // Of several addresses only the permitted ones are tried.
-    let both = allowing(&["127.0.0.2/32"], Names::of(&[("both.example", &[&["127.0.0.1", "127.0.0.2"]])]));
-    let error = refusal(&both, &format!("http://both.example:{}/", server.port)).await;
+    let both =
+        outbound_allowing(&["127.0.0.2/32"], FakeLookup::of(&[("both.example", &[&["127.0.0.1", "127.0.0.2"]])]));
+    let error = get_error(&both, &format!("http://both.example:{}/", server.port)).await;
     assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     assert_eq!(server.requests(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_redirect_is_looked_at_like_the_first_address() {
+async fn a_redirect_is_checked_like_the_first_url() {
     let inside = Server::start(SECRET).await;
-    let names = || Names::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
+    let names = || FakeLookup::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
     for target in [
         format!("http://127.0.0.1:{}/metrics", inside.port),
         format!("http://0x7f.1:{}/metrics", inside.port),
@@ -223,7 +224,7 @@ async fn a_redirect_is_looked_at_like_the_first_address() {
         let head = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
         let outside = Server::start_at("127.0.0.9", head).await;
         let url = format!("http://cdn.example:{}/", outside.port);
-        let error = refusal(&allowing(&["127.0.0.9/32"], names()), &url).await;
+        let error = get_error(&outbound_allowing(&["127.0.0.9/32"], names()), &url).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{target}: {error}");
         assert_eq!(outside.requests().len(), 1);
     }
@@ -231,20 +232,20 @@ async fn a_redirect_is_looked_at_like_the_first_address() {
 }
 
 #[tokio::test]
-async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
-    let round = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
-    let names = || Names::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
-    let outbound = allowing(&["127.0.0.0/8"], names());
-    let error = refusal(&outbound, &format!("http://a.example:{}/", round.port)).await;
+async fn redirects_are_limited_and_a_token_is_sent_only_to_its_origin() {
+    let looping = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
+    let names = || FakeLookup::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
+    let outbound = outbound_allowing(&["127.0.0.0/8"], names());
+    let error = get_error(&outbound, &format!("http://a.example:{}/", looping.port)).await;
     assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
-    let heads = round.requests();
+    let heads = looping.requests();
     assert_eq!(heads.len(), REDIRECTS_MAX + 1);
     assert!(heads.iter().all(|head| head.contains("authorization: Bearer token")), "{heads:?}");
 
     let file = Server::start(SECRET).await;
     let location = format!("http://b.example:{}/file", file.port);
-    let moved = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
-    let first = Server::start(moved).await;
+    let redirect = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+    let first = Server::start(redirect).await;
     let response = outbound.get(&format!("http://a.example:{}/", first.port), Some("token")).await.expect("an answer");
     assert_eq!(response.text().await.expect("a body"), "secret");
     assert!(first.requests()[0].contains("authorization: Bearer token"));
@@ -255,8 +256,8 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
 async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
     // The response declares a huge length.
     let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
-    let outbound = allowing(&["127.0.0.1/32"], Names::of(&[]));
-    let error = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
+    let outbound = outbound_allowing(&["127.0.0.1/32"], FakeLookup::of(&[]));
+    let error = get_error(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
     assert_eq!(error, OutboundError::Status(404));
 }
 
@@ -274,7 +275,7 @@ async fn a_response_that_stalls_is_given_up() {
     let allowed_networks = vec!["127.0.0.1/32".parse().expect("a network")];
     // Long enough that even a busy machine begins the response in time.
     let options = OutboundOptions { allowed_networks, call_time_max: Duration::from_secs(3) };
-    let outbound = Outbound::with_lookup(&options, Names::of(&[])).expect("a client");
+    let outbound = Outbound::with_lookup(&options, FakeLookup::of(&[])).expect("a client");
     let response = outbound.get(&format!("http://127.0.0.1:{port}/"), None).await.expect("an answer");
     let error = response.bytes().await.expect_err("the last byte never comes");
     assert!(error.is_timeout(), "{error}");
@@ -286,7 +287,7 @@ async fn the_text_of_a_failure_is_bounded() {
     for (characters, expected) in [(FAILURE_CHARACTERS_MAX, 300), (10_000, 300), (7, 7)] {
         let lookup = Arc::new(VerboseFailure(characters));
         let outbound = Outbound::with_lookup(&OutboundOptions::default(), lookup).expect("a client");
-        let error = refusal(&outbound, "https://verbose.example/").await;
+        let error = get_error(&outbound, "https://verbose.example/").await;
         assert_eq!(error, OutboundError::Unreachable("é".repeat(expected)));
     }
 }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::extractors::PanelSession;
 use super::sign_in::PersonKind;
-use super::values::Typed;
+use super::values::TypedSecret;
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::admission::passwords;
@@ -115,7 +115,7 @@ async fn check_password(
     app: &App,
     panel: &super::Panel,
     signed: &SignedInPerson,
-    password: Typed,
+    password: TypedSecret,
     field: &str,
 ) -> ApiResult<Option<String>> {
     let person = signed.person();
@@ -128,7 +128,7 @@ async fn check_password(
 /// Checks in the transaction of a change that the password it was confirmed with is still valid: an administrator may
 /// have reset it or ended the session since [`check_password`]. Locks the person.
 async fn check_current(db: &mut PgConnection, signed: &SignedInPerson, current_hash: Option<&str>) -> ApiResult<()> {
-    let is_current = people::lets_in(&mut *db, signed.person(), &signed.email, current_hash).await?;
+    let is_current = people::may_sign_in(&mut *db, signed.person(), &signed.email, current_hash).await?;
     if !is_current || sessions::find_live(db, signed).await?.is_none() {
         return Err(ApiError::signed_out());
     }
@@ -137,7 +137,7 @@ async fn check_current(db: &mut PgConnection, signed: &SignedInPerson, current_h
 
 /// The body of `PUT /account/password`.
 pub struct PasswordChange {
-    current: Typed,
+    current: TypedSecret,
     new: Password,
 }
 
@@ -230,7 +230,7 @@ pub async fn end_other_sessions(session: PanelSession, app: Data<App>) -> ApiRes
 }
 
 /// A body with the person's own password.
-pub struct OwnPassword(Typed);
+pub struct OwnPassword(TypedSecret);
 
 impl Input for OwnPassword {
     fn name() -> Cow<'static, str> {
@@ -289,7 +289,7 @@ pub async fn begin_factor(
 }
 
 /// A body with a code of the authenticator app.
-pub struct FactorCode(Typed);
+pub struct FactorCode(TypedSecret);
 
 impl Input for FactorCode {
     fn name() -> Cow<'static, str> {

@@ -31,25 +31,25 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// The header in which an administrator of the installation names the company they work in.
 const COMPANY: &str = "hotline-company";
 
-/// The paths that a session may use before it is open, below the API's path.
-const BEFORE_FACTOR: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
+/// The paths below the API's path that set up a second factor. A session that lacks a required one may use only these.
+const FACTOR_SETUP_PATHS: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
 
 /// The company of a request to this path below the panel's API, according to its headers; `None` for a request outside
 /// any company.
 pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     let is_below = |top: &str| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if super::OPEN.iter().any(|open| is_below(open)) {
+    if super::OPEN_SCOPES.iter().any(|scope| is_below(scope)) {
         return None;
     }
     // The cookie's name depends on the scheme; a browser only has the one that fits.
-    let key = [true, false]
-        .into_iter()
-        .find_map(|is_https| cookie::read(headers, is_https).and_then(|cookie| SessionKey::read(cookie.text)))?;
+    let key = [true, false].into_iter().find_map(|is_https| {
+        cookie::read_session(headers, is_https).and_then(|cookie| SessionKey::read(cookie.text))
+    })?;
     if key.company() != INSTALLATION {
         return Some(key.company());
     }
-    let named = headers.get(COMPANY).and_then(|text| text.to_str().ok()?.trim().parse().ok());
-    named.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
+    let named_company = headers.get(COMPANY).and_then(|text| text.to_str().ok()?.trim().parse().ok());
+    named_company.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
 }
 
 /// The state that the checks need.
@@ -72,15 +72,17 @@ impl State {
     }
 }
 
-/// The open session of a request's cookie, if there is one. Forged cookies must not cost the company that they name anything:
-/// cookies that this installation has not signed are limited by address, and looked up in a separate share; ended sessions
-/// are cached.
+/// The session of a request's cookie, if it has not ended. A cookie that this installation has not signed must cost the
+/// company that it names nothing: its look-ups are limited by address, and use the connections of `STRANGERS`. For a
+/// signed cookie, the end of its session is cached.
 async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Arc<SignedInPerson>>> {
-    let Some(cookie) = cookie::read(request.headers(), site::is_https(request, &state.app)) else { return Ok(None) };
+    let Some(cookie) = cookie::read_session(request.headers(), site::is_https(request, &state.app)) else {
+        return Ok(None);
+    };
     let Some(key) = SessionKey::read(cookie.text) else { return Ok(None) };
     let limits = &state.panel.limits;
     let is_ours = cookie.is_ours(&state.app.engine.store().keys);
-    let share = if is_ours {
+    let connection_share = if is_ours {
         if limits.has_ended(&key) {
             return Ok(None);
         }
@@ -92,7 +94,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
         }
         STRANGERS
     };
-    let session = sessions::find(state.app.db(share), &key).await?;
+    let session = sessions::find(state.app.db(connection_share), &key).await?;
     if is_ours && session.is_none() {
         limits.record_ended(&key);
     }
@@ -120,19 +122,20 @@ const RESTRICTED_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
 
 /// The owner of the list that a person reads; `None` if the list is the same for all. A cursor is valid only for the
 /// same owner.
-fn list_owner(request: &ServiceRequest, person: PersonId, sees_everything: bool) -> Option<ListOwner> {
+fn list_owner(request: &ServiceRequest, person: PersonId, sees_every_card: bool) -> Option<ListOwner> {
     let path = below_api(request);
-    let is_below = |tops: &[&str]| tops.iter().any(|top| path.starts_with(top));
-    let is_own = is_below(&OWN_LISTS) || !sees_everything && is_below(&RESTRICTED_LISTS);
-    is_own.then(|| ListOwner(format!("{} {}", if person.is_admin() { "admin" } else { "user" }, person.id())))
+    let is_below = |parents: &[&str]| parents.iter().any(|parent| path.starts_with(parent));
+    let is_restricted = !sees_every_card && is_below(&RESTRICTED_LISTS);
+    (is_below(&OWN_LISTS) || is_restricted)
+        .then(|| ListOwner(format!("{} {}", if person.is_admin() { "admin" } else { "user" }, person.id())))
 }
 
 fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
     request.into_response(refused.error_response())
 }
 
-/// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes the
-/// smaller one.
+/// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes
+/// the smaller one.
 ///
 /// # Errors
 /// `429` when either is used up.
@@ -142,16 +145,17 @@ fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option
     if signed.state != SessionState::Open {
         return state.panel.limits.try_half_open(person);
     }
-    let company = match person {
+    let organization = match person {
         PersonId::User(company, _) => state.admission.directory.company(company),
         PersonId::Admin(_) => None,
     };
-    let result = state.panel.limits.take(person).and_then(|own| match company {
+    let result = state.panel.limits.take_request(person).and_then(|own_allowance| match organization {
         Some(organization) => {
-            let shared = state.rates.take_for_people(person.company(), organization.company.rate_per_minute)?;
-            Ok(own.tighter(shared))
+            let company_allowance =
+                state.rates.take_for_people(person.company(), organization.company.rate_per_minute)?;
+            Ok(own_allowance.tighter(company_allowance))
         }
-        None => Ok(own),
+        None => Ok(own_allowance),
     });
     match result {
         Ok(remaining) => {
@@ -165,7 +169,7 @@ fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option
     }
 }
 
-/// The open session of a request to an endpoint that requires none; such requests are counted as well.
+/// The session of a request to an endpoint that requires none. The request counts against the person's allowance.
 async fn find_session(
     request: &ServiceRequest,
     state: &State,
@@ -173,8 +177,8 @@ async fn find_session(
 ) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let session = session_of(request.request(), state).await?;
     // Ending a session is never refused, and possible only once.
-    let ends = request.method() == Method::DELETE && below_api(request) == "/session";
-    if let Some(signed) = session.as_ref().filter(|_| !ends) {
+    let is_sign_out = request.method() == Method::DELETE && below_api(request) == "/session";
+    if let Some(signed) = session.as_ref().filter(|_| !is_sign_out) {
         take_allowance(state, signed, allowance)?;
     }
     Ok(session)
@@ -200,7 +204,8 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     let mut allowance = None;
     let session = match State::of(&request) {
         Ok(state) => match check_page(&request, &state) {
-            // A browser still sends an ended session until there is another one; it counts as none.
+            // A browser sends the cookie of an ended session until it gets another one; the request then has no
+            // session.
             Ok(()) => find_session(&request, &state, &mut allowance).await,
             Err(refused) => Err(refused),
         },
@@ -224,8 +229,8 @@ struct SignedInRequest {
     signed: Arc<SignedInPerson>,
 }
 
-/// Runs every check that does not concern a company. The response carries the person's allowance as soon as the person
-/// is known.
+/// Runs every check that does not concern the company of the request. Sets `allowance` as soon as the person is known,
+/// also when a later check fails.
 async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<SignedInRequest> {
     let state = State::of(request)?;
     check_page(request, &state)?;
@@ -237,9 +242,9 @@ async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance
             return Err(ApiError::company_inactive());
         }
     }
-    let may_set_up = || signed.state == SessionState::Open && BEFORE_FACTOR.contains(&below_api(request));
-    if !signed.is_open() && !may_set_up() {
-        return Err(ApiError::second_factor());
+    let may_set_up_factor = || signed.state == SessionState::Open && FACTOR_SETUP_PATHS.contains(&below_api(request));
+    if !signed.is_open() && !may_set_up_factor() {
+        return Err(ApiError::second_factor_required());
     }
     if let PersonId::User(company, user) = signed.person() {
         state.app.engine.attendance.record_user(company, user);
@@ -260,12 +265,14 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
         Ok(SignedInRequest { state, signed }) => {
             let company = signed.company_id;
             request.extensions_mut().insert(Tenant(company));
-            if let Some(owner) = list_owner(&request, signed.person(), true) {
+            // No list outside a company contains cards.
+            let sees_every_card = true;
+            if let Some(owner) = list_owner(&request, signed.person(), sees_every_card) {
                 request.extensions_mut().insert(owner);
             }
             request.extensions_mut().insert(PanelSession(signed.clone()));
-            let actor = RequestActor::signed(company, &signed);
-            audit::audited(&state.app, &state.panel, actor, request, async move |request| {
+            let actor = RequestActor::of_person(company, &signed);
+            audit::serve_audited(&state.app, &state.panel, actor, request, async move |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
             .await?
@@ -284,11 +291,11 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
-    let entered = match check_person(&request, &mut allowance).await {
-        Ok(entered) => check_company(&request, entered).await,
+    let admitted = match check_person(&request, &mut allowance).await {
+        Ok(signed_in) => check_company(&request, signed_in).await,
         Err(refused) => Err(refused),
     };
-    let response = match entered {
+    let response = match admitted {
         Ok((SignedInRequest { state, signed }, caller)) => {
             let company = caller.company;
             request.extensions_mut().insert(Tenant(company));
@@ -297,8 +304,8 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
             }
             request.extensions_mut().insert(PanelSession(signed.clone()));
             request.extensions_mut().insert(caller);
-            let actor = RequestActor::signed(company, &signed);
-            audit::audited(&state.app, &state.panel, actor, request, async move |request| {
+            let actor = RequestActor::of_person(company, &signed);
+            audit::serve_audited(&state.app, &state.panel, actor, request, async move |request| {
                 execute_once(request, next).await
             })
             .await?
@@ -308,15 +315,16 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
     Ok(finish(response, allowance))
 }
 
-async fn check_company(request: &ServiceRequest, entered: SignedInRequest) -> ApiResult<(SignedInRequest, Caller)> {
-    let named = match request.headers().get(COMPANY) {
+/// Checks that the person may make the request in the company that it names, or in their own.
+async fn check_company(request: &ServiceRequest, signed_in: SignedInRequest) -> ApiResult<(SignedInRequest, Caller)> {
+    let named_company = match request.headers().get(COMPANY) {
         Some(text) => {
             let company = text.to_str().ok().and_then(|text| text.trim().parse::<CompanyId>().ok());
             Some(company.ok_or_else(ApiError::not_found)?)
         }
         None => None,
     };
-    let company = match (entered.signed.person(), named) {
+    let company = match (signed_in.signed.person(), named_company) {
         (PersonId::User(own, _), None) => own,
         (PersonId::User(own, _), Some(named)) if own == named => own,
         (PersonId::User(..), Some(_)) => return Err(ApiError::not_found()),
@@ -327,15 +335,15 @@ async fn check_company(request: &ServiceRequest, entered: SignedInRequest) -> Ap
             ));
         }
     };
-    let organization = entered.state.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
+    let organization = signed_in.state.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
-    let caller = Caller::person(organization, entered.signed.clone());
+    let caller = Caller::person(organization, signed_in.signed.clone());
     check_permission(request, &caller)?;
     register_presence(request, company).await?;
-    cards::check_path(&caller, &entered.state.app, request.match_info().as_str()).await?;
-    Ok((entered, caller))
+    cards::check_path(&caller, &signed_in.state.app, request.match_info().as_str()).await?;
+    Ok((signed_in, caller))
 }
 
 /// Forbids caching of responses to requests with cookies, in proxies and in browsers, unless they set their own policy.

@@ -1,6 +1,6 @@
 //! The audit log: what administrators and integrations do, and who signs in. An entry is written before the request is
-//! executed and completed with its outcome, so nothing is done without an entry. Exports are recorded before their response
-//! is sent.
+//! executed and completed with its outcome, so nothing is done without an entry. Exports are recorded before their
+//! response is sent.
 
 use std::panic::resume_unwind;
 
@@ -26,7 +26,7 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// Maximum size of a response that is searched for the created record.
 const SEARCHED_BYTES_MAX: usize = 64 * 1024;
 
-/// The actor of a request, and the company.
+/// The actor of a request, its name, and the company.
 pub(super) struct RequestActor<'a> {
     company: CompanyId,
     actor: Actor,
@@ -35,12 +35,12 @@ pub(super) struct RequestActor<'a> {
 
 impl<'a> RequestActor<'a> {
     /// A signed-in person.
-    pub(super) fn signed(company: CompanyId, signed: &'a SignedInPerson) -> Self {
+    pub(super) fn of_person(company: CompanyId, signed: &'a SignedInPerson) -> Self {
         Self { company, actor: signed.person().into(), name: display_name(&signed.name, &signed.email) }
     }
 }
 
-/// Whether the API has operations below this first part of a path that are audited.
+/// Whether any operation of the API whose path begins with this noun is audited.
 pub fn audits_tokens(noun: &str) -> bool {
     AUDITED_OF_TOKENS.contains(&noun.trim_start_matches('/'))
 }
@@ -62,12 +62,12 @@ pub async fn audit_tokens<B: MessageBody + 'static>(
     };
     let Some(token) = caller.token() else { return serve(request).await };
     let actor = RequestActor { company: caller.company, actor: Actor::Token(token.row.id), name: &token.row.name };
-    audited(&app, &panel, actor, request, serve).await
+    serve_audited(&app, &panel, actor, request, serve).await
 }
 
-/// Serves a request, and records it if it is audited. Once it is recorded, it is completed and its outcome recorded also if its
-/// caller disconnects.
-pub(super) async fn audited(
+/// Serves a request, and records it if it is audited. A request that was recorded before it is executed is completed,
+/// and its outcome recorded, even if the client disconnects.
+pub(super) async fn serve_audited(
     app: &Data<App>,
     panel: &Panel,
     actor: RequestActor<'_>,
@@ -75,19 +75,19 @@ pub(super) async fn audited(
     serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error> + 'static,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let RequestActor { company, actor, name } = actor;
-    let address = address(request.request(), app);
+    let address = client_address(request.request(), app);
     let entry =
         |action, target_id| NewEntry { actor, actor_name: name, address: address.as_deref(), action, target_id };
     let action = match panel.operations.audit_rule(&request) {
         AuditRule::Never => return serve(request).await,
         AuditRule::IfExport(id) => {
             let response = serve(request).await?;
-            return Ok(export(app, company, entry(id, None), response).await);
+            return Ok(record_export(app, company, entry(id, None), response).await);
         }
         AuditRule::Before(id) => id,
     };
     let (app, name, action) = (app.clone(), name.to_owned(), action.to_owned());
-    let recorded = async move {
+    let serve_recorded = async move {
         let target = target(request.match_info().as_str());
         let (address, target_id) = (address.as_deref(), target.as_deref());
         let entry = NewEntry { actor, actor_name: &name, address, action: &action, target_id };
@@ -96,34 +96,34 @@ pub(super) async fn audited(
             Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
         };
         let response = serve(request).await?;
-        let (response, (id, name)) = extract_created(response);
-        let ended =
-            audit_log::end(app.db(company), open_entry, response.status().as_u16(), (id.as_deref(), name.as_deref()));
-        if let Err(error) = ended.await {
+        let (response, created) = extract_created(response);
+        let created_target = (created.id.as_deref(), created.name.as_deref());
+        let end = audit_log::end(app.db(company), open_entry, response.status().as_u16(), created_target);
+        if let Err(error) = end.await {
             tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
         }
         Ok(response)
     };
     // A task does not inherit the author of the changes.
-    let recorded = act_as(current_author(), recorded);
-    match actix_web::rt::spawn(recorded.in_current_span()).await {
+    let serve_recorded = act_as(current_author(), serve_recorded);
+    match actix_web::rt::spawn(serve_recorded.in_current_span()).await {
         Ok(outcome) => outcome,
-        Err(ended) => match ended.try_into_panic() {
+        Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            Err(ended) => Err(ApiError::internal(ended).into()),
+            Err(error) => Err(ApiError::internal(error).into()),
         },
     }
 }
 
 /// Records a response that is an export. If it cannot be recorded, it is not sent.
-async fn export(
+async fn record_export(
     app: &App,
     company: CompanyId,
     entry: NewEntry<'_>,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
-    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    if !kind.is_some_and(|kind| kind.starts_with(b"text/csv")) {
+    let content_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !content_type.is_some_and(|content_type| content_type.starts_with(b"text/csv")) {
         return response;
     }
     match audit_log::record(app.db(company), company, entry, response.status().as_u16()).await {
@@ -133,7 +133,7 @@ async fn export(
 }
 
 /// The client's address.
-fn address(request: &HttpRequest, app: &App) -> Option<String> {
+fn client_address(request: &HttpRequest, app: &App) -> Option<String> {
     site::address(request, &app.trusted_proxies).map(|address| address.to_string())
 }
 
@@ -147,7 +147,7 @@ pub(super) struct SignInAudit<'a> {
 impl<'a> SignInAudit<'a> {
     /// For a request with this action.
     pub(super) fn of(app: &'a App, request: &HttpRequest, action: &'static str) -> Self {
-        Self { app, address: address(request, app), action }
+        Self { app, address: client_address(request, app), action }
     }
 
     /// For an action that runs after the response to a request from this address.
@@ -157,7 +157,7 @@ impl<'a> SignInAudit<'a> {
 
     /// The client's address, for [`SignInAudit::for_address`].
     pub(super) fn client_address(app: &App, request: &HttpRequest) -> Option<String> {
-        address(request, app)
+        client_address(request, app)
     }
 
     fn entry<'e>(&'e self, person: PersonId, name: &'e str) -> NewEntry<'e> {
@@ -191,8 +191,15 @@ impl<'a> SignInAudit<'a> {
     }
 }
 
-/// The id and the name of the record in the response, if there are any.
-fn extract_created(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (Option<String>, Option<String>)) {
+/// The record that a response contains.
+#[derive(Default)]
+struct CreatedRecord {
+    id: Option<String>,
+    name: Option<String>,
+}
+
+/// Reads the record from a response, and returns the response unchanged.
+fn extract_created(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, CreatedRecord) {
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
     let (body, created) = match body.try_into_bytes() {
@@ -200,16 +207,17 @@ fn extract_created(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBo
             let created = created_record(&bytes);
             (BoxBody::new(bytes), created)
         }
-        Ok(bytes) => (BoxBody::new(bytes), (None, None)),
-        Err(body) => (body, (None, None)),
+        Ok(bytes) => (BoxBody::new(bytes), CreatedRecord::default()),
+        Err(body) => (body, CreatedRecord::default()),
     };
     (ServiceResponse::new(request, response.set_body(body)), created)
 }
 
-fn created_record(bytes: &[u8]) -> (Option<String>, Option<String>) {
-    let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let data = &answer["data"];
-    // The response of a token contains it beside its key.
+fn created_record(bytes: &[u8]) -> CreatedRecord {
+    let response: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let data = &response["data"];
+    // The response to the creation of a token contains the token beside its key.
     let data = if data["token"].is_object() { &data["token"] } else { data };
-    (data["id"].as_i64().map(|id| id.to_string()), data["name"].as_str().map(str::to_owned))
+    let id = data["id"].as_i64().map(|id| id.to_string());
+    CreatedRecord { id, name: data["name"].as_str().map(str::to_owned) }
 }

@@ -72,7 +72,7 @@ impl Filter for Filters {
     }
 }
 
-async fn page(app: &App, company: CompanyId, query: Query<Filters>) -> ApiResult<Page<AuditEntry>> {
+async fn list_entries(app: &App, company: CompanyId, query: Query<Filters>) -> ApiResult<Page<AuditEntry>> {
     let rows = audit_log::list(app.db(company), company, &query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| AuditEntry {
         id: row.id,
@@ -87,7 +87,7 @@ async fn page(app: &App, company: CompanyId, query: Query<Filters>) -> ApiResult
 
 /// `GET /audit-log`.
 pub async fn list(administrator: Administrator, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<AuditEntry>> {
-    page(&app, administrator.company, query).await
+    list_entries(&app, administrator.company, query).await
 }
 
 /// `GET /installation/audit-log`.
@@ -96,5 +96,5 @@ pub async fn list_installation(
     app: Data<App>,
     query: Query<Filters>,
 ) -> ApiResult<Page<AuditEntry>> {
-    page(&app, INSTALLATION, query).await
+    list_entries(&app, INSTALLATION, query).await
 }

@@ -36,13 +36,13 @@ pub struct Company {
     /// Whether the company's plan includes the API.
     #[schema(example = true)]
     pub api_enabled: bool,
-    /// Requests its tokens may make in a minute; 0: as many as they like; none: the installation's.
+    /// Requests per minute of the company's tokens; 0 for no limit; `null` for the installation's default.
     #[schema(example = 600)]
     pub rate_per_minute: Option<i32>,
     /// The company's time zone.
     #[schema(example = "America/Sao_Paulo")]
     pub time_zone: String,
-    /// Words by which contacts opt out of campaigns, as they are compared.
+    /// Words by which contacts opt out of campaigns, normalized for comparison.
     #[schema(example = json!(["stop"]))]
     pub stop_words: Vec<String>,
     /// Whether users must have a second factor.
@@ -71,16 +71,16 @@ impl From<CompanyRow> for Company {
     }
 }
 
-async fn load(app: &App, id: CompanyId) -> ApiResult<Company> {
+async fn load_company(app: &App, id: CompanyId) -> ApiResult<Company> {
     Ok(companies::find(app.db(id), id).await?.ok_or_else(ApiError::not_found)?.into())
 }
 
-async fn write(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<Json<Company>> {
+async fn update_company(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<Json<Company>> {
     refresh_after(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
 }
 
-/// The fields that both bodies share.
-fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
+/// The fields that `PUT /company` and `PUT /companies/{companyId}` share.
+fn read_shared_changes(fields: &mut Fields<'_>) -> CompanyChanges {
     CompanyChanges {
         name: fields.non_null::<Name>("name").map(|name| name.0),
         time_zone: fields.non_null::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
@@ -106,7 +106,7 @@ fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
 
 /// `GET /company`.
 pub async fn show_own(member: CompanyMember, app: Data<App>) -> ApiResult<Json<Company>> {
-    Ok(Json::of(load(&app, member.company).await?))
+    Ok(Json::of(load_company(&app, member.company).await?))
 }
 
 /// The body of `PUT /company`.
@@ -122,7 +122,7 @@ impl Input for OwnChange {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(read_own(fields)))
+        Some(Self(read_shared_changes(fields)))
     }
 }
 
@@ -144,7 +144,7 @@ pub async fn update_own(
     refresh_after(&app, company, update).await
 }
 
-/// Filters of the list.
+/// Filters of the list of companies.
 pub struct Filters(CompanyFilter);
 
 impl Filter for Filters {
@@ -160,17 +160,17 @@ pub async fn list(_: InstallationAdmin, app: Data<App>, query: Query<Filters>) -
     Ok(Page::of(query.page, rows, Company::from))
 }
 
-/// The fields that only administrators of the installation may change.
+/// Changes with the fields that only administrators of the installation may set.
 struct AdministratorChanges(CompanyChanges);
 
 impl AdministratorChanges {
-    fn read(fields: &mut Fields<'_>, own: CompanyChanges) -> Self {
+    fn read(fields: &mut Fields<'_>, other_changes: CompanyChanges) -> Self {
         let rate = match fields.patch::<Count<0>>("ratePerMinute") {
             Patch::Absent => None,
             Patch::Null => Some(None),
             Patch::Value(rate) => Some(i32::try_from(rate.0).ok()),
         };
-        Self(CompanyChanges { api_enabled: fields.non_null("apiEnabled"), rate_per_minute: rate, ..own })
+        Self(CompanyChanges { api_enabled: fields.non_null("apiEnabled"), rate_per_minute: rate, ..other_changes })
     }
 }
 
@@ -188,13 +188,13 @@ impl Input for NewCompany {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<Name>("name");
-        let own = CompanyChanges {
+        let changes = CompanyChanges {
             time_zone: fields.optional::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
             stop_words: read_stop_words(fields),
             second_factor_required: fields.non_null::<bool>("secondFactorRequired"),
             ..CompanyChanges::default()
         };
-        let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
+        let AdministratorChanges(changes) = AdministratorChanges::read(fields, changes);
         Some(Self(name?.0, changes))
     }
 }
@@ -212,7 +212,7 @@ pub async fn create(_: InstallationAdmin, app: Data<App>, body: Body<NewCompany>
 
 /// `GET /companies/{companyId}`.
 pub async fn show(_: InstallationAdmin, app: Data<App>, id: PathId<CompanyId>) -> ApiResult<Json<Company>> {
-    Ok(Json::of(load(&app, id.0).await?))
+    Ok(Json::of(load_company(&app, id.0).await?))
 }
 
 /// The body of `PUT /companies/{companyId}`.
@@ -228,9 +228,9 @@ impl Input for CompanyChange {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let own = read_own(fields);
+        let changes = read_shared_changes(fields);
         let active = fields.non_null("active");
-        let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
+        let AdministratorChanges(changes) = AdministratorChanges::read(fields, changes);
         Some(Self(CompanyChanges { active, ..changes }))
     }
 }
@@ -242,5 +242,5 @@ pub async fn update(
     id: PathId<CompanyId>,
     body: Body<CompanyChange>,
 ) -> ApiResult<Json<Company>> {
-    write(&app, id.0, body.0.0).await
+    update_company(&app, id.0, body.0.0).await
 }

@@ -46,12 +46,13 @@ impl SessionCookie<'_> {
     }
 }
 
+/// What a session's signature is bound to.
 fn location(text: &str) -> Location<'_> {
     Location { column: "person_sessions.cookie", company: INSTALLATION, row: text }
 }
 
 /// The session cookie of a request.
-pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<'_>> {
+pub(super) fn read_session(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<'_>> {
     let cookie = find_cookie(headers, if is_https { SECURE } else { PLAIN })?;
     let (text, signature) = cookie.split_once(SEPARATOR).unwrap_or((cookie, ""));
     Some(SessionCookie { text, signature })
@@ -74,7 +75,7 @@ fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = values.next()?;
-    // Another page of the domain may have set a second one: it is unknown which one is ours.
+    // Another page of the domain may have set a second cookie of this name: it is unknown which one is ours.
     values.next().is_none().then_some(text)
 }
 
@@ -105,9 +106,9 @@ impl<R> WithCookie<R> {
         Self { reply, cookies: Vec::new() }
     }
 
-    /// Sets the cookie to another session.
-    pub(super) fn set(reply: R, text: &str, is_https: bool) -> Self {
-        Self { reply, cookies: cookie_header(Some(text), is_https).into_iter().collect() }
+    /// Sets the session cookie to this signed text.
+    pub(super) fn set(reply: R, signed_text: &str, is_https: bool) -> Self {
+        Self { reply, cookies: cookie_header(Some(signed_text), is_https).into_iter().collect() }
     }
 
     /// Deletes the session cookie.
@@ -129,8 +130,8 @@ impl<R: Reply> Reply for WithCookie<R> {
         self.reply.body()
     }
 
-    fn record(&self) -> ApiResult<Vec<u8>> {
-        self.reply.record()
+    fn recorded_body(&self) -> ApiResult<Vec<u8>> {
+        self.reply.recorded_body()
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -159,11 +160,11 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
         headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
-        let text = |headers: &HeaderMap, is_https| read(headers, is_https).map(|cookie| cookie.text.to_owned());
+        let text = |headers: &HeaderMap, is_https| read_session(headers, is_https).map(|cookie| cookie.text.to_owned());
         assert_eq!(text(&headers, false).as_deref(), Some("7.a"));
         assert_eq!(text(&headers, true).as_deref(), Some("7.b"));
         headers.append(COOKIE, HeaderValue::from_static("hotline_session=7.c"));
-        assert_eq!(text(&headers, false), None, "two of one name are ignored");
+        assert_eq!(text(&headers, false), None, "two cookies of one name are ignored");
     }
 
     #[test]
@@ -171,28 +172,28 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
-        let is_ours = |cookie: &str| {
+        let read_and_check = |cookie: &str| {
             let mut headers = HeaderMap::new();
             headers.append(COOKIE, HeaderValue::try_from(format!("hotline_session={cookie}")).expect("a header"));
-            let cookie = read(&headers, false).expect("a cookie");
+            let cookie = read_session(&headers, false).expect("a cookie");
             (cookie.text.to_owned(), cookie.is_ours(&keys))
         };
-        let (one, other) = (sign(&keys, "7.a").expect("sealed"), sign(&keys, "8.b").expect("sealed"));
-        assert_eq!(is_ours(&one), ("7.a".to_owned(), true));
-        let foreign_signature = other.split_once(SEPARATOR).expect("a signature").1;
+        let (own_cookie, other_cookie) = (sign(&keys, "7.a").expect("sealed"), sign(&keys, "8.b").expect("sealed"));
+        assert_eq!(read_and_check(&own_cookie), ("7.a".to_owned(), true));
+        let foreign_signature = other_cookie.split_once(SEPARATOR).expect("a signature").1;
         for (cookie, text) in [
             ("7.a".to_owned(), "7.a"),
             ("7.a~".to_owned(), "7.a"),
             (format!("7.a~{foreign_signature}"), "7.a"),
-            (one.replace("7.a", "7.b"), "7.b"),
-            (one[..one.len() - 2].to_owned(), "7.a"),
+            (own_cookie.replace("7.a", "7.b"), "7.b"),
+            (own_cookie[..own_cookie.len() - 2].to_owned(), "7.a"),
         ] {
-            assert_eq!(is_ours(&cookie), (text.to_owned(), false), "{cookie}");
+            assert_eq!(read_and_check(&cookie), (text.to_owned(), false), "{cookie}");
         }
     }
 
     #[test]
-    fn only_behind_https_it_is_bound_to_the_host() {
+    fn only_over_https_a_cookie_is_bound_to_the_host() {
         let header = |text, is_https| cookie_header(text, is_https).expect("line").to_str().expect("text").to_owned();
         assert_eq!(
             header(Some("7.a"), true),

@@ -1,9 +1,9 @@
-//! Devices on which a person has signed in before. Their attempts are counted separately, so that strangers cannot lock out
-//! the owner of an account. The device cookie contains the person, the device and a time, encrypted with the installation's
-//! key for the e-mail address: it is read without a look-up, and the server stores nothing.
+//! Devices on which a person has signed in before. Their attempts are counted separately, so that strangers cannot lock
+//! out the owner of an account. The device cookie contains the person, the device and a time, encrypted with the
+//! installation's key and bound to the e-mail: it is read without a look-up, and the server stores nothing.
 //!
-//! A cookie is bound to one person, a user of one company or an administrator of the installation. It means nothing for
-//! another person with the same e-mail: any administrator can create a user with it.
+//! Each part of a cookie is bound to one person: a user of one company, or an administrator of the installation. It
+//! does not count for another person with the same e-mail, because any company's administrator can create such a user.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::CompanyId;
@@ -14,7 +14,7 @@ use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 pub(super) const KNOWN_DAYS: i64 = 400;
 
 /// How many persons a device is known for, the last to sign in first: a person with several memberships changes between
-/// them, and a few people share a device. A browser sends all of them each time.
+/// them, and a few people share a device. A browser sends the parts of all of them each time.
 const PERSONS_MAX: usize = 4;
 
 /// Maximum length of one person's part of a cookie, in bytes: twice what a part needs.
@@ -40,28 +40,28 @@ fn location(email: &str) -> Location<'_> {
     Location { column: "devices.cookie", company: INSTALLATION, row: email }
 }
 
-fn parts(cookie: &str) -> impl Iterator<Item = &str> {
+fn person_parts(cookie: &str) -> impl Iterator<Item = &str> {
     cookie.split(SEPARATOR).filter(|part| !part.is_empty() && part.len() <= PART_BYTES_MAX).take(PERSONS_MAX)
 }
 
 /// The persons with this e-mail for whom the device is known, according to the cookie.
 pub(super) fn known_devices(keys: &Keyring, email: &str, cookie: Option<&str>, now: DateTime<Utc>) -> Vec<KnownDevice> {
     let email = email.to_lowercase();
-    parts(cookie.unwrap_or_default()).filter_map(|part| read(keys, &email, part, now)).collect()
+    person_parts(cookie.unwrap_or_default()).filter_map(|part| open_part(keys, &email, part, now)).collect()
 }
 
-fn read(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Option<KnownDevice> {
+fn open_part(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Option<KnownDevice> {
     let plain = keys.open(&location(email), part).ok()?;
     let mut fields = std::str::from_utf8(&plain).ok()?.split(' ');
     let company: CompanyId = fields.next()?.parse().ok()?;
     let person = PersonId::of(company, fields.next()?.parse().ok()?);
     let device = fields.next()?.to_owned();
-    let since = DateTime::from_timestamp(fields.next()?.parse().ok()?, 0)?;
-    (now - since < TimeDelta::days(KNOWN_DAYS)).then_some(KnownDevice { person, device })
+    let signed_in_at = DateTime::from_timestamp(fields.next()?.parse().ok()?, 0)?;
+    (now - signed_in_at < TimeDelta::days(KNOWN_DAYS)).then_some(KnownDevice { person, device })
 }
 
-/// The value of the cookie after a person has signed in with this e-mail: the known device, or a new one, and the other
-/// persons' parts of the previous cookie.
+/// The value of the cookie after a person has signed in with this e-mail: a part with the known device, or a new one,
+/// and the other persons' parts of the previous cookie.
 ///
 /// # Errors
 /// When it cannot be sealed.
@@ -73,8 +73,8 @@ pub(super) fn renew_cookie(
 ) -> Result<String, KeyError> {
     let email = email.to_lowercase();
     let (mut device, mut others) = (None, Vec::new());
-    for part in parts(cookie.unwrap_or_default()) {
-        match read(keys, &email, part, now) {
+    for part in person_parts(cookie.unwrap_or_default()) {
+        match open_part(keys, &email, part, now) {
             Some(known) if known.person == person => device = Some(known.device),
             _ => others.push(part),
         }
@@ -97,35 +97,36 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_known_for_its_person_and_its_time() {
+    fn a_device_is_known_for_its_person_until_it_expires() {
         let folder = TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
         let now = Utc::now();
         let ana = (user(1), "Ana@example.com");
         let cookie = renew_cookie(&keys, ana, None, now).expect("sealed");
-        let of = |email: &str, cookie: &str, at| known_devices(&keys, email, Some(cookie), at);
-        let first = of("ANA@example.com", &cookie, now);
+        let known_for = |email: &str, cookie: &str, at| known_devices(&keys, email, Some(cookie), at);
+        let first = known_for("ANA@example.com", &cookie, now);
         assert_eq!(first.iter().map(|known| known.person).collect::<Vec<_>>(), [user(1)]);
-        assert_eq!(of("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS - 1)), first);
-        assert!(of("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS + 1)).is_empty());
-        for nothing in ["", "~", &cookie[..cookie.len() - 2], &"v".repeat(5000)] {
-            assert!(of("ana@example.com", nothing, now).is_empty());
+        assert_eq!(known_for("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS - 1)), first);
+        assert!(known_for("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS + 1)).is_empty());
+        for invalid in ["", "~", &cookie[..cookie.len() - 2], &"v".repeat(5000)] {
+            assert!(known_for("ana@example.com", invalid, now).is_empty());
         }
-        assert!(of("ben@example.com", &cookie, now).is_empty());
+        assert!(known_for("ben@example.com", &cookie, now).is_empty());
         // A value that was sealed for another purpose does not make a device known.
-        let other = Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
-        let other = keys.seal(&other, format!("7 1 a {}", now.timestamp()).as_bytes()).expect("sealed");
-        assert!(of("ana@example.com", &other, now).is_empty());
+        let other_location =
+            Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
+        let foreign = keys.seal(&other_location, format!("7 1 a {}", now.timestamp()).as_bytes()).expect("sealed");
+        assert!(known_for("ana@example.com", &foreign, now).is_empty());
         // A renewed cookie names the same device; without its cookie, a device counts as another one.
-        let again = renew_cookie(&keys, ana, Some(&cookie), now).expect("sealed");
-        assert_eq!(of("ana@example.com", &again, now), first);
+        let renewed = renew_cookie(&keys, ana, Some(&cookie), now).expect("sealed");
+        assert_eq!(known_for("ana@example.com", &renewed, now), first);
         let another = renew_cookie(&keys, ana, None, now).expect("sealed");
-        assert_ne!(of("ana@example.com", &another, now), first);
+        assert_ne!(known_for("ana@example.com", &another, now), first);
     }
 
     #[test]
-    fn a_device_is_known_for_a_few_persons_and_the_oldest_go() {
+    fn a_device_is_known_for_the_last_few_persons() {
         let folder = TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
@@ -134,10 +135,10 @@ mod tests {
         for id in 1..=6 {
             cookie = Some(renew_cookie(&keys, (user(id), "ana@example.com"), cookie.as_deref(), now).expect("sealed"));
         }
-        let of = |email: &str| -> Vec<PersonId> {
+        let persons_of = |email: &str| -> Vec<PersonId> {
             known_devices(&keys, email, cookie.as_deref(), now).into_iter().map(|known| known.person).collect()
         };
-        assert_eq!(of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
+        assert_eq!(persons_of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
         // Entries of other e-mails stay unchanged.
         let shared = renew_cookie(&keys, (user(9), "ben@example.com"), cookie.as_deref(), now).expect("sealed");
         let remaining = known_devices(&keys, "ana@example.com", Some(&shared), now);

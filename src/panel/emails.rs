@@ -3,13 +3,11 @@
 use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 use hotline_persistence::tables::people::Language;
 use hotline_persistence::tables::people::links::LinkKind;
-
 use unicode_normalization::char::is_combining_mark;
 
 use crate::mail::OutgoingEmail;
 
-/// A link with its kind and company. An e-mail has one: names of a company and its people never appear in an e-mail of another
-/// company.
+/// A link of one account. An e-mail contains one link, so that it names the company and the people of no other account.
 pub(super) struct AccountLink {
     pub(super) kind: LinkKind,
     /// `None`: the installation.
@@ -77,28 +75,28 @@ const CLOSING: Translations = [
 
 /// The e-mail with this link.
 pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
-    let at = match to.language {
+    let language_index = match to.language {
         Language::English => 0,
         Language::Portuguese => 1,
         Language::Spanish => 2,
     };
     let company = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
     let name = sanitize_name(&to.name);
-    let render = |words: Translations| {
-        // Text that people have typed is inserted last, so that placeholders in it are not replaced.
-        let text = words[at].replace("{email}", &to.email);
+    let render = |texts: Translations| {
+        // The company's and the person's name are inserted last, so that placeholders in them are not replaced.
+        let text = texts[language_index].replace("{email}", &to.email);
         match text.split_once("{place}") {
             Some((before, after)) => format!("{before}{company}{after}"),
             None => text.replace("{name}", &name),
         }
     };
-    let (subject, opening, until) = match link.kind {
+    let (subject, opening, link_line) = match link.kind {
         LinkKind::Invitation => (INVITATION_SUBJECT, INVITATION_TEXT, INVITATION_LINK),
         LinkKind::Reset => (RESET_SUBJECT, RESET_TEXT, RESET_LINK),
     };
     // The name may be empty after sanitizing.
-    let hello = if name.is_empty() { GREETING_WITHOUT_NAME } else { GREETING };
-    let text = [render(hello), render(opening), format!("{}\n{}", render(until), link.url), render(CLOSING)]
+    let greeting = if name.is_empty() { GREETING_WITHOUT_NAME } else { GREETING };
+    let text = [render(greeting), render(opening), format!("{}\n{}", render(link_line), link.url), render(CLOSING)]
         .join("\n\n")
         + "\n";
     OutgoingEmail { to: to.email.clone(), subject: render(subject), text }
@@ -125,7 +123,7 @@ fn sanitize_name(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ana(name: &str, language: Language) -> Recipient {
+    fn recipient(name: &str, language: Language) -> Recipient {
         Recipient { name: name.to_owned(), email: "ana@example.com".to_owned(), language }
     }
 
@@ -145,22 +143,23 @@ mod tests {
                 "Elija una contraseña nueva para Hotline en el plazo de una hora:",
             ),
         ] {
-            let reset = link_email(&ana("Ana {place}", language), &link(LinkKind::Reset, None));
+            let reset = link_email(&recipient("Ana {place}", language), &link(LinkKind::Reset, None));
             assert_eq!((reset.to.as_str(), reset.subject.as_str()), ("ana@example.com", subject));
             let with_link = format!("{line}\nhttps://desk.example/panel/welcome#1.a\n");
             assert!(reset.text.contains(&with_link) && reset.text.contains("Ana place"), "{}", reset.text);
             assert!(!reset.text.contains('{'), "{}", reset.text);
         }
-        let invited = link_email(&ana("Ana", Language::English), &link(LinkKind::Invitation, Some("Acme {name} Ltd.")));
+        let invited =
+            link_email(&recipient("Ana", Language::English), &link(LinkKind::Invitation, Some("Acme {name} Ltd.")));
         assert_eq!(invited.subject, "Your invitation to Acme name Ltd.");
         assert!(invited.text.contains("Sign in with ana@example.com."), "{}", invited.text);
         assert!(invited.text.starts_with("Hello Ana,\n"), "{}", invited.text);
-        let nobody = link_email(&ana("<>", Language::English), &link(LinkKind::Invitation, Some("Acme")));
-        assert!(nobody.text.starts_with("Hello,\n"), "{}", nobody.text);
+        let unnamed = link_email(&recipient("<>", Language::English), &link(LinkKind::Invitation, Some("Acme")));
+        assert!(unnamed.text.starts_with("Hello,\n"), "{}", unnamed.text);
     }
 
     #[test]
-    fn a_name_is_words_whatever_was_typed() {
+    fn a_name_in_an_email_contains_no_address_or_markup() {
         for (name, expected) in [
             ("Ana Souza", "Ana Souza"),
             ("J. R. O'Neil-Smith", "J. R. O'Neil-Smith"),
@@ -191,15 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_the_first_that_is_known() {
-        let of = |text: &str| {
+    fn the_first_supported_language_is_preferred() {
+        let language_of = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_LANGUAGE, text.parse().expect("a header"));
             preferred_language(&headers)
         };
-        assert_eq!(of("fr-CH, PT-br;q=0.9, en;q=0.8"), Some(Language::Portuguese));
-        assert_eq!(of("es"), Some(Language::Spanish));
-        assert_eq!((of("*"), of("é"), of("")), (None, None, None));
+        assert_eq!(language_of("fr-CH, PT-br;q=0.9, en;q=0.8"), Some(Language::Portuguese));
+        assert_eq!(language_of("es"), Some(Language::Spanish));
+        assert_eq!((language_of("*"), language_of("é"), language_of("")), (None, None, None));
         assert_eq!(preferred_language(&HeaderMap::new()), None);
     }
 }

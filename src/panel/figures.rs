@@ -58,60 +58,62 @@ pub struct Sample {
 /// `GET /installation/figures`.
 pub async fn show(_: InstallationAdmin, app: Data<App>) -> ApiResult<Json<Figures>> {
     let text = metrics::text(Engine::clone(&app.engine), app.metrics.clone()).await.map_err(ApiError::internal)?;
-    Ok(Json::of(Figures { at: clock::now().into(), figures: read(&text) }))
+    Ok(Json::of(Figures { at: clock::now().into(), figures: parse_metrics(&text) }))
 }
 
-/// Parses the text, in order.
-fn read(text: &str) -> Vec<Figure> {
+/// Parses the text of `/metrics`, and keeps its order.
+fn parse_metrics(text: &str) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     for line in text.lines() {
         if let Some(comment) = line.strip_prefix("# ") {
             let mut words = comment.splitn(3, ' ');
-            let (Some(what), Some(name), rest) = (words.next(), words.next(), words.next().unwrap_or_default()) else {
+            let (Some(keyword), Some(name), rest) = (words.next(), words.next(), words.next().unwrap_or_default())
+            else {
                 continue;
             };
             if figures.last().is_none_or(|figure| figure.name != name) {
                 figures.push(Figure { name: name.to_owned(), ..Figure::default() });
             }
             let Some(figure) = figures.last_mut() else { continue };
-            match what {
+            match keyword {
                 "HELP" => rest.trim_end_matches('.').clone_into(&mut figure.help),
                 "TYPE" => rest.clone_into(&mut figure.kind),
                 _ => {}
             }
         } else if let Some(figure) = figures.last_mut() {
-            figure.samples.extend(sample(&figure.name, line));
+            figure.samples.extend(parse_sample(&figure.name, line));
         }
     }
     figures
 }
 
 /// Parses `name_suffix{label="value",…} number`.
-fn sample(name: &str, line: &str) -> Option<Sample> {
+fn parse_sample(name: &str, line: &str) -> Option<Sample> {
     let rest = line.strip_prefix(name)?;
     let (rest, value) = rest.rsplit_once(' ')?;
-    let (suffix, mut labels) =
+    let (suffix, mut unparsed_labels) =
         rest.split_once('{').map_or((rest, ""), |(suffix, labels)| (suffix, labels.trim_end_matches('}')));
-    let mut read = BTreeMap::new();
-    while let Some((label, after)) = labels.split_once("=\"") {
-        let mut text = String::new();
+    let mut labels = BTreeMap::new();
+    while let Some((label, after)) = unparsed_labels.split_once("=\"") {
+        let mut label_value = String::new();
         let mut characters = after.char_indices();
         let mut end = after.len();
         while let Some((index, character)) = characters.next() {
             match character {
-                '\\' => text.extend(characters.next().map(|(_, escaped)| if escaped == 'n' { '\n' } else { escaped })),
+                '\\' => label_value
+                    .extend(characters.next().map(|(_, escaped)| if escaped == 'n' { '\n' } else { escaped })),
                 '"' => {
                     end = index + 1;
                     break;
                 }
-                plain => text.push(plain),
+                plain => label_value.push(plain),
             }
         }
-        read.insert(label.trim_start_matches(',').to_owned(), text);
-        labels = after.get(end..).unwrap_or_default();
+        labels.insert(label.trim_start_matches(',').to_owned(), label_value);
+        unparsed_labels = after.get(end..).unwrap_or_default();
     }
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite());
-    Some(Sample { suffix: suffix.to_owned(), labels: read, value })
+    Some(Sample { suffix: suffix.to_owned(), labels, value })
 }
 
 #[cfg(test)]
@@ -119,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_read_with_its_labels() {
+    fn the_text_is_parsed_with_its_labels() {
         let text = "# HELP hotline_requests Requests, answered.\n# TYPE hotline_requests counter\n\
-            hotline_requests_total{route=\"/a/{id}\",said=\"x, \\\"y\\\" \\\\\"} 7\nhotline_requests_total 0.5\n\
+            hotline_requests_total{route=\"/a/{id}\",text=\"x, \\\"y\\\" \\\\\"} 7\nhotline_requests_total 0.5\n\
             # HELP hotline_up Whether it is up.\n# TYPE hotline_up gauge\nhotline_up NaN\n# EOF\n";
-        let figures = read(text);
+        let figures = parse_metrics(text);
         assert_eq!(figures.len(), 2, "{figures:?}");
         let labels =
-            [("route", "/a/{id}"), ("said", "x, \"y\" \\")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            [("route", "/a/{id}"), ("text", "x, \"y\" \\")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(
             figures[0],
             Figure {

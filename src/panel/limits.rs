@@ -1,5 +1,5 @@
-//! Limits of sign-in attempts, of requests per person, and of e-mails per company. They are in memory, and are not dropped when
-//! a company moves: each process counts on its own.
+//! Limits of sign-in attempts, of requests per person, and of e-mails per company. They are in memory, and are not
+//! dropped when a company moves: each process counts on its own.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -18,35 +18,40 @@ use crate::web::admission::rate::{Allowance, Limit, RateExceeded};
 use crate::web::connections::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
-/// Attempts per account, from anywhere, and per address, for any purpose: the burst, and the rate per minute. People
-/// mistype three times; guessing needs millions of attempts.
-const ACCOUNT_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
-const ADDRESS_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
+/// A limit per minute, which is also the burst.
+const fn per_minute(count: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(count.saturating_sub(1))
+}
 
-/// Attempts of one person on one device that is known for them, and on all of these together, per minute: a person with
-/// cookies of many devices guesses no faster than from three.
-const DEVICE_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
-const DEVICES_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
+/// Attempts per account, from any address, and per address, for any account. People mistype three times; guessing needs
+/// millions of attempts.
+const ACCOUNT_ATTEMPTS: NonZeroU32 = per_minute(10);
+const ADDRESS_ATTEMPTS: NonZeroU32 = per_minute(30);
 
-/// Look-ups per minute and address of session cookies that this installation has not signed: only people whose cookies
-/// were signed with a deleted key have any.
-const COOKIE_LOOK_UPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(59);
+/// Attempts of one person on one device that is known for them, and on all these devices together: cookies of many
+/// devices allow no more guesses than those of three.
+const DEVICE_ATTEMPTS: NonZeroU32 = per_minute(10);
+const ALL_DEVICES_ATTEMPTS: NonZeroU32 = per_minute(30);
 
-/// Cache of ended sessions: how long they are remembered, and how many, some 100 bytes each. Ended sessions never resume, so
-/// this only bounds how often a browser that still sends one causes a look-up.
+/// Look-ups per address of session cookies that this installation has not signed. People have such cookies only after
+/// the key that signed them was deleted.
+const COOKIE_LOOK_UPS: NonZeroU32 = per_minute(60);
+
+/// How long ended sessions are cached, and how many, some 100 bytes each. An ended session never resumes, so this only
+/// bounds how often a browser that still sends its cookie causes a look-up.
 const ENDED_TIME: Duration = Duration::from_secs(60);
 const ENDED_MAX: usize = 20_000;
 
-/// Maximum wrong codes of a person's authenticator app in a day: a person who knows the password and tries ten a minute
-/// would guess one of the three valid codes within weeks. Recovery codes are not affected.
+/// Maximum wrong codes of a person's authenticator app in a day. Without it, a stranger who knows the password and
+/// tries ten a minute would guess one of the three valid codes within weeks. Recovery codes are not affected.
 const CODES_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Requests per minute of a person's sessions that wait for the second factor: its page makes a few.
-const HALF_OPEN_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
+/// Requests of a person's sessions that wait for the second factor. The page that asks for it makes a few.
+const HALF_OPEN_REQUESTS: NonZeroU32 = per_minute(30);
 
-/// Requests of one person per minute: a page makes about ten, and searches send one per keystroke.
-const PERSON_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599);
+/// Requests of one person: a page makes about ten, and searches send one per keystroke.
+const PERSON_REQUESTS: NonZeroU32 = per_minute(600);
 
 /// Maximum number of counted accounts, addresses and persons, some 200 bytes each; beyond that the least active are
 /// evicted.
@@ -63,7 +68,7 @@ enum AttemptKey {
     /// A device that is known for this person.
     Device(PersonId, DeviceId),
     /// All devices that are known for this person.
-    Devices(PersonId),
+    AllDevices(PersonId),
     Password(PersonId),
     Code(PersonId),
     Address(Address),
@@ -73,8 +78,8 @@ enum AttemptKey {
     Cookie(Address),
 }
 
-/// Maximum e-mails of a company in an hour: enough to invite a team, and too few to abuse the installation's relay for spam.
-/// Further links must be passed on by hand.
+/// Maximum e-mails of a company in an hour: enough to invite a team, and too few to abuse the installation's relay for
+/// spam. Further links must be passed on by hand.
 const EMAILS_PER_HOUR: u32 = 50;
 
 /// How many of a company's e-mails per hour may be requested at the sign-in page. Strangers who know addresses of its
@@ -85,7 +90,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Maximum number of companies whose e-mails are counted, some 100 bytes each: those that sent any in the last hour.
 const COMPANIES_MAX: usize = 100_000;
 
-/// A count, and the time of the first one.
+/// A count, and when it began.
 struct Counter {
     started: Instant,
     count: AtomicU32,
@@ -96,8 +101,8 @@ impl Counter {
         Self { started: clock::instant(), count: AtomicU32::new(0) }
     }
 
-    /// Increments the count, and returns whether it was below the maximum. To be called before the action, so that concurrent
-    /// ones are counted.
+    /// Increments the count, and returns whether it was below the maximum. To be called before the action, so that
+    /// concurrent ones are counted.
     fn try_increment(&self, max: u32) -> bool {
         self.count.fetch_add(1, Ordering::Relaxed) < max
     }
@@ -123,34 +128,34 @@ impl EmailCounters {
 
 /// All limits for people.
 pub(super) struct PeopleLimits {
-    codes: TtlCache<PersonId, Arc<Counter>>,
+    daily_codes: TtlCache<PersonId, Arc<Counter>>,
     emails: TtlCache<CompanyId, Arc<EmailCounters>>,
     attempts: TtlCache<AttemptKey, Arc<Limit>>,
-    persons: TtlCache<PersonId, Arc<Limit>>,
-    ended: TtlCache<KeyHash, ()>,
+    person_requests: TtlCache<PersonId, Arc<Limit>>,
+    ended_sessions: TtlCache<KeyHash, ()>,
 }
 
 impl Default for PeopleLimits {
     fn default() -> Self {
         Self {
-            codes: TtlCache::new(REMEMBERED_MAX, DAY),
+            daily_codes: TtlCache::new(REMEMBERED_MAX, DAY),
             emails: TtlCache::new(COMPANIES_MAX, HOUR),
             attempts: TtlCache::new(REMEMBERED_MAX, REMEMBERED_TIME),
-            persons: TtlCache::new(REMEMBERED_MAX, REMEMBERED_TIME),
-            ended: TtlCache::new(ENDED_MAX, ENDED_TIME),
+            person_requests: TtlCache::new(REMEMBERED_MAX, REMEMBERED_TIME),
+            ended_sessions: TtlCache::new(ENDED_MAX, ENDED_TIME),
         }
     }
 }
 
 impl PeopleLimits {
-    /// Counts an attempt of a person to sign in on a device that is known for them: neither strangers nor others at the same
-    /// address can use these up.
+    /// Counts an attempt of a person to sign in on a device that is known for them. Strangers and people at the same
+    /// address cannot use up these attempts.
     ///
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_device(&self, known: &KnownDevice) -> ApiResult<()> {
-        self.attempt(AttemptKey::Device(known.person, known.device.clone()), DEVICE_ATTEMPTS)?;
-        self.attempt(AttemptKey::Devices(known.person), DEVICES_ATTEMPTS)
+        self.count_attempt(AttemptKey::Device(known.person, known.device.clone()), DEVICE_ATTEMPTS)?;
+        self.count_attempt(AttemptKey::AllDevices(known.person), ALL_DEVICES_ATTEMPTS)
     }
 
     /// Counts an attempt to sign in on a device that is not known, whether the account exists or not.
@@ -159,7 +164,7 @@ impl PeopleLimits {
     /// `429` when there were too many.
     pub(super) fn try_account(&self, email: &str, address: Option<Address>) -> ApiResult<()> {
         self.try_from_address(address)?;
-        self.attempt(AttemptKey::Account(email.to_lowercase()), ACCOUNT_ATTEMPTS)
+        self.count_attempt(AttemptKey::Account(email.to_lowercase()), ACCOUNT_ATTEMPTS)
     }
 
     /// Counts an attempt with their own password by a person who has signed in.
@@ -167,7 +172,7 @@ impl PeopleLimits {
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_own_password(&self, person: PersonId) -> ApiResult<()> {
-        self.attempt(AttemptKey::Password(person), ACCOUNT_ATTEMPTS)
+        self.count_attempt(AttemptKey::Password(person), ACCOUNT_ATTEMPTS)
     }
 
     /// Counts an attempt with a code of a person's second factor.
@@ -176,7 +181,7 @@ impl PeopleLimits {
     /// `429` when there were too many.
     pub(super) fn try_code(&self, person: PersonId, address: Option<Address>) -> ApiResult<()> {
         self.try_from_address(address)?;
-        self.attempt(AttemptKey::Code(person), ACCOUNT_ATTEMPTS)
+        self.count_attempt(AttemptKey::Code(person), ACCOUNT_ATTEMPTS)
     }
 
     /// Counts an attempt with a code of a person's authenticator app; a correct code resets the count.
@@ -184,30 +189,30 @@ impl PeopleLimits {
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_code_of_day(&self, person: PersonId) -> ApiResult<()> {
-        let codes = self.codes.get_or_insert_with(&person, || Arc::new(Counter::new()));
+        let codes = self.daily_codes.get_or_insert_with(&person, || Arc::new(Counter::new()));
         if codes.try_increment(CODES_PER_DAY) {
             return Ok(());
         }
-        let passed = clock::instant().saturating_duration_since(codes.started);
-        Err(ApiError::too_many_attempts(DAY.saturating_sub(passed).as_secs().max(1)))
+        let elapsed = clock::instant().saturating_duration_since(codes.started);
+        Err(ApiError::too_many_attempts(DAY.saturating_sub(elapsed).as_secs().max(1)))
     }
 
     /// Resets the count of codes after a correct one.
     pub(super) fn reset_codes(&self, person: PersonId) {
-        self.codes.remove(&person);
+        self.daily_codes.remove(&person);
     }
 
-    /// Whether an e-mail of a company may be requested at the sign-in page now: no link is created for an e-mail that would
-    /// not be sent.
-    pub(super) fn has_requested_emails(&self, company: CompanyId) -> bool {
+    /// Whether an e-mail of a company may be requested at the sign-in page now. Counts nothing: it is asked before a
+    /// link is created, and [`PeopleLimits::take_requested_email`] counts the e-mail.
+    pub(super) fn may_request_email(&self, company: CompanyId) -> bool {
         let is_available = |emails: &EmailCounters| {
             emails.requested.is_below(REQUESTED_EMAILS_PER_HOUR) && emails.all.is_below(EMAILS_PER_HOUR)
         };
         self.emails.get(&company).is_none_or(|emails| is_available(&emails))
     }
 
-    /// Counts an e-mail that was requested at the sign-in page; `false` when the limit is reached. The limit for the
-    /// installation's own people is the same.
+    /// Counts an e-mail that was requested at the sign-in page; `false` when the limit is reached. E-mails to
+    /// administrators of the installation have the limit of one company.
     pub(super) fn take_requested_email(&self, company: CompanyId) -> bool {
         let emails = self.emails.get_or_insert_with(&company, EmailCounters::new);
         emails.requested.try_increment(REQUESTED_EMAILS_PER_HOUR) && emails.all.try_increment(EMAILS_PER_HOUR)
@@ -218,49 +223,50 @@ impl PeopleLimits {
         self.emails.get_or_insert_with(&company, EmailCounters::new).all.try_increment(EMAILS_PER_HOUR)
     }
 
-    /// Counts an attempt with a link, which is limited only by address.
+    /// Counts an attempt of any kind from an address. Attempts with a link have no other limit.
     ///
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_from_address(&self, address: Option<Address>) -> ApiResult<()> {
-        address.map_or(Ok(()), |address| self.attempt(AttemptKey::Address(address), ADDRESS_ATTEMPTS))
+        address.map_or(Ok(()), |address| self.count_attempt(AttemptKey::Address(address), ADDRESS_ATTEMPTS))
     }
 
-    /// Counts a request of a session that waits for the second factor: it does not count for the person's open sessions.
+    /// Counts a request of a session that waits for the second factor. It leaves the allowance of the person's open
+    /// sessions unchanged.
     ///
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_half_open(&self, person: PersonId) -> ApiResult<()> {
-        self.attempt(AttemptKey::HalfOpen(person), HALF_OPEN_REQUESTS)
+        self.count_attempt(AttemptKey::HalfOpen(person), HALF_OPEN_REQUESTS)
     }
 
-    fn attempt(&self, key: AttemptKey, per_minute: NonZeroU32) -> ApiResult<()> {
+    fn count_attempt(&self, key: AttemptKey, per_minute: NonZeroU32) -> ApiResult<()> {
         let limit = self.attempts.get_or_insert_with(&key, || Limit::new(per_minute));
         let result = limit.take();
         result.map(drop).map_err(|refused| ApiError::too_many_attempts(refused.retry_after_s))
     }
 
-    /// Whether a cookie that this installation has not signed may be looked up; counts it.
+    /// Counts a look-up of a cookie that this installation has not signed; `false` when the limit is reached.
     pub(super) fn may_look_up_cookie(&self, address: Option<Address>) -> bool {
-        address.is_none_or(|address| self.attempt(AttemptKey::Cookie(address), COOKIE_LOOK_UPS).is_ok())
+        address.is_none_or(|address| self.count_attempt(AttemptKey::Cookie(address), COOKIE_LOOK_UPS).is_ok())
     }
 
-    /// Whether a session was looked up and had ended.
+    /// Whether it is cached that a session has ended.
     pub(super) fn has_ended(&self, key: &SessionKey) -> bool {
-        self.ended.get(&key.hash()).is_some()
+        self.ended_sessions.get(&key.hash()).is_some()
     }
 
-    /// Records that a session has ended.
+    /// Caches that a session has ended.
     pub(super) fn record_ended(&self, key: &SessionKey) {
-        self.ended.insert(key.hash(), ());
+        self.ended_sessions.insert(key.hash(), ());
     }
 
     /// Takes a request from a person's allowance.
     ///
     /// # Errors
     /// When none is left.
-    pub(super) fn take(&self, person: PersonId) -> Result<Allowance, RateExceeded> {
-        self.persons.get_or_insert_with(&person, || Limit::new(PERSON_REQUESTS)).take()
+    pub(super) fn take_request(&self, person: PersonId) -> Result<Allowance, RateExceeded> {
+        self.person_requests.get_or_insert_with(&person, || Limit::new(PERSON_REQUESTS)).take()
     }
 }
 
@@ -272,29 +278,30 @@ mod tests {
     fn codes_are_limited_per_day_and_reset_by_a_correct_one() {
         let limits = PeopleLimits::default();
         let person = |id: i64| PersonId::User(7.into(), id.into());
-        let attempts = |id| limits.try_code_of_day(person(id));
-        assert!((0..CODES_PER_DAY).all(|_| attempts(1).is_ok()));
-        let refused = attempts(1).expect_err("one too many");
+        let try_code = |id| limits.try_code_of_day(person(id));
+        assert!((0..CODES_PER_DAY).all(|_| try_code(1).is_ok()));
+        let refused = try_code(1).expect_err("one too many");
         assert_eq!(refused.status.as_u16(), 429);
         assert!(refused.retry_after_s.is_some_and(|wait| wait > 23 * 3600 && wait <= 24 * 3600));
-        assert!(attempts(2).is_ok());
+        assert!(try_code(2).is_ok());
         limits.reset_codes(person(1));
-        assert!((0..CODES_PER_DAY).all(|_| attempts(1).is_ok()));
-        assert!(attempts(1).is_err());
+        assert!((0..CODES_PER_DAY).all(|_| try_code(1).is_ok()));
+        assert!(try_code(1).is_err());
     }
 
     #[test]
     fn attempts_are_limited_per_account_and_per_address() {
         let limits = PeopleLimits::default();
         let address = |last| Some(Address::of([192, 0, 2, last].into()));
-        let served = |email: &str, last| limits.try_account(email, address(last)).is_ok();
-        let mixed = ["ana@example.com", "ANA@example.com"];
+        let is_admitted = |email: &str, last| limits.try_account(email, address(last)).is_ok();
+        let spellings = ["ana@example.com", "ANA@example.com"];
         let admitted: Vec<bool> =
-            (0..12).map(|turn| served(mixed[turn % 2], u8::try_from(turn).unwrap_or(0))).collect();
-        assert_eq!(admitted.iter().filter(|served| **served).count(), 10, "from any address");
-        assert!(served("ben@example.com", 0));
-        let of_address: Vec<bool> = (0..40).map(|turn| served(&format!("{turn}@example.com"), 200)).collect();
-        assert_eq!(of_address.iter().filter(|served| **served).count(), 30);
+            (0..12).map(|turn| is_admitted(spellings[turn % 2], u8::try_from(turn).unwrap_or(0))).collect();
+        assert_eq!(admitted.iter().filter(|is_admitted| **is_admitted).count(), 10, "whatever the address");
+        assert!(is_admitted("ben@example.com", 0));
+        let from_one_address: Vec<bool> =
+            (0..40).map(|turn| is_admitted(&format!("{turn}@example.com"), 200)).collect();
+        assert_eq!(from_one_address.iter().filter(|is_admitted| **is_admitted).count(), 30);
         assert_eq!(limits.try_from_address(address(200)).expect_err("used up").status.as_u16(), 429);
     }
 

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::audit::SignInAudit;
 use super::cookie::WithCookie;
 use super::emails::{AccountLink, Recipient, link_email, preferred_language};
-use super::values::{Typed, UNAUTHENTICATED_BODY_BYTES_MAX};
+use super::values::{TypedSecret, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, device, site};
 use crate::app::App;
 use crate::mail::{Mailer, OutgoingEmail, QueuePermit};
@@ -47,7 +47,7 @@ pub struct PersonLink {
 }
 
 /// The body of `POST /links/read`.
-pub struct LinkToken(Typed);
+pub struct LinkToken(TypedSecret);
 
 impl Input for LinkToken {
     const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
@@ -86,7 +86,7 @@ pub async fn read(
 
 /// The body of `POST /links/use`.
 pub struct LinkUse {
-    token: Typed,
+    token: TypedSecret,
     password: Password,
 }
 
@@ -116,7 +116,7 @@ pub async fn redeem(
     body: Body<LinkUse>,
 ) -> ApiResult<WithCookie<NoContent>> {
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
-    let LinkUse { token: Typed(token), password } = body.0;
+    let LinkUse { token: TypedSecret(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
     // Looked up before the password is hashed, so that an invalid token costs only a look-up.
     let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
@@ -132,8 +132,9 @@ pub async fn redeem(
     };
     transaction.commit().await?;
     audit.end(person, entry, 204).await;
-    let who = (person, link.email.as_str());
-    let cookie = device::renew_cookie(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;
+    let owner = (person, link.email.as_str());
+    let cookie =
+        device::renew_cookie(&app.engine.store().keys, owner, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);
     Ok(WithCookie::unchanged(NoContent).and_device(&cookie, is_https))
 }
@@ -159,7 +160,7 @@ impl Input for ResetRequest {
 
 /// `POST /links/forgotten`: answered before anything is looked up, so that neither the response nor its timing reveals
 /// whether the account exists.
-pub async fn request(
+pub async fn request_reset(
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
@@ -171,26 +172,27 @@ pub async fn request(
     };
     let permit = mailer.reserve_unauthenticated().ok_or_else(ApiError::unavailable)?;
     let (base, language) = (base.to_owned(), preferred_language(request.headers()));
-    let from = SignInAudit::client_address(&app, &request);
+    let client_address = SignInAudit::client_address(&app, &request);
     let background = app.engine.background().clone();
     let email = body.0.0;
     background.spawn(async move {
         let _guard = panel.reset_locks.lock(email.to_lowercase()).await;
-        send_reset_emails(&app, &panel, (&mailer, permit), &email, (&base, language), from).await;
+        send_reset_emails(&app, &panel, (&mailer, permit), &email, (&base, language), client_address).await;
     });
     Ok(NoContent)
 }
 
 /// Sends an e-mail with a link for each membership with this address: names of a company and its people never appear in
-/// an e-mail of another company, and a failure in one company does not affect the others. The e-mails are sent one after
-/// the other, so one reservation is enough; it is held until the last audit entry is written, because a stop waits for it.
+/// an e-mail of another company, and a failure in one company does not affect the others. The e-mails are sent one
+/// after the other, so one permit is enough. It is held until the last audit entry is written, because a shutdown waits
+/// for it.
 async fn send_reset_emails(
     app: &App,
     panel: &Panel,
     (mailer, permit): (&Mailer, QueuePermit),
     email: &str,
     (base, language): (&str, Option<Language>),
-    from: Option<String>,
+    client_address: Option<String>,
 ) {
     let accounts = match people::accounts(&app.engine.store().housekeeping, email, None).await {
         Ok(accounts) => accounts,
@@ -199,8 +201,8 @@ async fn send_reset_emails(
             return;
         }
     };
-    // As for a failed sign-in: none of several companies learns where the person is.
-    let from = from.filter(|_| people::are_of_one_company(&accounts));
+    // With accounts in several companies, their audit logs omit the address: none learns where the person is.
+    let client_address = client_address.filter(|_| people::are_of_one_company(&accounts));
     for account in accounts {
         let person = account.person();
         let (name, email) = match create_reset_email(app, panel, account, (base, language)).await {
@@ -214,7 +216,7 @@ async fn send_reset_emails(
         };
         // `send` logs and counts failures.
         if mailer.send(&permit, email).await.is_ok() {
-            SignInAudit::for_address(app, from.clone(), "requestReset").record(person, &name, 204).await;
+            SignInAudit::for_address(app, client_address.clone(), "requestReset").record(person, &name, 204).await;
         }
     }
 }
@@ -227,8 +229,8 @@ async fn create_reset_email(
     (base, language): (&str, Option<Language>),
 ) -> hotline_persistence::Result<Option<(String, OutgoingEmail)>> {
     let person = account.person();
-    // An existing link stays valid if no e-mail could deliver another one.
-    if !panel.limits.has_requested_emails(person.company()) {
+    // A new link would revoke the existing one, so none is created that no e-mail can deliver.
+    if !panel.limits.may_request_email(person.company()) {
         tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
         return Ok(None);
     }

@@ -76,20 +76,21 @@ impl Panel {
         Self { limits, mailer, reset_locks, admins_need_factor, operations }
     }
 
-    /// The person who has signed in, with the installation's requirements added.
+    /// Adds the installation's own requirement of a second factor for administrators.
     fn with_requirements(&self, mut signed: SignedInPerson) -> SignedInPerson {
         signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
         signed
     }
 
-    /// Waits until the requested e-mails have been created, which uses connections that end with the serving threads.
+    /// Waits until the queued e-mails are sent, up to the timeout of one e-mail. The threads that serve requests must
+    /// still run: database connections end with them, and a password reset needs one.
     pub async fn settle(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.settle().await;
         }
     }
 
-    /// Waits for e-mails that are being sent, up to the timeout of one e-mail.
+    /// Waits for e-mails that are being sent, up to the timeout of one e-mail, and refuses further ones.
     pub async fn close(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.close().await;
@@ -108,7 +109,7 @@ fn installation_paths(table: &mut Table<'_>) {
         .at("/session/second-factor").post("giveSecondFactor", session::enter_factor, "Enter the second factor").describe("Completes a sign-in in the state `secondFactor`. Each code can be used once; five wrong codes end the session.".to_owned());
     table.tagged("links")
         .at("/links/read").post("readLink", links::read, "Get an invitation or password reset").describe("Returns the owner of an invitation or a password reset, and when it expires.".to_owned())
-        .at("/links/forgotten").post("requestReset", links::request, "Request a password reset").describe("E-mails a link to reset the password, at most once every five minutes. The response does not reveal whether the account exists. Requires e-mail to be set up.".to_owned())
+        .at("/links/forgotten").post("requestReset", links::request_reset, "Request a password reset").describe("E-mails a link to reset the password, at most once every five minutes. The response does not reveal whether the account exists. Requires e-mail to be set up.".to_owned())
         .at("/links/use").post("useLink", links::redeem, "Set a password with a link").describe("Sets the password of the link's owner and ends all their sessions. The link cannot be used again.".to_owned());
     table.tagged("account")
         .at("/account").get("getAccount", account::show, "Get your account").describe("Returns the account of the signed-in person.".to_owned())
@@ -157,7 +158,7 @@ pub fn company_paths(table: &mut Table<'_>) {
         .at("/profiles/{profileId}/setup").get("getProfileSetup", profiles::show, "Get the setup of a permission profile").describe("Returns a profile with its administrator rights and number of users.".to_owned());
     table.tagged("users")
         .at("/users/{userId}/invitation").post("inviteUser", users::invite, "Invite a user").describe("Creates a link to set a password, valid for 7 days, and revokes the previous link.".to_owned())
-        .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset, "Reset a user's password").describe("Creates a link to set a new password, valid for one hour, and revokes the previous link.".to_owned())
+        .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset_password, "Reset a user's password").describe("Creates a link to set a new password, valid for one hour, and revokes the previous link.".to_owned())
         .at("/users/{userId}/second-factor/remove").post("removeUserSecondFactor", users::remove_factor, "Remove a user's second factor").describe("For users who have lost their phone and recovery codes. Ends all their sessions.".to_owned());
     table.tagged("audit-log")
         .at("/audit-log").get("listAuditLog", audit_list::list, "List the audit log").describe("Lists audit entries, ordered by id; with `order=desc`, newest first. `search` matches actor, address and target. Entries are kept for 400 days.".to_owned());
@@ -169,13 +170,13 @@ fn scope_of(path: &str) -> &str {
 }
 
 /// The scopes that are open to anyone.
-const OPEN: [&str; 2] = ["/session", "/links"];
+const OPEN_SCOPES: [&str; 2] = ["/session", "/links"];
 
 /// The operations outside a company.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, scope_of);
     installation_paths(&mut table);
-    let operations = table.finish().into_iter().flat_map(|at| at.operations);
+    let operations = table.finish().into_iter().flat_map(|entry| entry.operations);
     operations.map(|operation| Operation { prefix: PANEL_API, ..operation }).collect()
 }
 
@@ -189,12 +190,12 @@ pub fn handlers() -> Vec<PathEntry> {
 /// Registers the routes outside a company, and the fallback for all other paths of people.
 pub fn configure(services: &mut ServiceConfig) {
     let mut paths = handlers();
-    while let Some(scope) = paths.first().map(|at| scope_of(&at.path).to_owned()) {
-        let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|at| scope_of(&at.path) == scope);
+    while let Some(scope) = paths.first().map(|entry| scope_of(&entry.path).to_owned()) {
+        let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|entry| scope_of(&entry.path) == scope);
         paths = others;
         let resources = of_scope.into_iter().map(PathEntry::into_resource);
         let path = format!("{PANEL_API}{scope}");
-        if OPEN.contains(&scope.as_str()) {
+        if OPEN_SCOPES.contains(&scope.as_str()) {
             let scope =
                 web::scope(&path).wrap(from_fn(admission::admit_anyone)).default_service(web::to(no_such_route));
             services.service(resources.fold(scope, |scope, resource| scope.service(resource)));

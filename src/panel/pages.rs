@@ -13,13 +13,13 @@ use crate::web::response::embedded_file::EmbeddedFile;
 use crate::web::response::methods::read_only;
 use crate::web::{ApiError, ApiResult};
 
-/// Nothing from other origins, nothing inline, and no framing.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+/// The pages load nothing from other origins and nothing inline, and no other page may frame them.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
 /// Revalidated at each visit, which takes a few bytes while nothing has changed: pages and API must be of one release.
-const CACHED: &str = "no-cache";
+const CACHE_POLICY: &str = "no-cache";
 
 static INDEX: LazyLock<EmbeddedFile> =
     LazyLock::new(|| EmbeddedFile::new("text/html; charset=utf-8", include_str!("assets/index.html")));
@@ -36,19 +36,19 @@ pub const PATHS: [&str; 3] = ["/panel", "/panel/assets/{file}", "/panel/{page}"]
 /// Registers the pages. Other routes below `/panel/` must be registered before.
 pub fn configure(services: &mut ServiceConfig) {
     services
-        .service(read_only(web::resource("/panel").get(to_pages)))
+        .service(read_only(web::resource("/panel").get(redirect_to_pages)))
         .service(read_only(web::resource("/panel/assets/{file:.*}").get(asset)))
         .service(read_only(web::resource("/panel/{page:.*}").get(page)));
 }
 
 /// `GET /panel`: redirects to the pages.
-async fn to_pages() -> HttpResponse {
+async fn redirect_to_pages() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((LOCATION, "/panel/")).finish()
 }
 
 /// `GET /panel/…`: the application itself determines the page from the URL.
 async fn page(request: HttpRequest) -> HttpResponse {
-    INDEX.respond(&request, guard)
+    INDEX.respond(&request, set_security_headers)
 }
 
 /// `GET /panel/assets/…`.
@@ -59,14 +59,14 @@ async fn asset(request: HttpRequest, file: Path<String>) -> ApiResult<HttpRespon
         "icon.svg" => &ICON,
         _ => return Err(ApiError::no_such_route()),
     };
-    Ok(file.respond(&request, guard))
+    Ok(file.respond(&request, set_security_headers))
 }
 
 /// Sets the security headers.
-fn guard(response: &mut HttpResponseBuilder) {
+fn set_security_headers(response: &mut HttpResponseBuilder) {
     response
-        .insert_header((CACHE_CONTROL, CACHED))
-        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((CACHE_CONTROL, CACHE_POLICY))
+        .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))

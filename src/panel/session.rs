@@ -18,7 +18,7 @@ use super::audit::SignInAudit;
 use super::cookie::WithCookie;
 use super::extractors::PanelSession;
 use super::sign_in::{Membership, SignIn};
-use super::values::{Typed, UNAUTHENTICATED_BODY_BYTES_MAX};
+use super::values::{TypedSecret, UNAUTHENTICATED_BODY_BYTES_MAX};
 use super::{Panel, cookie, device, site};
 use crate::app::App;
 use crate::web::admission::passwords;
@@ -33,8 +33,8 @@ const FAILURE_RESPONSE_AFTER: Duration = Duration::from_millis(400);
 /// The body of `POST /session`.
 pub struct Credentials {
     email: String,
-    password: Typed,
-    /// The installation, or one company.
+    password: TypedSecret,
+    /// The membership to sign in to: a company's, or the installation's ([`INSTALLATION`]). `None`: any.
     company: Option<CompanyId>,
 }
 
@@ -65,8 +65,8 @@ impl Input for Credentials {
     }
 }
 
-/// The accounts whose passwords are compared. A device that is known for a person has separate attempts for that person; other
-/// accounts with the same e-mail are skipped when the attempts of unknown devices are used up.
+/// The accounts whose passwords are compared. The attempt counts per device for a person whose device is known, and per
+/// e-mail and address for all others. Accounts whose attempts are used up are omitted.
 ///
 /// # Errors
 /// `429` when no attempt is left.
@@ -77,30 +77,32 @@ async fn candidate_accounts(
     address: Option<Address>,
     cookie: Option<&str>,
 ) -> ApiResult<Vec<Account>> {
-    let mut known = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
-    known.retain(|known| company.is_none_or(|company| company == known.person.company()));
+    let mut known_devices = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
+    known_devices.retain(|known| company.is_none_or(|company| company == known.person.company()));
     // Counted before anything is looked up.
     let mut refused = None;
-    let (mut own, mut exhausted) = (Vec::new(), Vec::new());
-    for known in &known {
+    let (mut known_persons, mut exhausted_persons) = (Vec::new(), Vec::new());
+    for known in &known_devices {
         match panel.limits.try_device(known) {
-            Ok(()) => own.push(known.person),
+            Ok(()) => known_persons.push(known.person),
             Err(error) => {
-                exhausted.push(known.person);
+                exhausted_persons.push(known.person);
                 refused = Some(error);
             }
         }
     }
     match refused {
-        Some(refused) if own.is_empty() => return Err(refused),
-        _ if known.is_empty() => panel.limits.try_account(email, address)?,
+        Some(refused) if known_persons.is_empty() => return Err(refused),
+        _ if known_devices.is_empty() => panel.limits.try_account(email, address)?,
         _ => {}
     }
     let mut accounts = people::accounts(&app.engine.store().housekeeping, email, company).await?;
-    accounts.retain(|account| !exhausted.contains(&account.person()));
-    let has_others = accounts.iter().any(|account| !own.contains(&account.person()));
-    if !known.is_empty() && has_others && panel.limits.try_account(email, address).is_err() {
-        accounts.retain(|account| own.contains(&account.person()));
+    accounts.retain(|account| !exhausted_persons.contains(&account.person()));
+    let has_others = accounts.iter().any(|account| !known_persons.contains(&account.person()));
+    // Without a known device, the attempt has been counted above.
+    let is_uncounted = !known_devices.is_empty() && has_others;
+    if is_uncounted && panel.limits.try_account(email, address).is_err() {
+        accounts.retain(|account| known_persons.contains(&account.person()));
     }
     Ok(accounts)
 }
@@ -121,11 +123,11 @@ pub async fn create(
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching = passwords::find_matching(password.0, hashes).await?;
     if matching.is_empty() {
-        // Any company can have a user with this e-mail: none learns where a person of another one is.
+        // With accounts in several companies, their audit logs omit the address: none learns where the person is.
         let address = people::are_of_one_company(&accounts).then(|| SignInAudit::client_address(&app, &request));
-        let audit = SignInAudit::for_address(&app, address.flatten(), "signIn");
+        let failure_audit = SignInAudit::for_address(&app, address.flatten(), "signIn");
         for account in &accounts {
-            audit.record(account.person(), display_name(&account.name, &email), 401).await;
+            failure_audit.record(account.person(), display_name(&account.name, &email), 401).await;
         }
     }
     let audit = SignInAudit::of(&app, &request, "signIn");
@@ -153,7 +155,7 @@ pub async fn create(
     let mut transaction = app.db(person.company()).begin().await?;
     let connection = transaction.connection()?;
     // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
-    if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
+    if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
         drop(transaction);
         audit.end(person, entry, 401).await;
         sleep_until(respond_at).await;
@@ -163,41 +165,42 @@ pub async fn create(
     let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
     let address = address.map(|address| address.to_string());
     let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let from = Origin { address: address.as_deref(), user_agent };
-    let text = sessions::begin(&mut *connection, person, state, from).await?;
+    let origin = Origin { address: address.as_deref(), user_agent };
+    let session_text = sessions::begin(&mut *connection, person, state, origin).await?;
     transaction.commit().await?;
     audit.end(person, entry, 200).await;
-    with_session(&request, &app, &panel, &text).await
+    respond_with_session(&request, &app, &panel, &session_text).await
 }
 
-/// The response that starts a session, or continues one under a new key.
-async fn with_session(
+/// The response that starts a session, or continues one under a new key. `session_text` is the value of its cookie
+/// without the signature.
+async fn respond_with_session(
     request: &HttpRequest,
     app: &App,
     panel: &Panel,
-    text: &str,
+    session_text: &str,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
-    let key = sessions::SessionKey::read(text).ok_or_else(|| ApiError::internal("a session has no key"))?;
+    let key = sessions::SessionKey::read(session_text).ok_or_else(|| ApiError::internal("a session has no key"))?;
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
     let signed = panel.with_requirements(signed);
     let is_https = site::is_https(request, app);
-    let cookie = cookie::sign(&app.engine.store().keys, text).map_err(ApiError::internal)?;
-    let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), &cookie, is_https);
+    let cookie = cookie::sign(&app.engine.store().keys, session_text).map_err(ApiError::internal)?;
+    let response = WithCookie::set(Json::of(SignIn::of(app, &signed)), &cookie, is_https);
     // Not before the second factor: a guessed password alone must not make a device known.
     if signed.state != SessionState::Open {
-        return Ok(answer);
+        return Ok(response);
     }
     let cookie = cookie::read_device(request.headers(), is_https);
-    let who = (signed.person(), signed.email.as_str());
+    let owner = (signed.person(), signed.email.as_str());
     let renewed =
-        device::renew_cookie(&app.engine.store().keys, who, cookie, clock::now()).map_err(ApiError::internal)?;
-    Ok(answer.and_device(&renewed, is_https))
+        device::renew_cookie(&app.engine.store().keys, owner, cookie, clock::now()).map_err(ApiError::internal)?;
+    Ok(response.and_device(&renewed, is_https))
 }
 
 /// The body of `POST /session/second-factor`: a code of the authenticator app, or a recovery code.
 pub struct Factor {
-    code: Option<Typed>,
-    recovery_code: Option<Typed>,
+    code: Option<TypedSecret>,
+    recovery_code: Option<TypedSecret>,
 }
 
 impl Input for Factor {
@@ -220,7 +223,8 @@ impl Input for Factor {
     }
 }
 
-/// `POST /session/second-factor`. A code is accepted once; five wrong ones end the session, and codes are limited per day.
+/// `POST /session/second-factor`. A code is accepted once; five wrong ones end the session, and codes are limited per
+/// day.
 pub async fn enter_factor(
     session: PanelSession,
     request: HttpRequest,
@@ -257,11 +261,11 @@ pub async fn enter_factor(
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
-    let text = sessions::open(&mut *connection, &signed).await?;
+    let session_text = sessions::open(&mut *connection, &signed).await?;
     transaction.commit().await?;
     audit.end(person, entry, 200).await;
     panel.limits.reset_codes(person);
-    with_session(&request, &app, &panel, &text).await
+    respond_with_session(&request, &app, &panel, &session_text).await
 }
 
 /// Sign-in options.

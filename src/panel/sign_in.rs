@@ -21,7 +21,7 @@ pub enum SignInState {
     SecondFactor,
     /// A second factor must be set up.
     Enrol,
-    /// Done.
+    /// The person is signed in.
     Open,
 }
 
@@ -60,7 +60,7 @@ pub struct Membership {
     /// The name.
     #[schema(example = "Acme")]
     pub company_name: Option<String>,
-    /// Whether it is an administrator of the installation.
+    /// Whether the membership is that of an administrator of the installation.
     #[schema(example = false)]
     pub admin: bool,
 }
@@ -119,10 +119,15 @@ pub struct SignedCompany {
 }
 
 impl SignIn {
+    /// The password fits several memberships.
     pub(super) fn choose(choices: Vec<Membership>) -> Self {
+        Self { choices, ..Self::without_person(SignInState::Choose) }
+    }
+
+    fn without_person(state: SignInState) -> Self {
         Self {
-            state: SignInState::Choose,
-            choices,
+            state,
+            choices: Vec::new(),
             person: None,
             company: None,
             permissions: BTreeMap::new(),
@@ -134,16 +139,15 @@ impl SignIn {
 
     /// The state of a session.
     pub(super) fn of(app: &App, signed: &SignedInPerson) -> Self {
-        let mut sign_in = Self::choose(Vec::new());
-        sign_in.second_factor_required = signed.needs_factor;
-        sign_in.state = match signed.state {
-            SessionState::SecondFactor => {
-                sign_in.state = SignInState::SecondFactor;
-                return sign_in;
-            }
+        let state = match signed.state {
+            SessionState::SecondFactor => SignInState::SecondFactor,
             SessionState::Open if signed.is_open() => SignInState::Open,
             SessionState::Open => SignInState::Enrol,
         };
+        let mut sign_in = Self { second_factor_required: signed.needs_factor, ..Self::without_person(state) };
+        if state == SignInState::SecondFactor {
+            return sign_in;
+        }
         let person = signed.person();
         sign_in.person = Some(SignedPerson {
             kind: PersonKind::of(person),

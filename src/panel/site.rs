@@ -1,5 +1,7 @@
-//! CSRF protection. Browsers also send cookies with requests that other websites cause, so a change is accepted only
-//! when the browser states that a page of this origin made the request.
+//! Where a request comes from: its page, its address, and whether it came over https.
+//!
+//! The page is checked against CSRF. Browsers also send cookies with requests that other websites cause, so a change is
+//! accepted only when the browser states that a page of this origin made the request.
 
 use std::net::IpAddr;
 
@@ -15,15 +17,15 @@ use crate::web::{ApiError, ApiResult};
 /// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// Checks that the request comes from the panel's own page, as far as its method requires that. The page's origin is the
-/// one that the request was made to, or the public URL.
+/// Checks that the request comes from the panel's own page, as far as its method requires that. The page's origin is
+/// the one that the request was made to, or the public URL.
 ///
 /// # Errors
-/// `403`; it names what a proxy in front does not report, if that is the cause.
+/// `403`; if a proxy in front is the cause, it names the missing header or option.
 pub(super) fn check_page(request: &HttpRequest, trusted: &[IpNet], public_url: Option<&str>) -> ApiResult<()> {
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     let headers = request.headers();
-    let is_own = match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
+    let is_accepted = match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
         Some(b"same-origin") => true,
         // The address was typed into the address bar.
         Some(b"none") => is_read,
@@ -33,15 +35,16 @@ pub(super) fn check_page(request: &HttpRequest, trusted: &[IpNet], public_url: O
             let Some(page) = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
                 return Err(ApiError::foreign_page(None));
             };
-            let is_own = public_url == Some(page) || origin::site(request, trusted).is_some_and(|own| own == page);
-            return if is_own {
+            let is_own_page =
+                public_url == Some(page) || origin::site(request, trusted).is_some_and(|site| site == page);
+            return if is_own_page {
                 Ok(())
             } else {
                 Err(ApiError::foreign_page(origin::proxy_advice(request, trusted, page)))
             };
         }
     };
-    if is_own { Ok(()) } else { Err(ApiError::foreign_page(None)) }
+    if is_accepted { Ok(()) } else { Err(ApiError::foreign_page(None)) }
 }
 
 /// The client's address.
@@ -53,7 +56,7 @@ pub(super) fn address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr
 pub(super) fn is_https(request: &HttpRequest, app: &App) -> bool {
     let is_https = |address: &str| address.starts_with("https://");
     app.media.public_url().is_some_and(is_https)
-        || origin::site(request, &app.trusted_proxies).is_some_and(|own| is_https(&own))
+        || origin::site(request, &app.trusted_proxies).is_some_and(|site| is_https(&site))
 }
 
 #[cfg(test)]
@@ -71,7 +74,7 @@ mod tests {
     }
 
     /// The error of a change from a page of this origin through a trusted proxy; `None` if it is accepted.
-    fn refusal(page: &str, public_url: Option<&str>, headers: &[(&str, &str)]) -> Option<String> {
+    fn refusal_of_change(page: &str, public_url: Option<&str>, headers: &[(&str, &str)]) -> Option<String> {
         let mut request = TestRequest::post().insert_header(("origin", page));
         request = request.peer_addr("10.0.0.1:4711".parse().expect("address"));
         for header in headers {
@@ -83,19 +86,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_what_the_proxy_does_not_report() {
+    fn a_refusal_names_the_header_or_option_that_a_proxy_lacks() {
         let page = "https://desk.example";
         let host = ("host", "desk.example");
         let scheme = ("x-forwarded-proto", "https");
-        assert_eq!(refusal(page, None, &[host, scheme]), None);
+        assert_eq!(refusal_of_change(page, None, &[host, scheme]), None);
         assert_eq!(
-            refusal(page, None, &[("host", "127.0.0.1:8080"), scheme, ("x-forwarded-host", "desk.example")]),
+            refusal_of_change(page, None, &[("host", "127.0.0.1:8080"), scheme, ("x-forwarded-host", "desk.example")]),
             None
         );
-        let of_scheme = refusal(page, None, &[host]).expect("refused");
-        assert!(of_scheme.contains("`X-Forwarded-Proto`") && of_scheme.contains("`--public-url`"), "{of_scheme}");
-        let of_host = refusal(page, None, &[("host", "127.0.0.1:8080"), scheme]).expect("refused");
-        assert!(of_host.contains("`Host`"), "{of_host}");
+        let without_scheme = refusal_of_change(page, None, &[host]).expect("refused");
+        assert!(
+            without_scheme.contains("`X-Forwarded-Proto`") && without_scheme.contains("`--public-url`"),
+            "{without_scheme}"
+        );
+        let without_host = refusal_of_change(page, None, &[("host", "127.0.0.1:8080"), scheme]).expect("refused");
+        assert!(without_host.contains("`Host`"), "{without_host}");
         let untrusted = TestRequest::post().peer_addr("192.0.2.1:4711".parse().expect("address"));
         let untrusted = untrusted.insert_header(("origin", page)).insert_header(host).insert_header(scheme);
         let untrusted = check_page(&untrusted.to_http_request(), &[], None).expect_err("refused").to_string();
@@ -108,19 +114,22 @@ mod tests {
 
     #[test]
     fn the_public_url_is_an_origin_of_the_panel() {
-        let named = Some("https://desk.example");
+        let public_url = Some("https://desk.example");
         let hidden = [("host", "127.0.0.1:8080")];
-        assert_eq!(refusal("https://desk.example", named, &hidden), None);
+        assert_eq!(refusal_of_change("https://desk.example", public_url, &hidden), None);
         for page in ["http://desk.example", "https://desk.example:8443", "https://evil.example", "null"] {
-            assert!(refusal(page, named, &hidden).is_some(), "{page}");
+            assert!(refusal_of_change(page, public_url, &hidden).is_some(), "{page}");
         }
         let foreign = [("host", "127.0.0.1:8080"), ("sec-fetch-site", "cross-site")];
-        assert!(refusal("https://desk.example", named, &foreign).is_some(), "the browser's statement counts");
+        assert!(
+            refusal_of_change("https://desk.example", public_url, &foreign).is_some(),
+            "the browser's statement counts"
+        );
     }
 
     #[test]
     fn changes_are_accepted_only_from_the_own_page() {
-        for (headers, read, changed) in [
+        for (headers, accepts_read, accepts_change) in [
             (&[][..], true, false),
             (&[("sec-fetch-site", "same-origin")], true, true),
             (&[("sec-fetch-site", "none")], true, false),
@@ -133,9 +142,9 @@ mod tests {
             (&[("origin", "http://evil.example")], true, false),
             (&[("origin", "null")], true, false),
         ] {
-            assert_eq!(is_accepted(Method::GET, headers), read, "{headers:?}");
+            assert_eq!(is_accepted(Method::GET, headers), accepts_read, "{headers:?}");
             for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
-                assert_eq!(is_accepted(method, headers), changed, "{headers:?}");
+                assert_eq!(is_accepted(method, headers), accepts_change, "{headers:?}");
             }
         }
     }

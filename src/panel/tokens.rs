@@ -93,7 +93,7 @@ impl HasSecrets for TokenWithKey {
     const SECRETS: &'static [&'static str] = &["key"];
 }
 
-/// Filters of the list.
+/// Filters of the list of tokens.
 pub struct Filters(TokenFilter);
 
 impl Filter for Filters {
@@ -110,13 +110,13 @@ pub async fn list(administrator: Administrator, app: Data<App>, query: Query<Fil
     Ok(Page::of(query.page, rows, Token::from))
 }
 
-async fn load(app: &App, company: CompanyId, id: TokenId) -> ApiResult<TokenRow> {
+async fn load_token(app: &App, company: CompanyId, id: TokenId) -> ApiResult<TokenRow> {
     table::find(app.db(company), company, id).await?.ok_or_else(ApiError::not_found)
 }
 
 /// `GET /tokens/{tokenId}`.
 pub async fn show(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
-    Ok(Json::of(load(&app, administrator.company, id.0).await?))
+    Ok(Json::of(load_token(&app, administrator.company, id.0).await?))
 }
 
 /// The body of `POST /tokens`.
@@ -127,7 +127,7 @@ pub struct TokenCreate {
     expires_at: Option<DateTime<Utc>>,
 }
 
-/// The ranges as they are stored.
+/// The ranges as they are stored; `None` if the field is absent or refused.
 fn format_ranges(fields: &mut Fields<'_>, ranges: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
     match allowed_ips(&ranges?) {
         Ok(entries) => Some(entries),
@@ -243,7 +243,7 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
-    check_not_revoked(&load(&app, company, id.0).await?)?;
+    check_not_revoked(&load_token(&app, company, id.0).await?)?;
     let update = once.transaction(app.db(company), async |db| {
         let row: TokenRow = table::update(db, company, id.0, &body.0.0).await?;
         Ok(Json::of(row))
@@ -259,7 +259,7 @@ pub async fn rotate(
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<TokenWithKey>>> {
     let company = administrator.company;
-    check_not_revoked(&load(&app, company, id.0).await?)?;
+    check_not_revoked(&load_token(&app, company, id.0).await?)?;
     let rotate = once.transaction(app.db(company), async |db| {
         let (row, key) = tokens::rotate_of(db, company, id.0).await?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))

@@ -41,8 +41,9 @@ impl HasSecrets for Link {
     const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 
-/// Creates a link together with the record of its response, and then sends the e-mail: a retry after a crash finds the record,
-/// and neither creates another link, which would revoke the one in the e-mail, nor sends again.
+/// Creates a link in one transaction with the idempotency record of its response, and then sends the e-mail. A retry
+/// after a crash finds the record: it creates no other link, which would revoke the one in the e-mail, and sends
+/// nothing.
 async fn create_link(
     administrator: &Administrator,
     (app, panel): (&App, &Panel),
@@ -51,10 +52,12 @@ async fn create_link(
     once: &Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
     let company = administrator.company;
-    check_other(administrator, id)?;
+    check_not_own_user(administrator, id)?;
     let person = PersonId::User(company, id);
     let organization = app.engine.directory().company(company);
-    if organization.is_some_and(|organization| organization.users.get(&id).is_some_and(|user| !user.active)) {
+    let is_inactive =
+        organization.is_some_and(|organization| organization.users.get(&id).is_some_and(|user| !user.active));
+    if is_inactive {
         return Err(Refusal::Conflict(Conflict::of("the user is inactive", "inactive", "userId", id)).into());
     }
     let base = match app.media.public_url() {
@@ -66,27 +69,28 @@ async fn create_link(
         Some(_) => people::find(app.db(company), person).await?,
         None => None,
     };
-    let created = once.transaction(app.db(company), async |db| {
+    let create = once.transaction(app.db(company), async |db| {
         let (token, expires_at) = links::make(db, person, kind).await?;
         let url = Some(format!("{base}{PAGE}{token}"));
         Ok(Confidential(Json::of(Link { url, token: Some(token), sent_to: None, expires_at: expires_at.into() })))
     });
-    let created: Confidential<Json<Link>> = created.await?;
+    let created: Confidential<Json<Link>> = create.await?;
     let link = &created.0.0;
-    let sent = match (profile, &link.url) {
+    let sent_to = match (profile, &link.url) {
         (Some(profile), Some(url)) => send_link(app, panel, request, company, profile, (kind, url)).await,
         _ => None,
     };
     hotline_persistence::fail_point!("link_sent", |_| std::process::abort());
-    let Some(sent_to) = sent else { return Ok(created) };
-    let sent = Link { url: None, token: None, sent_to: Some(sent_to), expires_at: link.expires_at };
-    let sent: Confidential<Json<Link>> = Confidential(Json::of(sent));
+    let Some(sent_to) = sent_to else { return Ok(created) };
+    let sent_link = Link { url: None, token: None, sent_to: Some(sent_to), expires_at: link.expires_at };
+    let sent: Confidential<Json<Link>> = Confidential(Json::of(sent_link));
     once.amend(app.db(company), &sent).await;
     Ok(sent)
 }
 
-/// Refuses the administrator's own user: people change their own credentials in their account, which requires the password.
-fn check_other(administrator: &Administrator, id: UserId) -> ApiResult<()> {
+/// Refuses the administrator's own user: people change their own credentials in their account, which requires the
+/// password.
+fn check_not_own_user(administrator: &Administrator, id: UserId) -> ApiResult<()> {
     let own = administrator.signed.person();
     if own == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
@@ -106,14 +110,14 @@ async fn send_link(
         return None;
     }
     let permit = mailer.reserve()?;
-    let name = app.engine.directory().company(company).map(|company| company.company.name.clone());
+    let name = app.engine.directory().company(company).map(|organization| organization.company.name.clone());
     let to = Recipient {
         name: profile.name,
         email: profile.email.clone(),
         language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
-    let way = AccountLink { kind, company: name, url: url.to_owned() };
-    mailer.send(&permit, link_email(&to, &way)).await.is_ok().then_some(profile.email)
+    let link = AccountLink { kind, company: name, url: url.to_owned() };
+    mailer.send(&permit, link_email(&to, &link)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
@@ -129,7 +133,7 @@ pub async fn invite(
 }
 
 /// `POST /users/{userId}/password-reset`: valid for an hour; invalidates the previous link.
-pub async fn reset(
+pub async fn reset_password(
     administrator: Administrator,
     app: Data<App>,
     panel: Data<Panel>,
@@ -148,7 +152,7 @@ pub async fn remove_factor(
     once: Idempotency,
 ) -> ApiResult<NoContent> {
     let company = administrator.company;
-    check_other(&administrator, id.0)?;
+    check_not_own_user(&administrator, id.0)?;
     once.transaction(app.db(company), async |db| {
         if !table::exists::<User>(&mut *db, company, id.0).await? {
             return Err(ApiError::not_found());

@@ -12,15 +12,15 @@ use crate::web::request::values::FromField;
 pub(super) const UNAUTHENTICATED_BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// A typed secret that is compared with a stored one: an existing password, a code, or a link's token.
-pub struct Typed(pub String);
+pub struct TypedSecret(pub String);
 
-impl fmt::Debug for Typed {
+impl fmt::Debug for TypedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Typed(…)")
+        f.write_str("TypedSecret(…)")
     }
 }
 
-impl FromField for Typed {
+impl FromField for TypedSecret {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?;
         if text.is_empty() {

@@ -20,8 +20,9 @@ const CHANNEL_RATE_LIMITS: &[i64] = &[4, 32, 613, 80_001, 80_002, 80_006, 80_007
 /// Too many messages from this number to this recipient.
 const RECIPIENT_RATE_LIMIT: i64 = 131_056;
 
-/// Outages of the provider: unknown (1), overloaded (2), temporary send failure of Messenger and Instagram (1200), something
-/// went wrong (131000), service unavailable (131016), account in maintenance (131057), server unavailable (133004).
+/// Outages of the provider: unknown (1), overloaded (2), temporary send failure of Messenger and Instagram (1200),
+/// something went wrong (131000), service unavailable (131016), account in maintenance (131057), server unavailable
+/// (133004).
 const OUTAGES: &[i64] = &[1, 2, 1200, 131_000, 131_016, 131_057, 133_004];
 
 impl From<GraphError> for SendFailure {
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     fn failure(status: u16, code: Option<i64>) -> SendFailure {
-        let (message, retry_after) = ("told so".to_owned(), Some(Duration::from_secs(7)));
+        let (message, retry_after) = ("the reason".to_owned(), Some(Duration::from_secs(7)));
         GraphError::Refused { status, code, is_transient: false, message, retry_after }.into()
     }
 
@@ -79,7 +80,7 @@ mod tests {
         }
         for (status, code) in [(401, None), (400, Some(190)), (401, Some(0))] {
             let failure = failure(status, code);
-            assert_eq!(failure, SendFailure::TokenRefused { reason: "told so".to_owned() }, "{status} {code:?}");
+            assert_eq!(failure, SendFailure::TokenRefused { reason: "the reason".to_owned() }, "{status} {code:?}");
         }
         for (status, code) in
             [(500, None), (503, Some(131_016)), (400, Some(131_000)), (400, Some(1200)), (408, None), (502, Some(7))]
@@ -87,7 +88,7 @@ mod tests {
             assert!(matches!(failure(status, code), SendFailure::Retry { .. }), "{status} {code:?}");
         }
         for (status, code, stored_code) in [(400, Some(131_026), "131026"), (404, None, "404"), (403, Some(10), "10")] {
-            let error = MessageError { code: stored_code.to_owned(), message: "told so".to_owned() };
+            let error = MessageError { code: stored_code.to_owned(), message: "the reason".to_owned() };
             assert_eq!(failure(status, code), SendFailure::Failed(error), "{status} {code:?}");
         }
     }

@@ -8,7 +8,7 @@ use hotline_persistence::tables::channels::ChannelType;
 
 const MIB: u64 = 1 << 20;
 
-/// What a provider treats a file as.
+/// How a provider treats a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Image,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatsapp_takes_few_types_as_what_they_are_and_the_others_as_documents() {
+    fn whatsapp_gets_unsupported_types_as_documents() {
         for (mime_type, whatsapp, messenger) in [
             ("image/png", FileKind::Image, FileKind::Image),
             ("image/gif", FileKind::Document, FileKind::Image),

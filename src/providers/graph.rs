@@ -1,8 +1,9 @@
 //! Calls of the Graph API: URLs, tokens, responses and errors.
 //!
 //! The installation's own address (`--provider-url`), and one that the command line gave a channel, are the operator's
-//! and are called as they are. Any other address of a channel is called through [`Outbound`], which reaches no network
-//! that is not public. Ids become parts of the path only as digits, so none of them leads to another path.
+//! and are called as they are. Any other address of a channel is called through [`Outbound`], which reaches only public
+//! networks and those that the operator allows. Ids become parts of the path only after a check of their characters, so
+//! none of them leads to another path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +78,7 @@ pub enum GraphError {
         is_transient: bool,
         /// The provider's message.
         message: String,
-        /// The earliest time for a retry.
+        /// The minimum time to wait before a retry.
         retry_after: Option<Duration>,
     },
 }
@@ -136,8 +137,8 @@ impl Graph {
         edge: &str,
         body: &impl Serialize,
     ) -> Result<Option<A>, GraphError> {
-        let path = format!("{}/{edge}", digits(&account.id)?);
-        read(self.request(Method::POST, account, &path)?.json(body)).await
+        let path = format!("{}/{edge}", checked_account_id(&account.id)?);
+        send_and_parse(self.request(Method::POST, account, &path)?.json(body)).await
     }
 
     /// Posts a form with a file to an edge of the account.
@@ -145,17 +146,17 @@ impl Graph {
     /// # Errors
     /// Why it failed.
     pub async fn post_form(&self, account: &Account, edge: &str, form: Form) -> Result<Option<Value>, GraphError> {
-        let path = format!("{}/{edge}", digits(&account.id)?);
-        read(self.request(Method::POST, account, &path)?.multipart(form)).await
+        let path = format!("{}/{edge}", checked_account_id(&account.id)?);
+        send_and_parse(self.request(Method::POST, account, &path)?.multipart(form)).await
     }
 
     /// Reads the account's own node, which succeeds if its id and token are valid.
     ///
     /// # Errors
     /// Why it failed.
-    pub async fn account(&self, account: &Account) -> Result<(), GraphError> {
-        let path = format!("{}?fields=id", digits(&account.id)?);
-        response_body(self.request(Method::GET, account, &path)?).await.map(drop)
+    pub async fn check_account(&self, account: &Account) -> Result<(), GraphError> {
+        let path = format!("{}?fields=id", checked_account_id(&account.id)?);
+        send_for_body(self.request(Method::GET, account, &path)?).await.map(drop)
     }
 
     /// Reads a file's node: the response contains its URL.
@@ -163,7 +164,7 @@ impl Graph {
     /// # Errors
     /// Why it failed.
     pub async fn file(&self, account: &Account, id: &str) -> Result<Option<Value>, GraphError> {
-        read(self.request(Method::GET, account, file_id(id)?)?).await
+        send_and_parse(self.request(Method::GET, account, checked_file_id(id)?)?).await
     }
 
     /// The templates of a business account, as the provider describes them. If the business account is not known
@@ -173,14 +174,14 @@ impl Graph {
     /// # Errors
     /// Why they cannot be read.
     pub async fn templates(&self, account: &Account, business_account: Option<&str>) -> Result<Vec<Value>, GraphError> {
-        let owner = digits(business_account.unwrap_or(&account.id))?;
+        let owner = checked_account_id(business_account.unwrap_or(&account.id))?;
         let fields = "name,language,category,status,components";
         let first = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
         let mut templates = Vec::new();
         let mut next = first.clone();
         let mut remaining_bytes = TEMPLATES_BYTES_MAX;
         for _ in 0..TEMPLATE_PAGES_MAX {
-            let body = response_body(self.request(Method::GET, account, &next)?).await?;
+            let body = send_for_body(self.request(Method::GET, account, &next)?).await?;
             let body = body.unwrap_or_default();
             remaining_bytes = match remaining_bytes.checked_sub(body.len()) {
                 Some(remaining_bytes) => remaining_bytes,
@@ -214,8 +215,8 @@ impl Graph {
     }
 }
 
-/// Checks an id of an account, which the channel's settings contain. Ids of the provider consist of digits.
-fn digits(id: &str) -> Result<&str, GraphError> {
+/// Checks the id of an account, which the channel's settings contain: the provider's ids of accounts consist of digits.
+fn checked_account_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
         Ok(id)
     } else {
@@ -224,7 +225,7 @@ fn digits(id: &str) -> Result<&str, GraphError> {
 }
 
 /// Checks an id of a file, which a provider's webhook contains: one segment of a path, without characters that end it.
-fn file_id(id: &str) -> Result<&str, GraphError> {
+fn checked_file_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         Ok(id)
     } else {
@@ -252,26 +253,27 @@ fn url_encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>, GraphError> {
-    let body = response_body(request).await?;
+/// Sends a request, and parses the response. `None`: it succeeded, but the response cannot be parsed.
+async fn send_and_parse<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>, GraphError> {
+    let body = send_for_body(request).await?;
     Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
 }
 
-/// The body of a successful response; `None` when the body cannot be read.
-async fn response_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
-    let response = request.send().await.map_err(failure_of)?;
-    if response.status().is_success() { Ok(body(response).await) } else { Err(error_of(response).await) }
+/// Sends a request, and returns the body of a successful response; `None` when the body cannot be read.
+async fn send_for_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
+    let response = request.send().await.map_err(transport_error)?;
+    if response.status().is_success() { Ok(body(response).await) } else { Err(refusal_of(response).await) }
 }
 
-fn failure_of(error: reqwest::Error) -> GraphError {
+fn transport_error(error: reqwest::Error) -> GraphError {
     let has_connected = !error.is_connect() && !error.is_builder();
-    match outbound::failure(error).into() {
+    match outbound::describe_failure(error).into() {
         GraphError::Unreachable(reason) if has_connected => GraphError::Unanswered(reason),
         failure => failure,
     }
 }
 
-async fn error_of(response: Response) -> GraphError {
+async fn refusal_of(response: Response) -> GraphError {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));

@@ -42,8 +42,8 @@ pub enum MediaUnavailable {
     Later(String),
 }
 
-/// Number of remembered uploads, and for how long: a message that is retried is not uploaded again. Providers keep an
-/// upload for days.
+/// Number of cached uploads, and for how long: the file of a message that is retried is not uploaded again. Providers
+/// keep an upload for days.
 const UPLOADS_MAX: usize = 10_000;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 
@@ -70,7 +70,7 @@ impl ProviderUploads {
     }
 
     /// The message's file at the provider: an earlier upload, or a new one by `upload`, which returns its id.
-    pub(super) async fn of_message(
+    pub(super) async fn find_or_upload(
         &self,
         message: &MessageRow,
         upload: impl AsyncFnOnce(&str, Part) -> Result<String, SendFailure>,
@@ -108,7 +108,7 @@ impl ProviderUploads {
     }
 
     /// Drops the upload of a message that was accepted.
-    pub(super) fn forget(&self, message: &MessageRow) {
+    pub(super) fn forget_message(&self, message: &MessageRow) {
         self.cache.remove(&(message.company_id, message.id));
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn send(
 ) -> Result<Accepted, SendFailure> {
     let message = &delivery.message;
     if let Some(target) = message.reacts_to() {
-        return react(graph, delivery, &target).await;
+        return send_reaction(graph, delivery, &target).await;
     }
     let content = match message.kind {
         MessageType::Text => json!({"text": text_of(message)}),
@@ -32,13 +32,13 @@ pub(super) async fn send(
         MessageType::Interactive => message
             .interactive
             .as_ref()
-            .and_then(interactive)
+            .and_then(convert_interactive)
             .ok_or_else(|| unsupported("the channel does not support this kind of interactive message"))?,
         MessageType::Template | MessageType::Note | MessageType::System => {
             return Err(unsupported("the channel does not support this type of message"));
         }
     };
-    post(graph, delivery, content).await
+    send_content(graph, delivery, content).await
 }
 
 fn text_of(message: &MessageRow) -> &str {
@@ -52,11 +52,11 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
     let accepted = match file_accepted.get() {
         Some(accepted) => accepted.clone(),
         None => {
-            let uploaded = upload(graph, uploads, delivery).await?;
+            let uploaded = upload_once(graph, uploads, delivery).await?;
             let (kind, payload) =
                 (attachment_type(account.kind, &uploaded.mime_type), json!({"attachment_id": uploaded.id}));
-            let file = post(graph, delivery, json!({"attachment": {"type": kind, "payload": payload}})).await?;
-            uploads.forget(message);
+            let file = send_content(graph, delivery, json!({"attachment": {"type": kind, "payload": payload}})).await?;
+            uploads.forget_message(message);
             file_accepted.get_or_init(|| file).clone()
         }
     };
@@ -64,11 +64,11 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
     if body.is_empty() {
         return Ok(accepted);
     }
-    let text = post(graph, delivery, json!({"text": body})).await?;
+    let text = send_content(graph, delivery, json!({"text": body})).await?;
     Ok(Accepted { text_message_id: text.provider_message_id, ..accepted })
 }
 
-async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
+async fn send_content(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
     let sent = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
     let response: Option<Value> = sent.map_err(|error| match error {
         // Statuses of these providers contain no id of ours, so none can identify the message later.
@@ -81,8 +81,9 @@ async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Acce
     Ok(Accepted { provider_message_id: id, text_message_id: None })
 }
 
+/// Sets or removes the reaction to a message.
 /// <https://developers.facebook.com/docs/messenger-platform/send-messages/sender-actions>
-async fn react(graph: &Graph, delivery: &Delivery, target: &ReactionTarget) -> Result<Accepted, SendFailure> {
+async fn send_reaction(graph: &Graph, delivery: &Delivery, target: &ReactionTarget) -> Result<Accepted, SendFailure> {
     let mut payload = json!({"message_id": target.to});
     let action = match &delivery.message.body {
         Some(emoji) => {
@@ -107,7 +108,7 @@ fn envelope(delivery: &Delivery, mut content: Value) -> Value {
 }
 
 /// Converts an interactive object of the cloud API; `None` if it has no equivalent on these channels.
-fn interactive(message: &Value) -> Option<Value> {
+fn convert_interactive(message: &Value) -> Option<Value> {
     let text = message["body"]["text"].as_str()?;
     let action = &message["action"];
     match message["type"].as_str()? {
@@ -140,9 +141,14 @@ fn attachment_type(channel: ChannelType, mime_type: &str) -> &'static str {
     }
 }
 
+/// The message's file at the provider, uploaded if no earlier attempt has done so.
 /// <https://developers.facebook.com/docs/messenger-platform/reference/attachment-upload-api>
-async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {
-    let upload = async |mime_type: &str, part| {
+async fn upload_once(
+    graph: &Graph,
+    uploads: &ProviderUploads,
+    delivery: &Delivery,
+) -> Result<UploadedFile, SendFailure> {
+    let upload_file = async |mime_type: &str, part| {
         let attachment = json!({"attachment": {"type": attachment_type(delivery.account.kind, mime_type), "payload": {"is_reusable": false}}});
         let mut form = Form::new().text("message", attachment.to_string());
         if delivery.account.kind == ChannelType::Instagram {
@@ -152,7 +158,7 @@ async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -
         let id = response.and_then(|response| response["attachment_id"].as_str().map(str::to_owned));
         id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
-    uploads.of_message(&delivery.message, upload).await
+    uploads.find_or_upload(&delivery.message, upload_file).await
 }
 
 #[cfg(test)]
@@ -169,11 +175,11 @@ mod tests {
             {"content_type": "text", "title": "Yes", "payload": "y"},
             {"content_type": "text", "title": "No", "payload": "n"},
         ]});
-        assert_eq!(interactive(&buttons), Some(expected));
+        assert_eq!(convert_interactive(&buttons), Some(expected));
         let list = json!({"type": "list", "body": {"text": "Which?"}, "action": {"button": "Choose", "sections": [
             {"rows": [{"id": "a", "title": "A"}]}, {"rows": [{"id": "b", "title": "B", "description": "better"}]},
         ]}});
-        let replies = interactive(&list).map(|message| message["quick_replies"].clone());
+        let replies = convert_interactive(&list).map(|message| message["quick_replies"].clone());
         let expected = json!([{"content_type": "text", "title": "A", "payload": "a"},
             {"content_type": "text", "title": "B", "payload": "b"}]);
         assert_eq!(replies, Some(expected));
@@ -181,7 +187,7 @@ mod tests {
             "parameters": {"display_text": "Shop", "url": "https://shop.example"}}});
         let payload = json!({"template_type": "button", "text": "Look",
             "buttons": [{"type": "web_url", "url": "https://shop.example", "title": "Shop"}]});
-        assert_eq!(interactive(&link), Some(json!({"attachment": {"type": "template", "payload": payload}})));
+        assert_eq!(convert_interactive(&link), Some(json!({"attachment": {"type": "template", "payload": payload}})));
     }
 
     #[test]
@@ -192,7 +198,7 @@ mod tests {
             json!({"type": "list", "action": {"sections": []}}),
             json!("text"),
         ] {
-            assert_eq!(interactive(&message), None, "{message}");
+            assert_eq!(convert_interactive(&message), None, "{message}");
         }
     }
 }

@@ -50,7 +50,7 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
                 }
                 failure => failure,
             })?;
-            uploads.forget(message);
+            uploads.forget_message(message);
             if is_whole {
                 return Ok(accepted);
             }
@@ -226,5 +226,5 @@ async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -
         let id = response.and_then(|response| response["id"].as_str().map(str::to_owned));
         id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
-    uploads.of_message(&delivery.message, upload).await
+    uploads.find_or_upload(&delivery.message, upload).await
 }

@@ -12,7 +12,7 @@ use super::monitor::{Monitor, MonitorOptions};
 use super::{EventOptions, Settings};
 use crate::routes::Handles;
 
-/// How often the partitions of events are checked. A partition in use at that time is dropped an hour later.
+/// How often partitions are created and dropped, and so the time to a retry when, for example, a table is locked.
 const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts all background tasks.
@@ -43,13 +43,13 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     engine.spawn(async move { erasures.run(|| media.sweep_soon()).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.run_sweep(&app.engine).await });
-    let observed = MonitorOptions {
+    let monitor_options = MonitorOptions {
         data_dir: settings.data_dir.clone(),
         media_dir: settings.media.folder.clone(),
         free_bytes_min: settings.media.free_bytes_min,
         durability: settings.durability,
     };
-    engine.spawn(Monitor::new(handles.app.clone(), observed).run());
+    engine.spawn(Monitor::new(handles.app.clone(), monitor_options).run());
 }
 
 /// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process

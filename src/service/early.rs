@@ -28,7 +28,7 @@ const CONNECTIONS_MAX: u32 = 256;
 /// Timeout of a connection, which serves one request.
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Timeout of the last responses once the service itself takes over.
+/// How long the last connections may take once the service itself takes over.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Pause after a connection could not be accepted, most likely because no descriptor is left.
@@ -50,7 +50,7 @@ impl EarlyListener {
         let thread = Arbiter::new();
         thread.spawn_fn(move || {
             actix_rt::spawn(async move {
-                if let Err(error) = serve(socket, stopping).await {
+                if let Err(error) = answer_connections(socket, stopping).await {
                     tracing::warn!(%error, "health checks are not answered during this start");
                 }
                 let _ = end.send(());
@@ -75,14 +75,14 @@ impl Drop for EarlyListener {
     }
 }
 
-async fn serve(socket: std::net::TcpListener, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
+async fn answer_connections(socket: std::net::TcpListener, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
     let listener = TcpListener::from_std(socket)?;
-    let http = HttpService::build()
+    let factory = HttpService::build()
         .keep_alive(KeepAlive::Disabled)
         .client_request_timeout(CONNECTION_TIME_MAX)
         .h1(fn_service(|request: Request| async move { Ok::<_, Infallible>(respond(request.path())) }))
         .tcp();
-    let Ok(http) = http.new_service(()).await else { return Err(io::Error::other("the listener cannot be set up")) };
+    let Ok(http) = factory.new_service(()).await else { return Err(io::Error::other("the listener cannot be set up")) };
     let http = Rc::new(http);
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
     loop {

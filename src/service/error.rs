@@ -33,7 +33,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Media(#[from] media::OpenError),
     /// An address could not be listened on.
-    #[error("{}", cannot_listen(option, *address, error))]
+    #[error("{}", describe_listen_error(option, *address, error))]
     Listen {
         /// The option that sets the address.
         option: &'static str,
@@ -44,7 +44,7 @@ pub enum ServiceError {
     },
 }
 
-fn cannot_listen(option: &str, address: SocketAddr, error: &std::io::Error) -> String {
+fn describe_listen_error(option: &str, address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => {
             format!("{option} {address}: the port is in use by another process; stop it or choose another port")

@@ -115,7 +115,7 @@ impl Service {
         let sockets = match BoundSockets::bind(&settings) {
             // The port is usually taken by another service on the same data folder: then report that instead.
             Err(error) if settings.database.is_none() => {
-                Cluster::not_served(&settings.data_dir)?;
+                Cluster::ensure_not_served(&settings.data_dir)?;
                 return Err(error);
             }
             sockets => sockets?,
@@ -319,7 +319,7 @@ fn build_handles(
         hooks: Data::new(Hooks::new(downloads)),
         visitor_limits: Data::new(VisitorLimits::new(settings.visitors)),
         demo: Data::new(Demo::default()),
-        panel: Data::new(routes::panel(mailer, settings.panel.admins_need_factor)),
+        panel: Data::new(routes::create_panel(mailer, settings.panel.admins_need_factor)),
         document: Data::new(Document::of(routes::document, routes::panel_document)),
         web_state,
     })

@@ -58,11 +58,11 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
         check_validity(&claims, public_key, now)?;
         Ok(claims)
     });
-    let claims = claims.map_err(ApiError::identity)?;
+    let claims = claims.map_err(ApiError::invalid_identity)?;
     let external_id = claims.sub.as_ref().ok_or("its `sub` is missing").and_then(|sub| {
         ExternalId::from_json(sub).map_err(|_| "its `sub` must be a single-line string of at most 255 characters")
     });
-    let external_id = external_id.map_err(ApiError::identity)?.0;
+    let external_id = external_id.map_err(ApiError::invalid_identity)?.0;
     let mut errors = Vec::new();
     let name: Option<ContactName> = optional_claim("name", claims.name, &mut errors);
     let email: Option<Email> = optional_claim("email", claims.email, &mut errors);

@@ -197,7 +197,7 @@ pub async fn open(
     let identity = match identity {
         Some(identity) => VisitorIdentity::Identified(identity.read(&webchat)?),
         None if webchat.settings.require_identity => {
-            return Err(ApiError::identity("this webchat requires one, but none was sent"));
+            return Err(ApiError::invalid_identity("this webchat requires one, but none was sent"));
         }
         None => VisitorIdentity::Unknown { earlier: find_earlier(&app, &webchat, &earlier).await? },
     };
@@ -283,10 +283,10 @@ pub async fn list_messages(
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
     let may_be_truncated = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
-    let count = if may_be_truncated { response.end_by_bytes()? } else { usize::MAX };
+    let count = if may_be_truncated { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        report_delivered(&app.engine, session.company_id, session.id.clone(), undelivered.first(count));
+        report_delivered(&app.engine, session.company_id, session.id.clone(), undelivered.truncated(count));
     }
     Ok(response)
 }

@@ -20,7 +20,7 @@ pub fn check_address(text: &str) -> Result<(), String> {
         InvalidWebAddress::Scheme => "must be a URL that starts with https://".to_owned(),
         InvalidWebAddress::Host => "must include a host".to_owned(),
     })?;
-    let is_here = match url.host() {
+    let is_this_machine = match url.host() {
         Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
@@ -28,7 +28,7 @@ pub fn check_address(text: &str) -> Result<(), String> {
     };
     match url.scheme() {
         "https" => Ok(()),
-        "http" if is_here => Ok(()),
+        "http" if is_this_machine => Ok(()),
         _ => Err("must start with https://".to_owned()),
     }
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::check_address;
 
     #[test]
-    fn an_address_is_secured_unless_it_is_of_this_machine() {
+    fn a_url_is_https_unless_its_host_is_this_machine() {
         for good in [
             "https://example.com/a?b=c",
             "https://127.0.0.1",

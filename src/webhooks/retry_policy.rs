@@ -8,7 +8,8 @@ use rand::RngExt;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Pauses after each failed attempt; after the last of them the delivery has failed permanently.
+/// The pause after each failed attempt. If the attempt after the last pause fails too, the delivery has failed
+/// permanently.
 pub const PAUSES: [Duration; 9] = [
     Duration::from_secs(5),
     Duration::from_secs(5 * MINUTE),
@@ -34,7 +35,7 @@ const GAP_MAX: TimeDelta = TimeDelta::hours(30);
 /// When a delivery is retried, and when an endpoint is disabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// Pauses after each failed attempt.
+    /// The pause after each failed attempt.
     pub pauses: Vec<Duration>,
     /// An endpoint that has accepted nothing for this long is disabled.
     pub failing_max: TimeDelta,
@@ -49,8 +50,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// When a delivery with this many failures is retried; `None`: it has failed permanently.
-    pub fn next(&self, failures: i32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    /// When a delivery with this many failed attempts is retried; `None` when it has failed permanently.
+    pub fn next_attempt_at(&self, failures: i32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let index = usize::try_from(failures).ok()?.checked_sub(1)?;
         let pause = self.pauses.get(index)?.mul_f64(rand::rng().random_range(1.0 - JITTER..=1.0 + JITTER));
         Some(now + TimeDelta::from_std(pause).ok()?)
@@ -72,20 +73,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pause_is_that_of_the_contract_give_or_take_a_tenth() {
+    fn the_pauses_are_those_of_the_contract_with_a_tenth_of_jitter() {
         let (retry_policy, now) = (RetryPolicy::default(), DateTime::UNIX_EPOCH);
         let seconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
         for (failures, seconds) in (1..).zip(seconds) {
             let pauses: Vec<TimeDelta> =
-                (0..200).map(|_| retry_policy.next(failures, now).expect("another attempt") - now).collect();
+                (0..200).map(|_| retry_policy.next_attempt_at(failures, now).expect("another attempt") - now).collect();
             let (minimum, maximum) = (TimeDelta::milliseconds(seconds * 900), TimeDelta::milliseconds(seconds * 1_100));
-            assert!(pauses.iter().all(|pause| (minimum..=maximum).contains(pause)), "after {failures}: {pauses:?}");
-            assert!(pauses.iter().any(|pause| *pause != pauses[0]), "after {failures} there is no jitter");
+            assert!(pauses.iter().all(|pause| (minimum..=maximum).contains(pause)), "failures {failures}: {pauses:?}");
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]), "no jitter after {failures} failures");
         }
-        assert_eq!(
-            (retry_policy.next(10, now), retry_policy.next(0, now), retry_policy.next(-1, now)),
-            (None, None, None)
-        );
+        assert_eq!([10, 0, -1].map(|failures| retry_policy.next_attempt_at(failures, now)), [None, None, None]);
     }
 
     #[test]
@@ -96,10 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn no_pause_between_two_attempts_is_one_in_which_an_endpoint_may_have_been_well() {
+    fn failures_before_and_after_a_pause_belong_to_the_same_period() {
         let (retry_policy, now) = (RetryPolicy::default(), Utc::now());
         for pause in PAUSES {
-            let longest = TimeDelta::from_std(pause.mul_f64(1.0 + JITTER)).expect("some hours");
+            let longest = TimeDelta::from_std(pause.mul_f64(1.0 + JITTER)).expect("a valid duration");
             assert!(retry_policy.is_same_period(now - longest, now), "{pause:?}");
         }
         assert!(!retry_policy.is_same_period(now - TimeDelta::days(2), now));

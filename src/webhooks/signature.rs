@@ -48,12 +48,12 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_a_new_one_each_time_and_one_that_is_damaged_signs_nothing() {
-        let (one, other) = (new_secret(), new_secret());
-        assert_ne!(one.0, other.0);
-        assert_eq!(one.0.len(), PREFIX.len() + 44);
-        assert!(signature(&one, "a", 1, b"").is_ok());
-        for bad in ["", "whsec_", "whsec_!", &one.0[6..]] {
+    fn secrets_are_random_and_a_malformed_secret_signs_nothing() {
+        let (secret, other) = (new_secret(), new_secret());
+        assert_ne!(secret.0, other.0);
+        assert_eq!(secret.0.len(), PREFIX.len() + 44);
+        assert!(signature(&secret, "a", 1, b"").is_ok());
+        for bad in ["", "whsec_", "whsec_!", &secret.0[6..]] {
             assert!(signature(&Secret(bad.to_owned()), "a", 1, b"x").is_err(), "{bad}");
         }
     }

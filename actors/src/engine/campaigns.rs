@@ -186,7 +186,7 @@ impl Campaigns {
         for id in campaigns::sending_template(db, company, channels, name, language).await? {
             let hold = self.hold(company, id).await?;
             let mut transaction = self.base.store.db(company).begin().await?;
-            let campaign = campaigns::hold(transaction.connection()?, company, id).await;
+            let campaign = campaigns::lock(transaction.connection()?, company, id).await;
             match campaign {
                 Ok(campaign) if campaign.status == CampaignStatus::Processing => {
                     let pause = campaigns::pause(transaction.connection()?, company, id, Some(reason));

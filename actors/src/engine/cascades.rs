@@ -196,7 +196,7 @@ impl Cascades {
             let has_more = cascades::step(transaction.connection()?, deletion).await?;
             let is_contact = matches!(deletion.cascade, Cascade::Contact(_));
             if !has_more && !is_contact {
-                cascades::end(transaction.connection()?, deletion).await?;
+                cascades::finish(transaction.connection()?, deletion).await?;
             }
             hotline_persistence::fail_point!("cascade_step", |_| std::process::abort());
             transaction.commit().await?;
@@ -204,8 +204,8 @@ impl Cascades {
             // A contact's scheduled messages are failed by their actor, outside the transaction. Until that is done, the
             // deletion stays listed.
             if let (false, Cascade::Contact(contact)) = (has_more, deletion.cascade) {
-                self.schedules.fail_of_contact(deletion.company, contact, deletion.contact_was()).await?;
-                cascades::end(self.base.db(deletion.company), deletion).await?;
+                self.schedules.fail_of_contact(deletion.company, contact, deletion.deleted_contact()).await?;
+                cascades::finish(self.base.db(deletion.company), deletion).await?;
             }
             Ok(has_more)
         })

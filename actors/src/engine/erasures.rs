@@ -195,7 +195,7 @@ impl Erasures {
 
     async fn end_conversations(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
         let db = self.base.reads().tables(company).await?;
-        let (tickets, sessions) = erasures::unfinished(db, company, contact).await?;
+        let (tickets, sessions) = erasures::open_tickets_and_sessions(db, company, contact).await?;
         for session in sessions {
             let end = End { idle_since: None, attached: None, by: By::SYSTEM };
             match self.sessions.ask(company, &session, end).await {

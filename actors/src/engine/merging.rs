@@ -99,7 +99,7 @@ impl Merging {
         self.tickets.replace_open_tickets(*company, contacts, open, &open_now);
         let tickets: Vec<TicketId> = open.iter().chain(&open_now).map(|ticket| ticket.id).collect();
         if !tickets.is_empty() {
-            let listed = desk::open_of(db, *company, &tickets).await?;
+            let listed = desk::find_open(db, *company, &tickets).await?;
             self.base.overviews.replace(*company, &tickets, &listed);
         }
         for (session, contact, ticket) in webchat_sessions::of_contacts(db, *company, contacts).await? {

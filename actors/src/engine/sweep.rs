@@ -137,7 +137,7 @@ impl Sweeper {
         for removal in removals::unfinished(db, &ownership.slot_filter(), REMOVALS_MAX).await? {
             let Some(_presence) = ownership.try_enter(removal.company_id) else { continue };
             for _ in 0..STATEMENTS_MAX {
-                if !removals::step(db, &removal, ROWS_MAX).await? {
+                if !removals::delete_rows(db, &removal, ROWS_MAX).await? {
                     break;
                 }
             }

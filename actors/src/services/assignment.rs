@@ -59,7 +59,7 @@ impl Assignment {
         if let Some(counts) = self.overview(company).and_then(|overview| overview.counts()) {
             return Ok(counts);
         }
-        Ok(desk::open_tickets(self.base.reads().acknowledged_tables(company).await?, company).await?)
+        Ok(desk::open_ticket_counts(self.base.reads().acknowledged_tables(company).await?, company).await?)
     }
 
     /// The company's open tickets in memory; none: they are being loaded for later queries, or are too many.
@@ -164,7 +164,7 @@ async fn load_open(base: &Base, company: CompanyId, overview: &Arc<Overview>) ->
     let db = base.reads().tables_as_of_now(company).await?;
     while base.overviews.is_current(company, overview) {
         let after = open.last().map_or(TicketId::new(0), |last| last.id);
-        let batch = desk::each_open(db, company, after, BATCH_MAX).await?;
+        let batch = desk::open_page(db, company, after, BATCH_MAX).await?;
         let is_last = (batch.len() as i64) < BATCH_MAX;
         open.extend(batch);
         if !base.overviews.has_room(open.len()) {

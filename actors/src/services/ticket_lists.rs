@@ -49,7 +49,7 @@ impl Tickets {
         }
         let mut page = self.base.reads().tickets(company, filter, request).await?;
         let loaded = std::mem::take(&mut page.rows);
-        Ok(page.with(loaded.into_iter().map(|loaded| Arc::new(Ticket::loaded(loaded, false))).collect()))
+        Ok(page.with_rows(loaded.into_iter().map(|loaded| Arc::new(Ticket::loaded(loaded, false))).collect()))
     }
 
     /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more,

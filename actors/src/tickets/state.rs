@@ -27,14 +27,14 @@ pub struct Ticket {
     /// When the contact last wrote on this channel: a phone channel accepts anything but templates only for a while
     /// after that. A sender looks it up when it is not known here.
     pub last_inbound: LastInbound,
-    /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
+    /// Follow-up actions of messages that have no delivery status yet. Most tickets have none.
     pub follow_ups: Option<Box<FollowUps>>,
-    /// The latest known delivery and read positions of its messages; unset ones are in the tables.
+    /// The latest known delivery and read positions of its messages; the tables have those that are not set here.
     pub receipts: ReceiptPositions,
 }
 
-/// The last of the company's messages that the contact has received and read. Not stored with the ticket, but in the
-/// messages' rows.
+/// The company's last message that the contact has received, and the last one they have read. They are stored in the
+/// messages' rows, not in the ticket's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiptPositions {
     /// The newest message that was delivered.
@@ -43,8 +43,8 @@ pub struct ReceiptPositions {
     pub seen: Position,
 }
 
-/// A position among the messages of a ticket: that of a message, or before all of them. An `Option` of an id would take
-/// twice the memory.
+/// A position among the messages of a ticket: that of a message, or 0, before all of them. An `Option` of an id would
+/// take twice the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(i64);
 
@@ -127,21 +127,22 @@ impl Ticket {
             // averages.
             self.row.answer_id = Some(message).filter(|_| self.row.creation_source == Source::Contact);
         }
-        let last = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);
-        let last_inbound = match self.last_inbound {
+        let last_message = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);
+        let last_inbound_at = match self.last_inbound {
             LastInbound::At(at) => Some(at),
             LastInbound::Unknown | LastInbound::Never => None,
         };
-        let since = last.map(|last| last.created_at).max(last_inbound).filter(|at| *at > written_at);
-        self.row.waiting_since = self.row.waiting_since.and(since);
+        let unanswered_since =
+            last_message.map(|last| last.created_at).max(last_inbound_at).filter(|at| *at > written_at);
+        self.row.waiting_since = self.row.waiting_since.and(unanswered_since);
     }
 
-    /// Stores the follow-up action of a message until the message is handed over.
+    /// Stores the follow-up action of a message until its first delivery status.
     pub(crate) fn add_follow_up(&mut self, message: MessageId, follow_up: FollowUp) {
         self.follow_ups.get_or_insert_default().add(message, follow_up);
     }
 
-    /// Takes the follow-up action of a message that was just handed over, once.
+    /// Removes the follow-up action of a message, at its first delivery status, and returns it.
     pub(crate) fn take_follow_up(&mut self, message: MessageId) -> Option<FollowUp> {
         let follow_up = self.follow_ups.as_mut()?.take(message);
         self.follow_ups.take_if(|follow_ups| follow_ups.is_empty());
@@ -153,10 +154,10 @@ impl Ticket {
 mod tests {
     use super::{LastMessage, Ticket};
 
-    /// With the two counters of an `Arc` they are 320 and 48 bytes, sizes the allocator has; the next ones are 384 and
-    /// 64.
+    /// With the two counters of an `Arc` they take 320 and 48 bytes, which are size classes of the allocator; the next
+    /// classes are 384 and 64.
     #[test]
-    fn a_state_fits_into_a_size_of_the_allocator() {
+    fn a_state_fits_into_a_size_class_of_the_allocator() {
         assert!(size_of::<Ticket>() <= 304, "{}", size_of::<Ticket>());
         assert!(size_of::<LastMessage>() <= 32, "{}", size_of::<LastMessage>());
     }

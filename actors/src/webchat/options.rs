@@ -1,4 +1,4 @@
-//! The options a visitor can choose in an interactive message (the table of `POST /messages`).
+//! The options a visitor can choose in an interactive message, as `POST /messages` accepts it.
 
 use serde_json::Value;
 

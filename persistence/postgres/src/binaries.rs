@@ -12,7 +12,7 @@ use super::{BINARIES_VARIABLE, ClusterError, OLDEST_SUPPORTED};
 pub(super) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Folders with one subfolder per version: parent, prefix of the subfolder's name, path of the binaries within it.
-pub(super) const VERSIONED: [(&str, &str, &str); 7] = [
+pub(super) const VERSIONED_FOLDERS: [(&str, &str, &str); 7] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
     ("/usr/libexec", "postgresql", ""),
@@ -30,7 +30,7 @@ pub(super) struct Binaries {
 
 impl Binaries {
     /// Finds suitable binaries: in `configured` or `HOTLINE_PG_BIN` if given, otherwise the first in the usual folders.
-    /// For an existing cluster they must be of the major version that created it.
+    /// For an existing `cluster`, a folder and its major version, they must be of that version.
     pub(super) async fn find(
         configured: Option<&Path>,
         cluster: Option<(&Path, u32)>,
@@ -41,11 +41,11 @@ impl Binaries {
             .or_else(|| std::env::var_os(BINARIES_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from));
         match configured {
             Some(directory) => {
-                let usable = resolve(&directory).ok_or_else(|| ClusterError::BadBinaries {
+                let resolved = resolve_folder(&directory).ok_or_else(|| ClusterError::BadBinaries {
                     directory: directory.clone(),
                     reason: "it does not contain both `postgres` and `initdb`".to_owned(),
                 })?;
-                choose(vec![usable], cluster, user).await
+                choose(vec![resolved], cluster, user).await
             }
             None => choose(candidates().await, cluster, user).await,
         }
@@ -72,38 +72,39 @@ pub(super) async fn choose(
         if !checked.insert(directory.clone()) {
             continue;
         }
-        let problem = match (version(&directory, user).await, cluster) {
-            (Err(problem), _) => problem,
+        let error = match (read_major_version(&directory, user).await, cluster) {
+            (Err(error), _) => error,
             (Ok(version), _) if version < OLDEST_SUPPORTED => ClusterError::TooOld { directory, version },
             (Ok(version), Some((path, required))) if version != required => {
                 ClusterError::OtherVersion { cluster: path.to_owned(), cluster_version: required, found: version }
             }
             (Ok(_), _) => return Ok(Binaries { directory }),
         };
-        first_error.get_or_insert(problem);
+        first_error.get_or_insert(error);
     }
     Err(first_error.unwrap_or(ClusterError::NoBinaries))
 }
 
+/// Every folder with both programs that `PATH`, `pg_config` or the usual locations lead to, in order of preference.
 async fn candidates() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
+    let mut folders: Vec<PathBuf> = Vec::new();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).filter_map(|directory| resolve(&directory)));
-    found.extend(from_pg_config().await);
-    for (parent, prefix, inner) in VERSIONED {
-        found.extend(newest_first(Path::new(parent), prefix, inner));
+    folders.extend(std::env::split_paths(&path).filter_map(|directory| resolve_folder(&directory)));
+    folders.extend(from_pg_config().await);
+    for (parent, prefix, inner) in VERSIONED_FOLDERS {
+        folders.extend(newest_first(Path::new(parent), prefix, inner));
     }
-    found
+    folders
 }
 
-/// The real folder of the programs. A link such as `/usr/local/bin/postgres` is resolved because `initdb` searches its
-/// templates relative to its own location.
-fn resolve(directory: &Path) -> Option<PathBuf> {
+/// The real folder of the programs; `None` without both. A link such as `/usr/local/bin/postgres` is resolved because
+/// `initdb` searches its templates relative to its own location.
+fn resolve_folder(directory: &Path) -> Option<PathBuf> {
     ["postgres", "initdb"].into_iter().find_map(|program| {
         let real = directory.join(program).canonicalize().ok()?;
         let home = real.parent()?;
-        let complete = home.join("postgres").is_file() && home.join("initdb").is_file();
-        complete.then(|| home.to_owned())
+        let is_complete = home.join("postgres").is_file() && home.join("initdb").is_file();
+        is_complete.then(|| home.to_owned())
     })
 }
 
@@ -111,7 +112,7 @@ async fn from_pg_config() -> Option<PathBuf> {
     let mut command = tokio::process::Command::new("pg_config");
     command.arg("--bindir").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;
-    resolve(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
+    resolve_folder(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
 fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
@@ -123,32 +124,33 @@ fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
             let entry = entry.ok()?;
             let name = entry.file_name();
             let version = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
-            Some((version, resolve(&entry.path().join(inner))?))
+            Some((version, resolve_folder(&entry.path().join(inner))?))
         })
         .collect();
     versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The major version of the binaries. `postgres` runs as the server's user, which detects a folder that user cannot
-/// reach.
-async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
-    let bad = |reason: String| ClusterError::BadBinaries { directory: directory.to_owned(), reason };
+/// The major version of the binaries. `postgres` runs as the server's user, so that a folder which that user cannot
+/// reach is an error.
+async fn read_major_version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
+    let bad_binaries = |reason: String| ClusterError::BadBinaries { directory: directory.to_owned(), reason };
     let mut command = user.command(&directory.join("postgres"));
     command.arg("--version").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
         .await
-        .map_err(|_| bad("`postgres --version` did not finish".to_owned()))?
+        .map_err(|_| bad_binaries("`postgres --version` did not finish".to_owned()))?
         .map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => bad(format!("the user `{}` cannot run `postgres`", user.name)),
-            _ => bad(format!("could not run `postgres`: {error}")),
+            ErrorKind::PermissionDenied => bad_binaries(format!("the user `{}` cannot run `postgres`", user.name)),
+            _ => bad_binaries(format!("could not run `postgres`: {error}")),
         })?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    major(&printed).ok_or_else(|| bad(format!("`postgres --version` printed `{}`", printed.trim())))
+    parse_major_version(&printed)
+        .ok_or_else(|| bad_binaries(format!("`postgres --version` printed `{}`", printed.trim())))
 }
 
 /// Parses `postgres (PostgreSQL) 15.13 (Debian …)`, `… 17beta1`.
-pub(super) fn major(printed: &str) -> Option<u32> {
+pub(super) fn parse_major_version(printed: &str) -> Option<u32> {
     let version = printed.split("(PostgreSQL)").nth(1)?.trim_start();
     let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()

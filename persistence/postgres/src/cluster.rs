@@ -14,8 +14,8 @@ use super::postmaster::Postmaster;
 use super::supervisor::{Supervisor, stop_requested};
 use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
 
-/// How long a command waits for another process to start or stop the cluster, and for the guests of a cluster it wants
-/// to stop.
+/// How long a service or command waits for another process that starts or stops the cluster, and how long a command
+/// waits for the guests before it stops the cluster.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a test process waits for another to create and start the shared cluster: covers `initdb` on a machine that
@@ -49,7 +49,7 @@ impl Cluster {
     /// Starts the cluster, or adopts a running one, and owns it until it is stopped or dropped, or this process exits.
     /// No other process can own it meanwhile. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
-        Self::start_unless(options, never()).await
+        Self::start_unless(options, not_stopped()).await
     }
 
     /// As [`Cluster::start`], but stops PostgreSQL again once `stop` is true.
@@ -70,7 +70,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ClusterError::InUse`] when a service runs on it.
-    pub fn not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
+    pub fn ensure_not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
         let path = path.as_ref();
         if !path.join(OWNER_FILE).exists() || OwnerLock::try_acquire(path, OwnerRole::Temporary)?.is_some() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Cluster {
         let started_at = Instant::now();
         loop {
             if let Some(lock) = OwnerLock::try_acquire(&data_dir, OwnerRole::Temporary)? {
-                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary, never()).await;
+                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary, not_stopped()).await;
             }
             if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
@@ -111,7 +111,7 @@ impl Cluster {
         }
         let lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let (home, binaries) = Self::prepare(&options, &data_dir).await?;
-        launch::launch(&home, &binaries, &options, never()).await?;
+        launch::launch(&home, &binaries, &options, not_stopped()).await?;
         drop(lock);
         Ok(Self { home, access: Access::Shared })
     }
@@ -146,7 +146,7 @@ impl Cluster {
     pub fn pid(&self) -> Option<u32> {
         match &self.access {
             Access::Owner { supervisor, .. } => supervisor.pid(),
-            Access::Guest { .. } | Access::Shared => pid_file::running(&self.home.cluster).ok()?,
+            Access::Guest { .. } | Access::Shared => pid_file::running_pid(&self.home.cluster).ok()?,
         }
     }
 
@@ -223,7 +223,7 @@ impl Cluster {
     }
 }
 
-/// For a start that no one interrupts.
-fn never() -> watch::Receiver<bool> {
+/// The `stop` of a start that is never interrupted.
+fn not_stopped() -> watch::Receiver<bool> {
     watch::channel(false).1
 }

@@ -61,7 +61,8 @@ impl Home {
     }
 
     /// Renames the finished cluster to its final name. For a cluster stored elsewhere the link is created first: it
-    /// marks the temporary folder as complete, and `from_link` renames that if the process is killed in between.
+    /// marks the temporary folder as complete. If the process is killed before the rename, the next start's `from_link`
+    /// renames that folder.
     pub(super) fn finish(&self, fsync: bool) -> Result<(), ClusterError> {
         if let Some(link) = &self.link {
             symlink(&self.cluster, link).map_err(ClusterError::io("create the link", link))?;
@@ -114,7 +115,7 @@ impl Home {
         }
         let parent = Path::new(EXTERNAL_PARENT);
         create_folders(parent)?;
-        let cluster = parent.join(socket::hash(data_dir));
+        let cluster = parent.join(socket::short_name(data_dir));
         // This cluster belongs to a removed data folder of the same name: never reuse or delete it.
         if cluster.exists() {
             return Err(ClusterError::Unlinked { link: entry, target: cluster });

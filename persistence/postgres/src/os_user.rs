@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::ClusterError;
 
 /// Users tried in this order when Hotline runs as root.
-const PREFERRED: [&str; 2] = ["postgres", "nobody"];
+const PREFERRED_USERS: [&str; 2] = ["postgres", "nobody"];
 
 /// Environment variables passed to PostgreSQL and initdb. All others are withheld: Hotline's environment contains
 /// secrets of providers, which another user's processes must not see, and `PG…` variables would change the server.
@@ -29,12 +29,12 @@ const ENTER_AS_OTHER: u32 = 0o001;
 pub(super) fn open_or_create(options: &OpenOptions, path: &Path) -> std::io::Result<File> {
     match options.open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        file => return file,
+        result => return result,
     }
     // Creating fails where a link exists, even one without a target.
     let file = match options.clone().create_new(true).write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return options.open(path),
-        file => file?,
+        result => result?,
     };
     if let Some(folder) = path.parent().filter(|_| geteuid().is_root()) {
         let folder = folder.metadata()?;
@@ -67,7 +67,7 @@ impl OsUser {
             Some((_, metadata)) if current_user.is_root() && metadata.uid() != 0 => {
                 Ok(Self::from_ids(metadata.uid(), metadata.gid()))
             }
-            _ if current_user.is_root() => PREFERRED
+            _ if current_user.is_root() => PREFERRED_USERS
                 .iter()
                 .find_map(|name| User::from_name(name).ok().flatten())
                 .map(|user| Self {
@@ -121,8 +121,8 @@ impl OsUser {
         if !self.is_other_user {
             return Ok(());
         }
-        let kind = path.symlink_metadata().map_err(ClusterError::io("read", path))?;
-        if kind.is_dir() {
+        let metadata = path.symlink_metadata().map_err(ClusterError::io("read", path))?;
+        if metadata.is_dir() {
             for entry in path.read_dir().map_err(ClusterError::io("list", path))? {
                 self.change_owner_recursively(&entry.map_err(ClusterError::io("list", path))?.path())?;
             }
@@ -147,13 +147,13 @@ impl OsUser {
     }
 
     fn may_enter(&self, folder: &Metadata) -> bool {
-        let needed = if folder.uid() == self.uid {
+        let needed_bit = if folder.uid() == self.uid {
             ENTER_AS_OWNER
         } else if folder.gid() == self.gid {
             ENTER_AS_GROUP
         } else {
             ENTER_AS_OTHER
         };
-        self.uid == 0 || folder.mode() & needed != 0
+        self.uid == 0 || folder.mode() & needed_bit != 0
     }
 }

@@ -22,7 +22,7 @@ const READY: &str = "ready";
 /// A file that names an unrelated process is removed: PostgreSQL would mistake that process for a postmaster and refuse
 /// to start. A file whose process has exited stays, because PostgreSQL handles it: it names the shared memory that
 /// backends of a killed postmaster may still use.
-pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
+pub(super) fn running_pid(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     let path = cluster.join(FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -35,7 +35,7 @@ pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
         if is_postmaster_of(pid, cluster) {
             return Ok(Some(pid));
         }
-        if !exists(pid) {
+        if !process_exists(pid) {
             return Ok(None);
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn is_ready(cluster: &Path) -> bool {
 }
 
 /// Whether the process exists, even as a zombie or with another owner.
-fn exists(pid: u32) -> bool {
+fn process_exists(pid: u32) -> bool {
     let Ok(pid) = i32::try_from(pid) else {
         return false;
     };
@@ -93,7 +93,7 @@ pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     let Ok(output) =
         std::process::Command::new("ps").args(["-ww", "-o", "stat=,command=", "-p"]).arg(pid.to_string()).output()
     else {
-        return exists(pid);
+        return process_exists(pid);
     };
     let line = String::from_utf8_lossy(&output.stdout);
     let line = line.trim();

@@ -63,7 +63,7 @@ pub(super) struct Postmaster {
 impl Postmaster {
     /// The postmaster already running on the cluster, if any.
     pub(super) fn find(home: &Home) -> Result<Option<Self>, ClusterError> {
-        Ok(pid_file::running(&home.cluster)?.map(|pid| Self { pid, child: None, log_start: 0 }))
+        Ok(pid_file::running_pid(&home.cluster)?.map(|pid| Self { pid, child: None, log_start: 0 }))
     }
 
     /// Starts a postmaster; it accepts connections some time later. Requires the owner lock, and that none is running.

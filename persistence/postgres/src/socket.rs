@@ -34,7 +34,8 @@ const HASH_BYTES: usize = 8;
 const PRIVATE: u32 = 0o700;
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// The socket folder of the cluster in `cluster`: inside it if the path is short enough.
+/// The socket folder of the cluster in `cluster`: inside it, or in `/tmp` if that path is too long or contains special
+/// characters.
 pub(super) fn directory(cluster: &Path) -> PathBuf {
     let inside = cluster.join("socket");
     let file = inside.join(format!(".s.PGSQL.{PORT}"));
@@ -45,12 +46,12 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
     if is_plain && file.as_os_str().len() <= SOCKET_PATH_MAX_BYTES {
         inside
     } else {
-        Path::new(SHORT_PARENT).join(format!("hotline-{}", hash(cluster)))
+        Path::new(SHORT_PARENT).join(format!("hotline-{}", short_name(cluster)))
     }
 }
 
 /// A short name for a path, the same in every process.
-pub(super) fn hash(path: &Path) -> String {
+pub(super) fn short_name(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
     digest.iter().take(HASH_BYTES).fold(String::new(), |mut name, byte| {
         // Writing to a string cannot fail.

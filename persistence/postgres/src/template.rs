@@ -10,8 +10,8 @@ use std::process::Command;
 use super::home::{CLUSTER, TRAVERSE_ONLY};
 use super::{Cluster, ClusterError, ClusterOptions, shared_folder};
 
-/// Copies the cluster `name` into a data folder without one. The first caller with a version creates this template,
-/// whose database `prepare` sets up, and removes the templates of other versions.
+/// Copies the template cluster `name` into a data folder without a cluster. If there is no template of this version, it
+/// is created first: `prepare` sets up its database, and templates of other versions are removed.
 ///
 /// # Errors
 /// When the template cannot be created, started, stopped or copied.
@@ -27,11 +27,11 @@ pub async fn copy(
     create_folders(&folder).map_err(ClusterError::io("create", &folder))?;
     let prefix = format!("template-{name}-");
     let template = folder.join(format!("{prefix}{version}"));
-    let path = folder.join("template.lock");
+    let lock_path = folder.join("template.lock");
     {
-        // Until the file is closed, other callers wait.
-        let lock = File::create(&path).map_err(ClusterError::io("create", &path))?;
-        lock.lock().map_err(ClusterError::io("lock", &path))?;
+        // Other callers wait until this block closes the file.
+        let lock = File::create(&lock_path).map_err(ClusterError::io("create", &lock_path))?;
+        lock.lock().map_err(ClusterError::io("lock", &lock_path))?;
         if !template.exists() {
             for entry in folder.read_dir().map_err(ClusterError::io("read", &folder))? {
                 let entry = entry.map_err(ClusterError::io("read", &folder))?;

@@ -99,7 +99,7 @@ impl Membership {
     }
 
     /// Ends the heartbeats of the startup: from now on the running process sends them.
-    pub fn has_started(&self) {
+    pub fn end_startup_heartbeats(&self) {
         drop(self.startup_heartbeats.lock().take());
     }
 

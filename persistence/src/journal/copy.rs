@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 use super::confirmed_file::ConfirmedFile;
 use super::record::JournalId;
-use super::recover::{read_whole, take_unfinished, verify_segment};
+use super::recover::{pop_unfinished, read_whole, verify_segment};
 use super::segment::{self, Dir};
 use super::{JournalError, Seq, recover};
 
-/// How often a read begins again before it fails. Each time at least one segment was released.
+/// How often a read begins again before it fails. Each time at least one segment was released, or a file looked damaged
+/// at a new place.
 const ATTEMPTS_MAX: usize = 50;
 
 /// What a journal contains.
@@ -41,7 +42,7 @@ pub struct Contents {
 /// # Errors
 /// [`JournalError::Damaged`] with file and offset, or [`JournalError::Io`].
 pub fn examine(dir: &Path) -> Result<Option<Contents>, JournalError> {
-    read(dir, None)
+    read_journal(dir, None)
 }
 
 /// Copies the journal to a new directory, verifying every byte; `None` if there is no journal, and nothing is created.
@@ -50,7 +51,7 @@ pub fn examine(dir: &Path) -> Result<Option<Contents>, JournalError> {
 /// # Errors
 /// As [`examine`]; an incomplete copy may remain.
 pub fn copy(dir: &Path, to: &Path) -> Result<Option<Contents>, JournalError> {
-    read(dir, Some(to))
+    read_journal(dir, Some(to))
 }
 
 /// Records in a copy that the database of the same backup contains everything up to `watermark`, so that a start
@@ -66,21 +67,22 @@ pub fn confirm_copy(copy: &Path, watermark: Seq) -> Result<(), JournalError> {
     file.record(watermark).and_then(|()| file.sync()).map_err(JournalError::io("write", copy))
 }
 
-fn read(dir: &Path, to: Option<&Path>) -> Result<Option<Contents>, JournalError> {
+/// Verifies the journal, and copies it to `to` if that is given.
+fn read_journal(dir: &Path, to: Option<&Path>) -> Result<Option<Contents>, JournalError> {
     let Some(id) = segment::read_id(dir)? else { return Ok(None) };
-    let mut damage: Option<(PathBuf, u64)> = None;
+    let mut last_damage: Option<(PathBuf, u64)> = None;
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let error = match attempt(dir, to, &id) {
+        let error = match read_once(dir, to, &id) {
             Ok(contents) => return Ok(Some(contents)),
             Err(error) => error,
         };
         match &error {
-            // A file that is written or recycled during the read may look damaged once at this place; damage is found
-            // there again.
-            JournalError::Damaged { file, offset, .. } if damage.as_ref() != Some(&(file.clone(), *offset)) => {
-                damage = Some((file.clone(), *offset));
+            // A file that is written or recycled during the read may look damaged once. Real damage is found again at
+            // the same place.
+            JournalError::Damaged { file, offset, .. } if last_damage.as_ref() != Some(&(file.clone(), *offset)) => {
+                last_damage = Some((file.clone(), *offset));
             }
             JournalError::Io { action: "read", source, .. } if source.kind() == ErrorKind::NotFound => {}
             _ => return Err(error),
@@ -91,24 +93,24 @@ fn read(dir: &Path, to: Option<&Path>) -> Result<Option<Contents>, JournalError>
     }
 }
 
-fn attempt(dir: &Path, to: Option<&Path>, id: &JournalId) -> Result<Contents, JournalError> {
+fn read_once(dir: &Path, to: Option<&Path>, id: &JournalId) -> Result<Contents, JournalError> {
     let confirmed = recover::inspect(dir)?.map_or(0, |journal| journal.confirmed);
     let mut files = segment::list(dir)?.segments;
     if let Some(to) = to {
         begin_copy(to, id).map_err(JournalError::io("write", to))?;
     }
-    let unfinished = take_unfinished(&mut files)?.map(|(first, _)| first);
+    let unfinished_first = pop_unfinished(&mut files)?.map(|(first, _)| first);
     let mut contents = Contents {
         id: segment::id_text(id),
         confirmed,
-        first: files.first().map(|(first, _)| *first).or(unfinished),
+        first: files.first().map(|(first, _)| *first).or(unfinished_first),
         last: None,
         segments: files.len(),
         bytes: 0,
     };
     let mut bytes = Vec::new();
     for (index, (first, path)) in files.iter().enumerate() {
-        let next_first = files.get(index + 1).map(|(first, _)| *first).or(unfinished);
+        let next_first = files.get(index + 1).map(|(first, _)| *first).or(unfinished_first);
         read_whole(path, &mut bytes)?;
         let (next, end) = verify_segment(path, *first, &bytes, id, next_first)?.extent();
         if let Some(to) = to {

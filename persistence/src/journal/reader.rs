@@ -16,7 +16,8 @@ pub(super) type SegmentSource = (Seq, SegmentPath);
 #[derive(Debug)]
 pub struct Records {
     segments: std::vec::IntoIter<SegmentSource>,
-    current: Option<(File, SegmentPath)>,
+    current_segment: Option<(File, SegmentPath)>,
+    /// Offset in the current segment of the next group.
     offset: u64,
     id: JournalId,
     /// Initial checksum value of the current segment's groups.
@@ -25,8 +26,11 @@ pub struct Records {
     group: Vec<u8>,
     /// Offset in `group` of the next record.
     at: usize,
+    /// Sequence of the next record that is read.
     next: Seq,
+    /// The first record to return.
     from: Seq,
+    /// The last record to return.
     last: Seq,
 }
 
@@ -47,12 +51,12 @@ impl Records {
             }
         }
         // Start with the segment that contains `from`: the last one that starts at or before it.
-        let skip = segments.partition_point(|(first, _)| *first <= from).saturating_sub(1);
-        segments.drain(..skip);
+        let skipped = segments.partition_point(|(first, _)| *first <= from).saturating_sub(1);
+        segments.drain(..skipped);
         let next = segments.first().map_or(from, |(first, _)| *first);
         Ok(Self {
             segments: segments.into_iter(),
-            current: None,
+            current_segment: None,
             offset: 0,
             id,
             seed: 0,
@@ -88,7 +92,7 @@ impl Records {
         self.open_next_segment()?;
         self.group.clear();
         self.at = 0;
-        let Some((file, path)) = &self.current else {
+        let Some((file, path)) = &self.current_segment else {
             return Err(JournalError::Released { from: self.from, first: self.last + 1 });
         };
         let mut head = [0; FRAME_BYTES];
@@ -125,7 +129,7 @@ impl Records {
             if (header.id, header.first) != (self.id, self.next) {
                 return Err(JournalError::damaged(&path, 0, "the header belongs to another segment"));
             }
-            self.current = Some((file, path));
+            self.current_segment = Some((file, path));
             self.offset = HEADER_BYTES as u64;
             self.seed = header.seed();
         }
@@ -133,11 +137,12 @@ impl Records {
     }
 
     fn damaged(&self, reason: &str) -> JournalError {
-        let path = self.current.as_ref().map_or(Path::new(""), |(_, path)| path);
+        let path = self.current_segment.as_ref().map_or(Path::new(""), |(_, path)| path);
         JournalError::damaged(path, self.offset, reason)
     }
 
-    fn end(&mut self) {
+    /// Returns no further records.
+    fn finish(&mut self) {
         self.next = self.last.saturating_add(1);
     }
 }
@@ -148,7 +153,7 @@ impl Iterator for Records {
     fn next(&mut self) -> Option<Self::Item> {
         let record = self.next_record();
         if record.is_err() {
-            self.end();
+            self.finish();
         }
         record.transpose()
     }

@@ -1,5 +1,5 @@
-//! Records that wait to be written. Their bytes are queued as they will be in the body of a group, so that a group is
-//! written from the queue: records are not copied, and there is no allocation for each.
+//! Records that wait to be written. Their bytes are queued as in the body of a group, so that a group is written from
+//! the queue: its records are not copied again, and a record needs no allocation of its own.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use super::record::{FRAME_BYTES, RECORD_PREFIX_BYTES, seal_group};
 /// Maximum capacity of the buffer while nothing waits: a usual group. The rest is returned to the allocator.
 const IDLE_BYTES_MAX: usize = 8 << 20;
 
-/// Records in order, each with its item.
+/// Records in order, each with the item that its caller attached.
 pub(super) struct RecordQueue<T> {
-    /// Space for a frame, or the records that were taken last; then the waiting records.
+    /// First space for a frame, or the records that were taken last, then the waiting records.
     bytes: Vec<u8>,
     /// Offset of the first waiting record, at least [`FRAME_BYTES`]: a group's frame overwrites what precedes it.
     first_offset: usize,
@@ -78,7 +78,7 @@ impl<T> RecordQueue<T> {
 
     /// Takes records for a group of at most `bytes_max` bytes with its frame, but at least one record if there is any.
     /// Their items are appended to `items`. The first record has the sequence `first`.
-    pub fn take(&mut self, first: Seq, bytes_max: usize, items: &mut Vec<(Seq, T)>) -> Group {
+    pub fn take_group(&mut self, first: Seq, bytes_max: usize, items: &mut Vec<(Seq, T)>) -> Group {
         let start = self.first_offset - FRAME_BYTES;
         let mut group = Group { start, end: self.first_offset, first, records: 0 };
         while let Some((length, item)) = self.records.pop_front() {
@@ -126,8 +126,8 @@ mod tests {
 
     const SEED: u32 = 7;
 
-    /// The records of a group's bytes.
-    fn read(bytes: &[u8]) -> (Seq, Vec<Vec<u8>>) {
+    /// The first sequence and the records of a group's bytes.
+    fn read_group(bytes: &[u8]) -> (Seq, Vec<Vec<u8>>) {
         let frame = whole_group(bytes, SEED).expect("a whole group");
         assert_eq!(frame.bytes(), bytes.len());
         let (body, mut at, mut records) = (&bytes[FRAME_BYTES..], 0, Vec::new());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        /// Records are queued by one side and taken by the other, as handles and writer do.
+        /// Records are queued on one side and taken on the other, as by the journal's handles and its writer.
         #[test]
         fn each_record_is_in_one_group_in_order(
             rounds in prop::collection::vec(
@@ -147,8 +147,10 @@ mod tests {
         ) {
             let (mut queue, mut backlog) = (RecordQueue::new(), RecordQueue::new());
             let (mut pushed, mut read_back, mut items) = (Vec::new(), Vec::new(), Vec::new());
-            let (mut next, last) = (1, (Vec::new(), usize::MAX, usize::MAX));
-            for (records, groups, bytes_max) in rounds.into_iter().chain([last]) {
+            let mut next = 1;
+            // The last round takes everything that is left.
+            let last_round = (Vec::new(), usize::MAX, usize::MAX);
+            for (records, groups, bytes_max) in rounds.into_iter().chain([last_round]) {
                 for record in records {
                     pushed.push(record.clone());
                     queue.push(&record, pushed.len() as u64);
@@ -159,11 +161,11 @@ mod tests {
                     if backlog.is_empty() {
                         break;
                     }
-                    let (before, first_bytes) = (backlog.len(), backlog.first_bytes());
-                    let group = backlog.take(next, bytes_max, &mut items);
-                    prop_assert!(group.records > 0 && before - backlog.len() == group.records as usize);
+                    let (len_before, first_bytes) = (backlog.len(), backlog.first_bytes());
+                    let group = backlog.take_group(next, bytes_max, &mut items);
+                    prop_assert!(group.records > 0 && len_before - backlog.len() == group.records as usize);
                     prop_assert!(group.len() <= bytes_max.max(FRAME_BYTES + first_bytes));
-                    let (first, found) = read(backlog.seal(&group, SEED));
+                    let (first, found) = read_group(backlog.seal(&group, SEED));
                     prop_assert_eq!((first, found.len()), (next, group.records as usize));
                     read_back.extend(found);
                     next += u64::from(group.records);
@@ -171,17 +173,17 @@ mod tests {
             }
             prop_assert!(backlog.is_empty());
             prop_assert_eq!(&read_back, &pushed);
-            let numbered: Vec<(Seq, u64)> = (1..=pushed.len() as u64).map(|number| (number, number)).collect();
-            prop_assert_eq!(items, numbered);
+            let expected_items: Vec<(Seq, u64)> = (1..=pushed.len() as u64).map(|number| (number, number)).collect();
+            prop_assert_eq!(items, expected_items);
         }
     }
 
     #[test]
-    fn a_burst_does_not_keep_its_memory() {
+    fn the_memory_of_a_burst_is_released() {
         let (mut queue, mut backlog) = (RecordQueue::new(), RecordQueue::new());
         queue.push(&vec![1; IDLE_BYTES_MAX + 1], ());
         backlog.join(&mut queue);
-        backlog.take(1, usize::MAX, &mut Vec::new());
+        backlog.take_group(1, usize::MAX, &mut Vec::new());
         backlog.join(&mut queue);
         assert!(queue.bytes.capacity() <= IDLE_BYTES_MAX && backlog.bytes.capacity() <= IDLE_BYTES_MAX);
     }

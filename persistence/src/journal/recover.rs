@@ -29,7 +29,7 @@ pub struct RecoveredJournal {
     open_journal: OpenJournal,
     id_text: String,
     segments: Vec<SealedSegment>,
-    /// The sequence after the last record found, or where an empty journal continues. `None`: brand new.
+    /// The sequence after the last record found, or that of an empty journal's next record. `None`: a new journal.
     next: Option<Seq>,
     torn_tail: Option<TornTail>,
 }
@@ -60,7 +60,7 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
     {
         return Err(JournalError::damaged(path, 0, "the journal's id file is missing"));
     }
-    let unfinished = take_unfinished(&mut files)?;
+    let unfinished = pop_unfinished(&mut files)?;
     let mut verified = match &existing_id {
         Some(id) => verify_all(&files, id, unfinished.as_ref().map(|(first, _)| *first))?,
         None => Vec::new(),
@@ -171,7 +171,7 @@ impl RecoveredJournal {
         if watermark >= next {
             // The journal lost records up to the watermark, but the database has them. Keeping the older segments would
             // leave a hole that the next open could not distinguish from damage.
-            self.remove_all()?;
+            self.remove_segments()?;
             next = watermark + 1;
         }
         // The new segment reuses the name of an empty one at the end.
@@ -188,7 +188,7 @@ impl RecoveredJournal {
         }
     }
 
-    fn remove_all(&mut self) -> Result<(), JournalError> {
+    fn remove_segments(&mut self) -> Result<(), JournalError> {
         for segment in self.segments.drain(..) {
             tracing::info!(file = %segment.path.display(), "removing a journal segment older than the database");
             segment::remove(&self.open_journal.dir, &segment.path)
@@ -203,11 +203,13 @@ pub(super) struct VerifiedSegment {
     path: PathBuf,
     first: Seq,
     next: Seq,
-    /// Start and end offset of its last valid group.
+    /// Start offset of its last valid group.
     last_group: u64,
+    /// End offset of its last valid group.
     end: u64,
     file_bytes: u64,
     torn_bytes: u64,
+    /// See [`Header::stale_end`].
     stale_end: u64,
 }
 
@@ -242,7 +244,7 @@ fn create_dir(dir: &Path) -> Result<(), JournalError> {
 
 /// Removes the last file from the list if its header was never written. It contains no records: groups are written only
 /// after the header was synced.
-pub(super) fn take_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
+pub(super) fn pop_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
     let Some((_, path)) = files.last() else { return Ok(None) };
     let is_unfinished = has_no_header(path).map_err(JournalError::io("read", path))?;
     Ok(if is_unfinished { files.pop() } else { None })
@@ -286,6 +288,7 @@ pub(super) fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), Journal
     Ok(())
 }
 
+/// `next_first`: the first sequence of the following segment. Only the last segment, which has none, may be torn.
 pub(super) fn verify_segment(
     path: &Path,
     first: Seq,
@@ -332,11 +335,11 @@ pub(super) fn verify_segment(
 /// The bytes after the last valid group of a segment.
 struct SegmentTail<'a> {
     bytes: &'a [u8],
-    /// Its offset in the file.
+    /// The offset of `bytes` in the file.
     at: usize,
     /// Length of the prefix of `bytes` that may contain data of earlier uses.
     stale: usize,
-    /// Length of the prefix that was ever written: up to `stale`, or to the last non-zero byte.
+    /// Length of the prefix of `bytes` that was ever written: up to `stale`, or to the last non-zero byte.
     written: usize,
     /// Number of bytes known to belong to an incomplete group.
     torn_bytes: usize,

@@ -38,6 +38,7 @@ pub(super) struct JournalWriter<T, F> {
     backlog: RecordQueue<T>,
     /// Sequence of the first record in the backlog.
     next: Seq,
+    /// Items of the group that is being written.
     items: Vec<(Seq, T)>,
     /// Initial checksum value of this segment's groups.
     seed: u32,
@@ -45,9 +46,12 @@ pub(super) struct JournalWriter<T, F> {
 }
 
 enum Work {
-    Group,
-    Segment,
-    End,
+    /// Write a group of the backlog.
+    WriteGroup,
+    /// Begin a new segment, so that the current one can be released.
+    BeginSegment,
+    /// The journal is closed, and everything is written.
+    Stop,
 }
 
 impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
@@ -60,34 +64,34 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     pub fn run(&mut self) -> Result<(), Failure> {
         loop {
             match self.wait_for_work() {
-                Work::Group => self.write_group()?,
-                Work::Segment => self.begin_segment_if_used()?,
-                Work::End => return Ok(()),
+                Work::WriteGroup => self.write_group()?,
+                Work::BeginSegment => self.begin_segment_if_used()?,
+                Work::Stop => return Ok(()),
             }
         }
     }
 
     fn wait_for_work(&mut self) -> Work {
         let state = Arc::clone(&self.state);
-        let mut closing: Option<Instant> = None;
+        let mut closing_since: Option<Instant> = None;
         let mut queue = state.queue.lock();
         loop {
             // Records queued during the last sync join those that did not fit the last group.
             self.backlog.join(&mut queue.records);
             if !self.backlog.is_empty() {
-                return Work::Group;
+                return Work::WriteGroup;
             }
             if std::mem::take(&mut queue.needs_segment) && !queue.is_closed {
-                return Work::Segment;
+                return Work::BeginSegment;
             }
             if !queue.is_closed {
                 queue.is_sleeping = true;
                 state.wake.wait(&mut queue);
                 continue;
             }
-            let since = *closing.get_or_insert_with(Instant::now);
-            if state.reservations() == 0 || since.elapsed() > RESERVATIONS_WAIT {
-                return Work::End;
+            let closing_since = *closing_since.get_or_insert_with(Instant::now);
+            if state.reservations() == 0 || closing_since.elapsed() > RESERVATIONS_WAIT {
+                return Work::Stop;
             }
             state.wake.wait_for(&mut queue, RESERVATIONS_POLL);
         }
@@ -104,12 +108,12 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         // As many records as fit the group limit and the segment, at least one.
         let bytes_left = usize::try_from(bytes_left).unwrap_or(usize::MAX);
         let bytes_max = bytes_left.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
-        let group = self.backlog.take(self.next, bytes_max, &mut self.items);
+        let group = self.backlog.take_group(self.next, bytes_max, &mut self.items);
         self.next += u64::from(group.records);
         match self.write_and_sync(&group) {
             Ok(()) => {
-                self.account(&group);
-                self.release();
+                self.count_written(&group);
+                self.release_items();
                 Ok(())
             }
             Err(error) => Err(Failure::Poisoned(error)),
@@ -133,7 +137,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     }
 
     /// Moves the group's bytes from the queue's counters to the segment's.
-    fn account(&self, group: &Group) {
+    fn count_written(&self, group: &Group) {
         let state = &self.state;
         {
             let mut segments = state.segments.lock();
@@ -147,7 +151,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         state.records.fetch_add(u64::from(group.records), Ordering::Relaxed);
     }
 
-    fn release(&mut self) {
+    fn release_items(&mut self) {
         self.state.synced.store(self.next - 1, Ordering::Release);
         (self.on_synced)(&mut self.items);
         self.items.clear();

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout_at};
 pub struct BudgetLimits {
     /// In total.
     pub all: usize,
-    /// Additional bytes for keys with small usage, so that these do not wait for other keys.
+    /// Bytes beyond `all` that only keys with small usage may use, so that these do not wait for other keys.
     pub reserved: usize,
-    /// The maximum of a small usage.
+    /// The maximum bytes of a small usage.
     pub small: usize,
 }
 
@@ -28,8 +28,8 @@ impl BudgetLimits {
     }
 }
 
-/// Bytes by key. A reservation may count for several keys, such as an address and a company. Clones share the same
-/// state.
+/// A budget of bytes by key. A reservation may count for several keys, such as an address and a company. Clones share
+/// the same state.
 ///
 /// A reservation larger than a share fits when nothing else of the share is in use: what cannot be made smaller is
 /// served alone.
@@ -62,27 +62,27 @@ impl<K> Clone for KeyedBudget<K> {
 }
 
 impl<K: Eq + Hash + Clone> KeyedBudget<K> {
-    /// A budget, with the share of each key.
+    /// A budget; `share` returns the maximum bytes of a key.
     pub fn new(limits: BudgetLimits, share: impl Fn(&K) -> usize + Send + Sync + 'static) -> Self {
         let usage = Mutex::new(Usage { all: 0, by_key: HashMap::new() });
         Self(Arc::new(Inner { limits, share: Box::new(share), usage, released: Notify::new() }))
     }
 
     /// A reservation of no bytes, which can grow.
-    pub fn start(&self, keys: Vec<K>) -> ReservedBytes<K> {
+    pub fn empty_reservation(&self, keys: Vec<K>) -> ReservedBytes<K> {
         ReservedBytes { owner: self.clone(), keys, bytes: 0 }
     }
 
     /// Reserves bytes; `None` if they are not available now.
     pub fn try_reserve(&self, keys: Vec<K>, bytes: usize) -> Option<ReservedBytes<K>> {
-        let mut reservation = self.start(keys);
+        let mut reservation = self.empty_reservation(keys);
         reservation.try_grow(bytes).then_some(reservation)
     }
 
     /// Reserves bytes, and waits at most `wait` for them; `None` if they are not available by then.
     pub async fn reserve(&self, keys: Vec<K>, bytes: usize, wait: Duration) -> Option<ReservedBytes<K>> {
         let deadline = Instant::now() + wait;
-        let mut reservation = self.start(keys);
+        let mut reservation = self.empty_reservation(keys);
         loop {
             // Created before the check, so that no release is missed in between.
             let released = self.released();
@@ -105,26 +105,27 @@ impl<K: Eq + Hash + Clone> KeyedBudget<K> {
 
     /// The bytes that a key uses.
     pub fn used_by(&self, key: &K) -> usize {
-        self.0.usage.lock().of(key)
+        self.0.usage.lock().bytes_of(key)
     }
 
-    /// The number of keys that use any.
+    /// The number of keys that use any bytes.
     pub fn keys(&self) -> usize {
         self.0.usage.lock().by_key.len()
     }
 }
 
 impl<K: Eq + Hash> Usage<K> {
-    fn of(&self, key: &K) -> usize {
+    fn bytes_of(&self, key: &K) -> usize {
         self.by_key.get(key).copied().unwrap_or_default()
     }
 
     fn fits(&self, budget: &Inner<K>, keys: &[K], bytes: usize) -> bool {
-        let fits = |used: usize, share: usize| used + bytes.min(share) <= share;
-        let largest = keys.iter().map(|key| self.of(key)).max().unwrap_or_default();
+        let fits_share = |used: usize, share: usize| used + bytes.min(share) <= share;
+        let largest = keys.iter().map(|key| self.bytes_of(key)).max().unwrap_or_default();
         let is_small = largest + bytes <= budget.limits.small;
         let reserved = if is_small { budget.limits.reserved } else { 0 };
-        fits(self.all, budget.limits.all + reserved) && keys.iter().all(|key| fits(self.of(key), (budget.share)(key)))
+        fits_share(self.all, budget.limits.all + reserved)
+            && keys.iter().all(|key| fits_share(self.bytes_of(key), (budget.share)(key)))
     }
 }
 
@@ -198,29 +199,29 @@ mod tests {
     }
 
     #[test]
-    fn all_keys_and_each_have_limits_and_small_usage_has_more() {
+    fn the_total_and_each_key_are_limited_and_small_usage_has_a_reserve() {
         let budget = KeyedBudget::new(LIMITS, share);
         let first = budget.try_reserve(vec![1, 11], 40).expect("a whole share");
-        assert!(budget.try_reserve(vec![1, 12], 1).is_none(), "the first key has none left");
+        assert!(budget.try_reserve(vec![1, 12], 1).is_none(), "the share of the first key is used up");
         let second = budget.try_reserve(vec![2, 11], 20).expect("the rest of the other key");
         assert!(budget.try_reserve(vec![3, 11], 1).is_none());
-        let third = budget.try_reserve(vec![4, 12], 40).expect("the rest of all");
-        assert!(budget.try_reserve(vec![5, 13], 11).is_none(), "all have none left");
+        let third = budget.try_reserve(vec![4, 12], 40).expect("the rest of the total");
+        assert!(budget.try_reserve(vec![5, 13], 11).is_none(), "the total is used up");
         let small = budget.try_reserve(vec![5, 13], 10).expect("small usage");
-        assert!(budget.try_reserve(vec![5, 13], 1).is_none(), "no longer small");
+        assert!(budget.try_reserve(vec![5, 13], 1).is_none(), "the usage would no longer be small");
         assert_eq!((budget.used(), budget.used_by(&11), budget.keys()), (110, 60, 7));
         drop((first, second, third, small));
         assert_eq!((budget.used(), budget.keys()), (0, 0));
     }
 
     #[test]
-    fn what_exceeds_a_share_fits_alone() {
+    fn a_reservation_larger_than_a_share_fits_alone() {
         let budget = KeyedBudget::new(LIMITS, share);
         let large = budget.try_reserve(vec![1], 1_000).expect("nothing else is in use");
         assert!(budget.try_reserve(vec![1], 1).is_none() && budget.try_reserve(vec![2], 11).is_none());
         drop(large);
         let small = budget.try_reserve(vec![1], 1).expect("a reservation");
-        assert!(budget.try_reserve(vec![1], 1_000).is_none(), "not beside another");
+        assert!(budget.try_reserve(vec![1], 1_000).is_none(), "not beside another reservation");
         drop(small);
         assert!(budget.try_reserve(vec![1], 1_000).is_some());
     }
@@ -259,17 +260,17 @@ mod tests {
         ]
     }
 
-    /// Whether the bytes fit beside these reservations, counted again.
+    /// Whether the bytes fit beside these reservations, calculated without the budget.
     fn fits(reservations: &[ReservedBytes<u8>], keys: &[u8], bytes: usize) -> bool {
-        let of = |key: u8| -> usize {
+        let bytes_of = |key: u8| -> usize {
             reservations.iter().filter(|reservation| reservation.keys.contains(&key)).map(ReservedBytes::bytes).sum()
         };
         let all: usize = reservations.iter().map(ReservedBytes::bytes).sum();
-        let is_small = keys.iter().all(|key| of(*key) + bytes <= LIMITS.small) && bytes <= LIMITS.small;
+        let is_small = keys.iter().all(|key| bytes_of(*key) + bytes <= LIMITS.small) && bytes <= LIMITS.small;
         let all_max = if is_small { LIMITS.all + LIMITS.reserved } else { LIMITS.all };
         // Within the limit, or alone.
-        let fits = |used: usize, share: usize| used + bytes <= share || (used == 0 && bytes > share);
-        fits(all, all_max) && keys.iter().all(|key| fits(of(*key), share(key)))
+        let fits_share = |used: usize, share: usize| used + bytes <= share || (used == 0 && bytes > share);
+        fits_share(all, all_max) && keys.iter().all(|key| fits_share(bytes_of(*key), share(key)))
     }
 
     proptest! {

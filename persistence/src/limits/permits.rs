@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::Denied;
 
-/// Limits on permits, and on those who wait for one.
+/// Limits on permits, and on callers that wait for one.
 #[derive(Clone, Copy, Debug)]
 pub struct PermitLimits {
     all: usize,
@@ -34,8 +34,8 @@ impl PermitLimits {
         Self::new(usize::MAX, of_key)
     }
 
-    /// Reserves the last permits of the total for keys that have none. This affects only [`KeyedPermits::try_acquire`]:
-    /// those who wait take turns by key.
+    /// Reserves the last permits of the total for keys that have none. This affects only [`KeyedPermits::try_acquire`];
+    /// callers that wait are limited to the share of their key.
     pub fn reserve(self, reserved: usize) -> Self {
         Self { reserved, ..self }
     }
@@ -62,8 +62,9 @@ struct Inner<K> {
 #[derive(Debug)]
 struct KeyShare {
     permits: Arc<Semaphore>,
-    /// Number of those who have a permit or wait for one.
+    /// Number of callers that have a permit or wait for one.
     users: usize,
+    /// Number of callers that wait for a permit.
     waiting: usize,
 }
 
@@ -93,7 +94,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
     /// A permit of a key; `None` if none is free now.
     pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
         let Inner { limits, all, keys, .. } = &*self.0;
-        // Locked throughout: two keys that have none could otherwise find the same last permit.
+        // Locked throughout: two keys without a permit could otherwise find the same last permit.
         let mut keys = keys.lock();
         let semaphore = keys.get(&key).map_or_else(|| limits.semaphore(), |share| share.permits.clone());
         let reserved = if semaphore.available_permits() == limits.of_key { 0 } else { limits.reserved };
@@ -106,11 +107,11 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         Some(KeyedPermit { permits: Some((of_all, of_key)), owner: self.clone(), key })
     }
 
-    /// Waits for a permit of a key. At most one share of each key waits for the common permits; a key that has used up
-    /// its share waits only for itself.
+    /// Waits for a permit of the key's share, then for one of the total. So a caller whose key has used up its share
+    /// waits only for this key, and delays no other key.
     ///
     /// # Errors
-    /// [`Denied`] when too many of the key wait already, or none was free in time.
+    /// [`Denied`] when too many callers wait for the key already, or no permit was free in time.
     pub async fn acquire(&self, key: K) -> Result<KeyedPermit<K>, Denied> {
         let (semaphore, mut permit) = self.start_waiting(key)?;
         let acquire = async {
@@ -226,26 +227,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_users_of_one_key_hold_at_most_its_share() {
+    async fn callers_of_one_key_delay_others_by_at_most_its_share() {
         let permits = permits(PermitLimits::new(1, 2).wait(4, WAIT));
-        let other = permits.acquire(2).await.expect("a permit");
+        let permit = permits.acquire(2).await.expect("a permit");
         let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(permits.acquire(1))).collect();
         for acquire in &mut waiting {
             assert!(acquire.as_mut().now_or_never().is_none());
         }
         let mut next = Box::pin(permits.acquire(3));
         assert!(next.as_mut().now_or_never().is_none());
-        drop(other);
+        drop(permit);
         for acquire in waiting.drain(..2) {
             drop(acquire.await.expect("its turn"));
         }
-        drop(next.await.expect("before the third of the first key, which came earlier"));
+        drop(next.await.expect("its turn is before the third caller of key 1"));
         drop(waiting);
         assert_eq!((permits.in_use(), permits.keys()), (0, 0));
     }
 
     #[tokio::test]
-    async fn few_wait_and_one_that_leaves_makes_room() {
+    async fn the_number_of_waiting_callers_is_limited_and_one_that_is_dropped_makes_room() {
         let permits = permits(PermitLimits::new(9, 1).wait(2, WAIT));
         let permit = permits.acquire(1).await.expect("a permit");
         let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(permits.acquire(1))).collect();
@@ -267,7 +268,7 @@ mod tests {
         let permit = permits.acquire(1).await.expect("a permit");
         assert_eq!(permits.acquire(1).await.expect_err("too long"), Denied::TooLong);
         assert_eq!(permits.acquire(2).await.expect_err("too long"), Denied::TooLong);
-        assert_eq!(permits.keys(), 1, "nothing remains of those who waited");
+        assert_eq!(permits.keys(), 1, "callers that gave up are not counted");
         drop(permit);
         assert!(permits.acquire(2).await.is_ok());
     }

@@ -1,7 +1,7 @@
-//! Applies migrations beside a release that serves.
+//! Applies migrations while another release may still serve the database.
 //!
-//! A migration waits for a lock only for a moment: everyone who wants to read the table waits behind it. Then it gives
-//! up its place, lets the others through and tries again, and names the session that holds the lock
+//! A migration waits for a lock only for a moment, because every other statement on the table waits behind it. Then it
+//! gives up its place in the queue, lets the others through and tries again. It names the session that holds the lock
 //! ([decision 54](../../../docs/decisions/0054-a-migration-waits-for-a-lock-in-moments.md)).
 
 mod blocker;
@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// autovacuum gives way, and shorter than a request waits for its statement.
 pub const LOCK_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Pause between two attempts: what has waited behind the first one is executed meanwhile.
+/// Pause between two attempts: statements that waited behind the first one are executed meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a migration waits for its locks, if nothing else is configured.
@@ -80,11 +80,11 @@ pub enum MigrationProgress<'a> {
     },
     /// A migration is applied.
     Applied(&'a AppliedMigration),
-    /// The schema is now that of this release; the release before finds a newer one.
+    /// The schema is now that of this release; for the previous release it is a newer one.
     Migrated {
         /// The last migration.
         schema: i64,
-        /// The release that had migrated before.
+        /// The release that migrated the database before.
         previous: &'a str,
         /// Whether that release may still serve the database.
         may_serve: bool,
@@ -121,7 +121,7 @@ impl fmt::Display for MigrationProgress<'_> {
     }
 }
 
-/// Logs what happens.
+/// Logs the progress; a wait as a warning.
 pub fn log(progress: &MigrationProgress<'_>) {
     match progress {
         MigrationProgress::Waiting { .. } => tracing::warn!("{progress}"),
@@ -152,10 +152,10 @@ pub async fn migrate(db: &PgPool, policy: MigrationPolicy) -> Result<()> {
         report_newer(&state, &migrations, &mut log);
         return Ok(());
     }
-    Err(SchemaError::Pending { pending: names(&state.pending) }.into())
+    Err(SchemaError::Pending { pending: migration_names(&state.pending) }.into())
 }
 
-/// Checks that a command may change the database. An empty one gets the tables; an older one is not migrated.
+/// Checks that a command may change the database. An empty database gets the tables; an older schema is refused.
 ///
 /// # Errors
 /// [`SchemaError::Pending`], or as [`run`].
@@ -165,10 +165,15 @@ pub async fn ready_to_write(db: &PgPool) -> Result<()> {
     if state.is_empty {
         return run(db, &migrations, WAIT_DEFAULT, &mut |_| {}).await.map(drop);
     }
-    if state.pending.is_empty() { Ok(()) } else { Err(SchemaError::Pending { pending: names(&state.pending) }.into()) }
+    if state.pending.is_empty() {
+        Ok(())
+    } else {
+        Err(SchemaError::Pending { pending: migration_names(&state.pending) }.into())
+    }
 }
 
-/// Checks that a command may read the database. Returns what an older schema lacks: a statement may then fail.
+/// Checks that a command may read the database. For an older schema, returns the pending migrations as a warning: a
+/// statement may fail.
 ///
 /// # Errors
 /// [`SchemaError::Empty`], or as [`run`].
@@ -177,7 +182,7 @@ pub async fn ready_to_read(db: &PgPool) -> Result<Option<SchemaError>> {
     match state.pending.is_empty() {
         _ if state.is_empty => Err(SchemaError::Empty.into()),
         true => Ok(None),
-        false => Ok(Some(SchemaError::Pending { pending: names(&state.pending) })),
+        false => Ok(Some(SchemaError::Pending { pending: migration_names(&state.pending) })),
     }
 }
 
@@ -187,11 +192,11 @@ async fn read_state(db: &PgPool, migrations: &[Migration]) -> Result<SchemaState
     read.await.map_err(|_| Error::Unavailable("the database did not describe its schema in time".to_owned()))?
 }
 
-fn names(migrations: &[Migration]) -> Vec<String> {
-    migrations.iter().map(name).collect()
+fn migration_names(migrations: &[Migration]) -> Vec<String> {
+    migrations.iter().map(migration_name).collect()
 }
 
-fn name(migration: &Migration) -> String {
+fn migration_name(migration: &Migration) -> String {
     format!("migration {} ({})", migration.version, migration.description)
 }
 
@@ -231,7 +236,7 @@ pub async fn run(
     let mut connection = options.connect().await?;
     prepare_session(&mut connection).await?;
     if is_read_only(&mut connection).await? {
-        return Err(SchemaError::ReadOnly { pending: names(&state.pending) }.into());
+        return Err(SchemaError::ReadOnly { pending: migration_names(&state.pending) }.into());
     }
     let pid = with_timeout(sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection)).await?;
     let mut migration = MigrationRun { connection, watcher: Watcher::new(options, pid), wait, progress };
@@ -241,19 +246,20 @@ pub async fn run(
     applied
 }
 
-/// The settings of a session that migrates, whatever those of the role are. If this process is killed, PostgreSQL ends
-/// the statement, and with it the locks, instead of completing it.
-const SESSION: &str = "select set_config(name, $1, false) from pg_settings
+/// Makes PostgreSQL check the connection during a statement: if this process is killed, the statement ends and its
+/// locks are released.
+const SET_CONNECTION_CHECK: &str = "select set_config(name, $1, false) from pg_settings
     where name = 'client_connection_check_interval' and version() ~ 'linux'";
 
+/// Sets what a session that migrates needs, whatever the settings of its role are.
 async fn prepare_session(connection: &mut PgConnection) -> Result<()> {
-    with_timeout(sqlx::query(SESSION).bind("1s").execute(&mut *connection)).await?;
-    set(connection, "statement_timeout", Duration::ZERO).await?;
-    set(connection, "idle_in_transaction_session_timeout", Duration::ZERO).await?;
-    set(connection, "lock_timeout", LOCK_TIME_MAX).await
+    with_timeout(sqlx::query(SET_CONNECTION_CHECK).bind("1s").execute(&mut *connection)).await?;
+    set_setting(connection, "statement_timeout", Duration::ZERO).await?;
+    set_setting(connection, "idle_in_transaction_session_timeout", Duration::ZERO).await?;
+    set_setting(connection, "lock_timeout", LOCK_TIME_MAX).await
 }
 
-async fn set(connection: &mut PgConnection, setting: &str, value: Duration) -> Result<()> {
+async fn set_setting(connection: &mut PgConnection, setting: &str, value: Duration) -> Result<()> {
     let set = sqlx::query("select set_config($1, $2, false)").bind(setting).bind(format!("{}ms", value.as_millis()));
     with_timeout(set.execute(connection)).await.map(drop)
 }
@@ -271,7 +277,7 @@ async fn record_release(connection: &mut PgConnection, migrations: &[Migration])
     with_timeout(update.execute(connection)).await.map(drop)
 }
 
-/// What waits for locks.
+/// A step that waits for locks.
 #[derive(Clone, Copy)]
 enum MigrationStep<'a> {
     /// Takes the lock of all migrations, so that no other process applies them meanwhile.
@@ -284,7 +290,7 @@ impl MigrationStep<'_> {
     fn name(self) -> String {
         match self {
             Self::Begin => "the migration of the database".to_owned(),
-            Self::Apply(migration) => name(migration),
+            Self::Apply(migration) => migration_name(migration),
         }
     }
 
@@ -296,8 +302,8 @@ impl MigrationStep<'_> {
     }
 
     /// Whether other sessions held its locks: `lock_timeout` has ended an attempt, or PostgreSQL has ended a deadlock
-    /// with a session that holds one table and waits for another. A deadlock without a transaction does not count: it
-    /// leaves something behind.
+    /// with a session that holds one table and waits for another. A deadlock of a migration without a transaction does
+    /// not count: its changes up to then remain.
     fn is_blocked(self, error: &MigrateError) -> bool {
         let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
         let is_transaction = !matches!(self, Self::Apply(migration) if migration.no_tx);
@@ -324,14 +330,14 @@ impl MigrationRun<'_> {
         self.connection.ensure_migrations_table(APPLIED).await?;
         // Another process may have applied them meanwhile.
         let state = SchemaState::read(&mut self.connection, migrations).await?;
-        let mut all = Vec::with_capacity(state.pending.len());
+        let mut applied_migrations = Vec::with_capacity(state.pending.len());
         for migration in &state.pending {
             let applied = self.apply(migration).await?;
             (self.progress)(&MigrationProgress::Applied(&applied));
-            all.push(applied);
+            applied_migrations.push(applied);
         }
         record_release(&mut self.connection, migrations).await?;
-        if !state.is_empty && !all.is_empty() {
+        if !state.is_empty && !applied_migrations.is_empty() {
             let least =
                 with_timeout(sqlx::query_scalar("select least from schema_needs").fetch_one(&mut self.connection));
             let may_serve = least.await.map(|least: i64| least <= state.newest)?;
@@ -339,7 +345,7 @@ impl MigrationRun<'_> {
             (self.progress)(&MigrationProgress::Migrated { schema, previous: &state.release, may_serve });
         }
         self.connection.unlock().await?;
-        Ok(all)
+        Ok(applied_migrations)
     }
 
     async fn apply(&mut self, migration: &Migration) -> Result<AppliedMigration> {
@@ -349,7 +355,7 @@ impl MigrationRun<'_> {
         }
         let applied = self.until_unlocked(MigrationStep::Apply(migration)).await;
         if migration.no_tx {
-            set(&mut self.connection, "lock_timeout", LOCK_TIME_MAX).await?;
+            set_setting(&mut self.connection, "lock_timeout", LOCK_TIME_MAX).await?;
         }
         let duration_ms = u64::try_from(applied?.as_millis()).unwrap_or(u64::MAX);
         Ok(AppliedMigration { number: migration.version, name: migration.description.to_string(), duration_ms })
@@ -359,7 +365,7 @@ impl MigrationRun<'_> {
     /// transactions, and nothing waits behind it. Drops the invalid index of a failed attempt.
     async fn begin_without_transaction(&mut self, migration: &Migration) -> Result<()> {
         // 0 would wait without limit.
-        set(&mut self.connection, "lock_timeout", self.wait.max(Duration::from_millis(1))).await?;
+        set_setting(&mut self.connection, "lock_timeout", self.wait.max(Duration::from_millis(1))).await?;
         let Some(index) = plan::concurrent_index(migration.sql.as_str()) else { return Ok(()) };
         let find = "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid
              where not i.indisvalid and c.relname = $1";
@@ -374,20 +380,20 @@ impl MigrationRun<'_> {
 
     /// Repeats a step until no other session holds its locks; returns the duration of the last attempt.
     async fn until_unlocked(&mut self, step: MigrationStep<'_>) -> Result<Duration> {
-        let (task, began) = (step.name(), Instant::now());
+        let (task, started_at) = (step.name(), Instant::now());
         self.watcher.seen = None;
         loop {
             let Self { connection, watcher, progress, .. } = self;
             let report = |blocker: &Blocker| progress(&MigrationProgress::Waiting { task: &task, blocker });
             match watcher.watch(step.attempt(connection), report).await {
-                Err(error) if step.is_blocked(&error) && began.elapsed() >= self.wait => {
+                Err(error) if step.is_blocked(&error) && started_at.elapsed() >= self.wait => {
                     let blocker = self.watcher.seen.take();
-                    return Err(SchemaError::Blocked { task, waited: began.elapsed(), blocker }.into());
+                    return Err(SchemaError::Blocked { task, waited: started_at.elapsed(), blocker }.into());
                 }
                 Err(error) if step.is_blocked(&error) => sleep(PAUSE).await,
                 result => {
                     if self.watcher.seen.is_some() && result.is_ok() {
-                        (self.progress)(&MigrationProgress::Unblocked { task: &task, waited: began.elapsed() });
+                        (self.progress)(&MigrationProgress::Unblocked { task: &task, waited: started_at.elapsed() });
                     }
                     return Ok(result?);
                 }

@@ -19,7 +19,7 @@ use crate::{CampaignId, Change, CompanyId, ContactId, MessageId, ScheduleId, Ses
 /// The rows of one transaction by table, in write order.
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
-    /// Tickets that existed before, except during a replay.
+    /// Tickets opened in an earlier batch. One may be missing from its table, for example because it was refused.
     pub(super) tickets: Vec<&'a TicketRow>,
     /// Tickets opened in this batch.
     pub(super) opened_tickets: Vec<&'a TicketRow>,
@@ -131,26 +131,27 @@ impl<'a> Batch<'a> {
         self.answers = rows.answers.into_values().collect();
         self.contact_channels = rows.contact_channels.into_values().collect();
     }
-}
 
-impl<'a> Batch<'a> {
-    /// The attempts that need a row. Most do not: the status of a message that has left at the first attempt is enough.
+    /// The attempts that need a row. Most do not: if the provider has accepted a message at the first attempt, its
+    /// status is enough.
     fn unsettled_attempts(&self, rows: impl Iterator<Item = &'a AttemptRow>) -> Vec<&'a AttemptRow> {
         let mut rows: Vec<_> = rows.collect();
         if rows.is_empty() {
             return rows;
         }
-        let has_left = |row: &&&DeliveryStatusRow| !matches!(row.delivery_status, DeliveryStatus::Failed(_));
-        let sent: HashSet<_> =
-            self.progress.iter().filter(has_left).map(|row| (row.company_id, row.message_id)).collect();
-        let is_plain = |row: &AttemptRow| row.attempts.count == 1 && row.attempts.unknown_at.is_none();
-        rows.retain(|row| !is_plain(row) || !sent.contains(&(row.company_id, row.message_id)));
+        let is_accepted = |row: &&&DeliveryStatusRow| !matches!(row.delivery_status, DeliveryStatus::Failed(_));
+        let accepted_messages: HashSet<_> =
+            self.progress.iter().filter(is_accepted).map(|row| (row.company_id, row.message_id)).collect();
+        let is_single_and_certain = |row: &AttemptRow| row.attempts.count == 1 && row.attempts.unknown_at.is_none();
+        rows.retain(|row| {
+            !is_single_and_certain(row) || !accepted_messages.contains(&(row.company_id, row.message_id))
+        });
         rows.sort_unstable_by_key(|row| (row.company_id, row.message_id));
         rows
     }
 }
 
-/// Inserts a receipt, unless that of a later message is there: receipts arrive in any order, and never move back.
+/// Keeps a ticket's receipt up to the latest message: receipts arrive in any order, and never move back.
 fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
     let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
     if receipt.up_to > furthest.up_to {

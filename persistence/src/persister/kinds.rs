@@ -39,8 +39,8 @@ pub(super) trait Kind {
     fn reduced(_: &Self::Row) -> Option<Self::Row> {
         None
     }
-    /// Writes rows, of which some may exist already. With no rows it runs the statement in its simplest form. Returns
-    /// the messages that it changed.
+    /// Writes rows, of which some may exist already, and returns the messages that it changed. Without rows it runs the
+    /// same statement, which tests whether the database accepts rows of this kind at all.
     fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send;
     /// Writes rows with a faster statement, which may be refused where [`Kind::write`] is not.
     fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send {
@@ -48,10 +48,10 @@ pub(super) trait Kind {
     }
 }
 
-/// The messages that were changed, of kinds that change messages.
+/// The messages that a statement changed; empty for kinds that change none.
 type WriteResult = std::result::Result<Vec<ChangedMessage>, sqlx::Error>;
 
-/// For kinds that change no messages.
+/// The result of kinds that change no messages.
 fn no_message_changes(result: std::result::Result<(), sqlx::Error>) -> WriteResult {
     result.map(|()| Vec::new())
 }
@@ -80,7 +80,7 @@ impl Kind for TicketRow {
     }
 }
 
-/// Tickets that existed before.
+/// Tickets opened in an earlier batch.
 pub(super) struct ExistingTickets;
 
 impl Kind for ExistingTickets {
@@ -140,7 +140,8 @@ impl Kind for MessageRow {
     }
 }
 
-/// Messages that a replay writes ahead of everything else, zones included.
+/// Messages that a replay writes ahead of everything else. Their zone maps ([`crate::tables::zones`]) are updated
+/// later.
 pub(super) struct ReplayedMessages;
 
 impl Kind for ReplayedMessages {
@@ -175,12 +176,12 @@ impl Kind for DeliveryStatusRow {
                 code: REFUSED_CODE.to_owned(),
                 message: REFUSED_MESSAGE.to_owned(),
             }),
-            reached => reached.clone(),
+            other => other.clone(),
         };
         Some(Self { delivery_status, provider_message_id: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
-        messages::progress(db, rows).await
+        messages::advance_statuses(db, rows).await
     }
 }
 
@@ -199,9 +200,9 @@ impl Kind for AttemptRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::set_attempts(db, rows).await?;
-        let unknown = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
-        let unknown: Vec<_> = rows.iter().filter_map(unknown).collect();
-        no_message_changes(campaigns::mark_unknown(db, &unknown).await)
+        let if_unknown = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
+        let unknown_messages: Vec<_> = rows.iter().filter_map(if_unknown).collect();
+        no_message_changes(campaigns::mark_unknown(db, &unknown_messages).await)
     }
 }
 
@@ -226,7 +227,7 @@ impl Kind for MediaRow {
 impl Kind for RevisionRow {
     type Row = Self;
     const NAME: &'static str = "revision";
-    /// A body of up to 64 KiB each, and what is left of the message's earlier bodies.
+    /// A body of up to 64 KiB each, and the message's earlier bodies.
     const ROWS_MAX: usize = 200;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -358,7 +359,7 @@ impl Kind for ContactChannel {
     }
 }
 
-macro_rules! marks {
+macro_rules! receipt_kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $write:path;)+) => {$(
         $(#[$doc])*
         pub(super) struct $kind;
@@ -379,11 +380,11 @@ macro_rules! marks {
     )+};
 }
 
-marks! {
+receipt_kinds! {
     /// The last company message delivered to a visitor.
-    DeliveredReceipts "delivered" messages::deliver;
+    DeliveredReceipts "delivered" messages::apply_delivered;
     /// The last company message the visitor has read.
-    SeenReceipts "seen" messages::see;
+    SeenReceipts "seen" messages::apply_read_by_contact;
     /// The last contact message the company has read.
-    ReadReceipts "read" messages::read;
+    ReadReceipts "read" messages::apply_read_by_company;
 }

@@ -34,8 +34,8 @@ use crate::{CompanyId, Error, LoggedEventId, Result};
 /// replay has many more rows than that.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// Used as the journal's id when there is no journal. Its watermark begins at 0 at each start, and prevents a
-/// transaction whose commit reply was lost from being applied twice.
+/// Used as the journal's id when there is no journal. Its watermark begins at 0 at each start. It prevents a batch from
+/// being written twice when the reply to a commit was lost.
 pub(crate) const DIRECT: &str = "direct";
 
 /// The condition under which a process may write.
@@ -54,6 +54,15 @@ pub struct FencingToken {
     pub claim: Claim,
     /// The journal whose watermark moves, or `direct` without a journal.
     pub journal: String,
+}
+
+/// How the rows of a batch are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WriteMode {
+    /// With the fastest statements, which fail as a whole.
+    Fast,
+    /// In parts, so that refused rows can be stored and the others written.
+    InParts,
 }
 
 /// Writes batches to PostgreSQL.
@@ -101,9 +110,9 @@ impl Writer {
         last: Seq,
         refusals_ahead: Option<&Refusals>,
     ) -> Result<()> {
-        match self.attempt(batch, last, refusals_ahead, false).await {
+        match self.attempt(batch, last, refusals_ahead, WriteMode::Fast).await {
             // An outage would be `Unavailable`, so this is a refusal.
-            Err(Error::Database(_)) => self.attempt(batch, last, refusals_ahead, true).await,
+            Err(Error::Database(_)) => self.attempt(batch, last, refusals_ahead, WriteMode::InParts).await,
             Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
         }
@@ -114,10 +123,10 @@ impl Writer {
         batch: &Batch<'_>,
         last: Seq,
         refusals_ahead: Option<&Refusals>,
-        in_parts: bool,
+        mode: WriteMode,
     ) -> Result<()> {
         let mut session = WriterSession::of(&self.db).await?;
-        let work = self.write_on(session.connection()?, batch, last, refusals_ahead, in_parts);
+        let work = self.write_on(session.connection()?, batch, last, refusals_ahead, mode);
         let outcome = unless_session_lost(&self.db, &self.claim, work).await;
         if !matches!(outcome, Err(Error::Unavailable(_))) {
             session.put_back().await;
@@ -131,7 +140,7 @@ impl Writer {
         batch: &Batch<'_>,
         last: Seq,
         refusals_ahead: Option<&Refusals>,
-        in_parts: bool,
+        mode: WriteMode,
     ) -> Result<()> {
         let mut transaction = connection.begin().await?;
         let Some(watermark) = move_watermark(&mut transaction, &self.token, last).await? else {
@@ -140,8 +149,8 @@ impl Writer {
             self.news.iter().for_each(|news| news.publish_all());
             return Ok(());
         };
-        self.refuse_lost(watermark)?;
-        let rows = &mut Rows::new(&mut transaction, in_parts);
+        self.refuse_lost_commits(watermark)?;
+        let rows = &mut Rows::new(&mut transaction, mode == WriteMode::InParts);
         let previous = match &batch.collector {
             Some(collector) => collector.previous_rows(rows.db).await?,
             None => PreviousRows::default(),
@@ -151,12 +160,12 @@ impl Writer {
         rows.write(&batch.opened_tickets).await?;
         rows.write(&batch.events).await?;
         let failed = rows.write_messages(batch, refusals_ahead).await?;
-        rows.write_of_messages(batch).await?;
+        rows.write_after_messages(batch).await?;
         let counts = batch.facts.count(&rows.refusals, &failed);
         rows.write_counts(counts).await?;
         // Other writers of events of these companies block from here until the commit.
         let last_events = rows.append_events(batch, &previous).await?;
-        crate::fail_point!("events_told", |_| std::process::abort());
+        crate::fail_point!("events_appended", |_| std::process::abort());
         transaction.commit().await?;
         self.committed.fetch_max(last, Ordering::AcqRel);
         self.notify(batch, last_events);
@@ -175,7 +184,7 @@ impl Writer {
 
     /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out
     /// at its next start ([`Error::Older`]); a member cannot write them again, and others may serve its companies.
-    fn refuse_lost(&self, watermark: Seq) -> Result<()> {
+    fn refuse_lost_commits(&self, watermark: Seq) -> Result<()> {
         let committed = self.committed.load(Ordering::Acquire);
         if watermark < committed && matches!(self.token.claim, Claim::Life(_)) {
             return Err(Error::LostCommits { watermark, committed });
@@ -218,7 +227,7 @@ pub(super) struct Rows<'a> {
     /// Write in parts: slow, and only after the fast statements were refused.
     in_parts: bool,
     pub(super) refusals: Refusals,
-    /// Messages that were changed.
+    /// Messages whose row has changed.
     changed_messages: Vec<ChangedMessage>,
 }
 
@@ -255,7 +264,7 @@ impl<'a> Rows<'a> {
             }
             // When writing in parts, rows are not merged: a refused progress row must not take its message along.
             None if self.in_parts => None,
-            None => messages::merge(&batch.messages, &batch.progress),
+            None => messages::merge_reports(&batch.messages, &batch.progress),
         };
         match &merged {
             Some(merged) => {
@@ -265,13 +274,13 @@ impl<'a> Rows<'a> {
             None if refusals_ahead.is_none() => self.write(&batch.messages).await?,
             None => {}
         }
-        let failing = messages::not_failed(self.db, batch.facts.failing()).await?;
+        let failing = messages::find_unfailed(self.db, batch.facts.failing()).await?;
         self.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
-        Ok(messages::failed(self.db, &failing).await?)
+        Ok(messages::find_failed(self.db, &failing).await?)
     }
 
-    /// Writes what belongs to messages, or is written after them.
-    async fn write_of_messages(&mut self, batch: &Batch<'_>) -> Result<()> {
+    /// Writes the rows that refer to messages, and those of all remaining kinds.
+    async fn write_after_messages(&mut self, batch: &Batch<'_>) -> Result<()> {
         self.write(&batch.media).await?;
         // A file that came in the same batch is removed with its message.
         self.write(&batch.revisions).await?;
@@ -290,7 +299,7 @@ impl<'a> Rows<'a> {
         self.write(&batch.answers).await
     }
 
-    /// Records the zones of messages that already exist.
+    /// Updates the zone maps ([`crate::tables::zones`]) for messages that a replay has written ahead.
     async fn update_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
         let is_written = |row: &&MessageRow| !self.refusals.contains(&SourceRow::of_message(row));
         let rows: Vec<_> = rows.iter().copied().filter(is_written).collect();
@@ -377,15 +386,15 @@ impl<'a> Rows<'a> {
     /// Updates the recipients of campaigns to their messages' status. If that is refused because of values, it is
     /// skipped: the messages hold the same status.
     async fn update_recipients(&mut self, batch: &Batch<'_>) -> Result<()> {
-        let reported: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
+        let messages: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
         let receipts = batch.delivered_receipts.iter().chain(&batch.seen_receipts);
-        let seen_receipts: Vec<_> =
+        let contacts: Vec<_> =
             receipts.filter_map(|receipt| Some((receipt.company_id, receipt.conversation?.1))).collect();
         if !self.in_parts {
-            return Ok(campaigns::update_recipients(self.db, &reported, &seen_receipts).await?);
+            return Ok(campaigns::update_recipients(self.db, &messages, &contacts).await?);
         }
         let mut savepoint = self.db.begin().await?;
-        match campaigns::update_recipients(&mut savepoint, &reported, &seen_receipts).await {
+        match campaigns::update_recipients(&mut savepoint, &messages, &contacts).await {
             Ok(()) => savepoint.commit().await?,
             Err(error) if is_of_values(&error) => {
                 savepoint.rollback().await?;

@@ -59,7 +59,7 @@ impl Keyring {
         let missing = self.inner.missing.read();
         let Some(MissingSealingKey { id, first_id, .. }) = &missing.sealing else { return Ok(()) };
         let is_replaced = keys.first().map(|key| &key.id) != first_id.as_ref();
-        if is_replaced || keys.iter().any(|key| key.id == *id) { Ok(()) } else { Err(self.lacks(id)) }
+        if is_replaced || keys.iter().any(|key| key.id == *id) { Ok(()) } else { Err(self.missing_key_error(id)) }
     }
 
     /// The key in memory that replaces the missing key that seals; `None` if that was not missing at the start.

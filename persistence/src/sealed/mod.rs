@@ -167,8 +167,9 @@ impl Keyring {
     /// As [`Keyring::load`], and [`KeyError::OtherKey`] for such a file. The previous keys stay.
     pub fn reload(&self) -> Result<bool, KeyError> {
         let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
-        let sealing = self.ids().into_iter().next().filter(|_| self.stand_in().is_none());
-        if let Some(id) = sealing.filter(|id| keys.iter().all(|key| key.id != *id)) {
+        // A service that runs without its sealing key accepts any file.
+        let sealing_id = self.ids().into_iter().next().filter(|_| self.stand_in().is_none());
+        if let Some(id) = sealing_id.filter(|id| keys.iter().all(|key| key.id != *id)) {
             let ids: Vec<&str> = keys.iter().map(|key| key.id.as_str()).collect();
             return Err(KeyError::OtherKey { id, key_ids: ids.join(", "), path: self.inner.path.clone() });
         }
@@ -195,10 +196,10 @@ impl Keyring {
     /// When the file cannot be read or written.
     pub fn add_key(&self) -> Result<String, KeyError> {
         self.load()?;
-        let new = Key::random()?;
-        let id = new.id.clone();
+        let new_key = Key::random()?;
+        let id = new_key.id.clone();
         let existing = self.keys();
-        let lines = std::iter::once(&new).chain(existing.iter());
+        let lines = std::iter::once(&new_key).chain(existing.iter());
         file::write(&self.inner.path, lines)?;
         self.load()?;
         Ok(id)
@@ -238,7 +239,7 @@ impl Keyring {
     /// Whether a text was sealed for this location with one of the keys in memory. It never reads the file, because
     /// anyone can cause this check.
     pub fn has_sealed(&self, location: &Location<'_>, sealed: &str) -> bool {
-        let Some((id, bytes)) = parts(sealed) else { return false };
+        let Some((id, bytes)) = split_sealed(sealed) else { return false };
         let (keys, stand_in) = (self.keys(), self.stand_in());
         let Some(key) = keys.iter().chain(stand_in.as_deref()).find(|key| key.id == id) else { return false };
         hex::decode(bytes).is_ok_and(|bytes| decrypt(key, location, "", bytes).is_ok())
@@ -259,7 +260,7 @@ impl Keyring {
     }
 
     fn open_field(&self, location: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
-        let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
+        let (id, bytes) = split_sealed(sealed).ok_or(KeyError::Damaged)?;
         let bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         let mut keys = self.keys();
         let is_known = keys.iter().chain(self.stand_in().as_deref()).any(|key| key.id == id);
@@ -268,12 +269,12 @@ impl Keyring {
             keys = self.keys();
         }
         let stand_in = self.stand_in();
-        let key = keys.iter().chain(stand_in.as_deref()).find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
-        decrypt(key, location, field, bytes)
+        let key = keys.iter().chain(stand_in.as_deref()).find(|key| key.id == id);
+        decrypt(key.ok_or_else(|| self.missing_key_error(id))?, location, field, bytes)
     }
 
     /// The error for a missing key.
-    pub(crate) fn lacks(&self, id: &str) -> KeyError {
+    pub(crate) fn missing_key_error(&self, id: &str) -> KeyError {
         let (id, path) = (id.to_owned(), self.inner.path.clone());
         let key_ids = self.ids();
         if key_ids.is_empty() {
@@ -294,11 +295,11 @@ impl Keyring {
 
 /// Whether a value is sealed with the key of this id.
 pub(crate) fn is_sealed_with(sealed: &str, id: &str) -> bool {
-    parts(sealed).is_some_and(|(key, _)| key == id)
+    split_sealed(sealed).is_some_and(|(key, _)| key == id)
 }
 
 /// The key's id, and the nonce and ciphertext, of a sealed value; `None` if the text is not one.
-fn parts(sealed: &str) -> Option<(&str, &str)> {
+fn split_sealed(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
 }
 
@@ -363,7 +364,7 @@ mod tests {
         assert!(keys.open(&HERE, &String::from_utf8(changed).expect("text")).is_err());
     }
 
-    /// Any implementation of AES-256-GCM seals and opens the same.
+    /// Sealed values can be opened with any implementation of AES-256-GCM.
     #[test]
     fn a_value_sealed_by_another_library_opens() {
         let folder = tempfile::TempDir::new().expect("folder");
@@ -382,15 +383,16 @@ mod tests {
         let running = Keyring::at(folder.path().join("secrets.key"));
         assert!(running.load().expect("a key file"));
         let old = keys.seal(&HERE, b"token").expect("sealed");
-        let new = keys.add_key().expect("another key");
+        let new_id = keys.add_key().expect("another key");
         let sealed = keys.seal(&HERE, b"token").expect("sealed");
-        assert!(sealed.contains(&new) && !old.contains(&new), "{sealed}");
+        assert!(sealed.contains(&new_id) && !old.contains(&new_id), "{sealed}");
         assert_eq!(running.open(&HERE, &sealed).expect("the file is read again"), b"token");
         assert_eq!(running.open(&HERE, &old).expect("opened"), b"token");
-        let retired = keys.ids()[1].clone();
-        keys.remove_key(&retired).expect("removed");
+        let retired_id = keys.ids()[1].clone();
+        keys.remove_key(&retired_id).expect("removed");
         let message = keys.open(&HERE, &old).expect_err("the key is gone").to_string();
-        assert!(message.contains(&retired) && message.contains("--key-file") && message.contains(&new), "{message}");
+        assert!(message.contains("--key-file"), "{message}");
+        assert!(message.contains(&retired_id) && message.contains(&new_id), "{message}");
     }
 
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
@@ -406,18 +408,18 @@ mod tests {
         let secret = |text: &str| Secret(text.to_owned());
         let settings =
             Settings { token: Some(secret("hidden-1")), more: vec![secret("hidden-2")], title: "Shop".to_owned() };
-        assert!(serde_json::to_value(&settings).is_err(), "a secret is written as it is");
+        assert!(serde_json::to_value(&settings).is_err(), "a secret was serialized without being sealed");
         let mut stored = keys.seal_json(&HERE, &settings).expect("sealed");
         assert!(!stored.to_string().contains("hidden"), "{stored}");
         assert_eq!(stored["title"], "Shop");
-        assert!(serde_json::from_value::<Settings>(stored.clone()).is_err(), "read without being opened");
+        assert!(serde_json::from_value::<Settings>(stored.clone()).is_err(), "a secret was read without being opened");
         assert_eq!(without_secrets(&stored), json!({"more": [], "title": "Shop"}));
 
         let mut swapped = stored.clone();
         swapped["token"] = stored["more"][0].clone();
         let lost = keys.open_json(&HERE, &mut swapped);
-        assert_eq!(lost.len(), 1, "opened in another field: {lost:?}");
-        assert_eq!(swapped.get("token"), None, "what does not open is not there");
+        assert_eq!(lost.len(), 1, "a secret was opened in another field: {lost:?}");
+        assert_eq!(swapped.get("token"), None, "a secret that cannot be opened is removed");
 
         assert!(keys.open_json(&HERE, &mut stored).is_empty());
         assert_eq!(serde_json::from_value::<Settings>(stored).expect("settings"), settings);

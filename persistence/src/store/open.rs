@@ -52,13 +52,13 @@ impl Store {
         let missing_keys = prepared.open_keys(&options).await?;
         let parts = match &options.role {
             Role::Alone => {
-                let journal = recover(&options.journal_dir, options.journal.clone(), prepared.lock.take()).await?;
+                let journal = open_journal(&options.journal_dir, options.journal.clone(), prepared.lock.take()).await?;
                 open_alone(&options, journal, &prepared, on_failure.clone()).await?
             }
-            Role::Member(new) => open_member(&options, new, &prepared).await?,
+            Role::Member(new_life) => open_member(&options, new_life, &prepared).await?,
         };
         if matches!(options.role, Role::Alone) {
-            settle_secrets(&prepared.housekeeping, &options.keys, &missing_keys).await?;
+            update_key_dependents(&prepared.housekeeping, &options.keys, &missing_keys).await?;
         }
         let life = parts.membership.as_ref().map(|membership| membership.life);
         prepared.reconnect_fenced(&options, life).await;
@@ -76,7 +76,7 @@ impl Store {
         let RoleParts { writes, log, token, ids, recovered, membership } = parts;
         let life = membership.as_ref().map(|membership| membership.life);
         let fence = life.map(Fence::new);
-        fence.iter().for_each(|fence| report_end(fence.clone(), on_failure.clone()));
+        fence.iter().for_each(|fence| spawn_fence_watch(fence.clone(), on_failure.clone()));
         if let Some(news) = &events {
             log.queue().set_news(news.clone());
         }
@@ -126,7 +126,7 @@ impl Preparation {
             None => WriterClaim::default(),
         });
         wait_for_writer(&housekeeping, claim.folder()).await?;
-        recovery::compare(&housekeeping, &options.journal_dir).await?;
+        recovery::refuse_older_database(&housekeeping, &options.journal_dir).await?;
         migration::migrate(&housekeeping, options.migration).await?;
         let events = options.events.then(Arc::<EventNews>::default);
         if let Err(error) = create_partitions(&housekeeping, events.is_some()).await {
@@ -147,8 +147,8 @@ impl Preparation {
         }
     }
 
-    /// For a cluster member: from now on connections only read, unless a transaction begins with the fence of this
-    /// life.
+    /// Reopens a cluster member's connections for its life: from now on they only read, except in transactions that
+    /// begin with the life's fence.
     async fn reconnect_fenced(&mut self, options: &StoreOptions, life: Option<LifeId>) {
         if life.is_some() {
             self.housekeeping.close().await;
@@ -157,8 +157,8 @@ impl Preparation {
     }
 }
 
-/// Reports the end of this process's life.
-fn report_end(fence: Fence, on_failure: impl Fn(String) + Send + 'static) {
+/// Calls `on_failure` when another process ends this process's life.
+fn spawn_fence_watch(fence: Fence, on_failure: impl Fn(String) + Send + 'static) {
     tokio::spawn(async move {
         fence.wait_for_end().await;
         on_failure("another process of the cluster has fenced this process".to_owned());
@@ -181,12 +181,12 @@ struct RoleParts {
     membership: Option<Arc<Membership>>,
 }
 
-/// Disconnects what cannot be used because its key is missing, and connects it again once the key was found.
-async fn settle_secrets(db: &PgPool, keys: &Keyring, missing: &[String]) -> Result<()> {
+/// Disconnects channels and webhooks whose key is missing, and reconnects those whose key was found.
+async fn update_key_dependents(db: &PgPool, keys: &Keyring, missing_keys: &[String]) -> Result<()> {
     let (channels, webhooks) = secret_keys::update_dependents(db, keys).await?;
-    if !missing.is_empty() {
+    if !missing_keys.is_empty() {
         tracing::warn!(
-            keys = missing.join(", "), key_file = %keys.path().display(), channels, webhooks,
+            keys = missing_keys.join(", "), key_file = %keys.path().display(), channels, webhooks,
             "keys that encrypt credentials are missing: channels and webhooks with such credentials are disconnected, \
              and no credentials can be stored. Put the key file back and restart; if a key is lost, run `hotline secret abandon`"
         );
@@ -214,7 +214,7 @@ async fn open_alone(
 ) -> Result<RoleParts> {
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
     let epoch = recovery::take_ownership(&writes).await?;
-    // With either durability: entries left in the journal were acknowledged.
+    // Replay with either durability: the entries left in the journal were acknowledged.
     let messages = pool::connect_replay(options.database.clone());
     let connections = recovery::ReplayConnections { writes: &writes, messages: &messages, claim };
     let recovered = recovery::replay(connections, &mut journal, epoch, events.clone()).await?;
@@ -236,16 +236,16 @@ async fn open_alone(
 /// Begins a life in a cluster. It serves nothing yet: slots are assigned to it later.
 async fn open_member(
     options: &StoreOptions,
-    new: &NewLife,
+    new_life: &NewLife,
     Preparation { housekeeping, claim, .. }: &Preparation,
 ) -> Result<RoleParts> {
     if options.journal_dir.exists() {
-        let journal = recover(&options.journal_dir, options.journal.clone(), None).await?;
+        let journal = open_journal(&options.journal_dir, options.journal.clone(), None).await?;
         recovery::refuse_unreplayed(housekeeping, &options.journal_dir, &journal).await?;
     }
     lives::check_clock(housekeeping).await?;
     let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;
-    let life = lives::begin(housekeeping, new).await?;
+    let life = lives::begin(housekeeping, new_life).await?;
     let writes = pool::connect_shared_writer(options.database.clone(), life, claim.clone());
     // Take the shared lock now, not with the first change: a process that writes alone must not start meanwhile.
     with_timeout(async { writes.acquire().await.map(drop) }).await.map_err(|error| match error {
@@ -255,7 +255,7 @@ async fn open_member(
     let token = FencingToken { claim: Claim::Life(life), journal: lives::journal_of(life) };
     let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
     let db = pool::connect_member(options.database.clone(), life);
-    let mut membership = Membership::new(life, new.node.clone(), peer_key);
+    let mut membership = Membership::new(life, new_life.node.clone(), peer_key);
     membership.lease.extend(lives::beat(&db, life, 0).await?);
     membership.start_heartbeats(db.clone());
     membership.db = Some(db);
@@ -270,7 +270,7 @@ const PEER_KEY: &str = "cluster_peers";
 async fn lock_journal(dir: &Path) -> Result<DirLock> {
     let dir = dir.to_owned();
     let lock = move || {
-        create_private(&dir)?;
+        create_private_dir(&dir)?;
         Ok::<_, Error>(journal::lock(&dir)?)
     };
     tokio::task::spawn_blocking(lock).await.map_err(|error| Error::Unavailable(error.to_string()))?
@@ -281,7 +281,7 @@ fn data_folder(dir: &Path) -> Result<DataFolder> {
 }
 
 /// Creates the journal's directory. It contains conversations, so only its owner may read it.
-fn create_private(dir: &Path) -> Result<()> {
+fn create_private_dir(dir: &Path) -> Result<()> {
     if dir.exists() {
         return Ok(());
     }
@@ -290,10 +290,10 @@ fn create_private(dir: &Path) -> Result<()> {
 }
 
 /// Opens and verifies the journal. `lock`: that of its directory, if this process holds it already.
-async fn recover(dir: &Path, options: journal::Options, lock: Option<DirLock>) -> Result<RecoveredJournal> {
+async fn open_journal(dir: &Path, options: journal::Options, lock: Option<DirLock>) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
     let open = move || {
-        create_private(&dir)?;
+        create_private_dir(&dir)?;
         let opened = match lock {
             Some(lock) => journal::open_locked(&dir, options, lock),
             None => journal::open(&dir, options),

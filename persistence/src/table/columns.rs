@@ -15,7 +15,7 @@ impl<const COUNT: usize> From<[(&'static str, Value); COUNT]> for Columns {
 }
 
 impl Columns {
-    /// Writes a value into the column of a field, or clears it with `null`.
+    /// Sets the value of a field's column, or clears it with `null`.
     ///
     /// The name becomes part of a statement, so it must come from the code.
     pub fn set(&mut self, field: &'static str, value: impl Into<Value>) {
@@ -27,17 +27,17 @@ impl Columns {
         self.0.insert(field.to_owned(), value.into());
     }
 
-    /// The values that were set by field names.
+    /// The values set by [`Self::set_field`], with their fields.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(field, value)| (field.as_str(), value))
     }
 
-    /// The text written to the column of a field; `None` also when it is unchanged or cleared.
+    /// The text written to the column of a field; `None` also if the column is unchanged or cleared.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.0.get(&column_of(field))?.as_str()
     }
 
-    /// The id written to the column of a field; `None` also when it is unchanged or cleared.
+    /// The id written to the column of a field; `None` also if the column is unchanged or cleared.
     pub fn id(&self, field: &str) -> Option<i64> {
         self.0.get(&column_of(field))?.as_i64()
     }

@@ -18,31 +18,31 @@ pub enum Expected {
     OneOf(Vec<String>),
 }
 
-/// The name of the state of a record that was changed last at this time.
+/// The name of a record's state: the time of its last change, as the API shows it.
 pub fn state_of(updated_at: DateTime<Utc>) -> String {
     updated_at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 impl Expected {
     /// Whether a record that was changed last at this time is in an expected state.
-    pub fn holds(&self, updated_at: DateTime<Utc>) -> bool {
+    pub fn includes(&self, updated_at: DateTime<Utc>) -> bool {
         match self {
             Self::Any => true,
             Self::OneOf(states) => states.contains(&state_of(updated_at)),
         }
     }
 
-    /// Locks a record until the transaction ends, if its state matters, and checks its state.
+    /// Locks a record until the transaction ends, and checks its state. For [`Self::Any`] it does nothing.
     ///
     /// # Errors
     /// [`Error::Changed`] when it is in another state; [`Error::NotFound`] when it does not exist.
-    pub async fn hold<T: Table>(&self, db: &mut PgConnection, company: CompanyId, id: T::Id) -> Result<()> {
+    pub async fn lock_and_check<T: Table>(&self, db: &mut PgConnection, company: CompanyId, id: T::Id) -> Result<()> {
         if *self == Self::Any {
             return Ok(());
         }
         let select = format!("select updated_at from {} where company_id = $1 and id = $2 for no key update", T::NAME);
         let select = sqlx::query_scalar(AssertSqlSafe(select)).bind(company).bind(id).fetch_optional(db);
         let updated_at: DateTime<Utc> = with_timeout(select).await?.ok_or(Error::NotFound(T::NOUN))?;
-        if self.holds(updated_at) { Ok(()) } else { Err(Error::Changed) }
+        if self.includes(updated_at) { Ok(()) } else { Err(Error::Changed) }
     }
 }

@@ -16,9 +16,9 @@ pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 pub struct Filter {
     /// Words to search for.
     pub search: Option<String>,
-    /// When the rows were created.
+    /// Only rows created in this span.
     pub created: Span,
-    /// When they were changed last.
+    /// Only rows changed last in this span.
     pub updated: Span,
     conditions: Vec<Condition>,
     /// Records that the filter refers to: table, noun and id.
@@ -27,7 +27,7 @@ pub struct Filter {
 
 #[derive(Clone, Debug)]
 enum Condition {
-    /// Equality with a column's value.
+    /// A column has this value.
     Equals(String, Value),
     /// A related row exists in another table: a `select from … where …` that ends with the column to compare with this
     /// id.

@@ -164,13 +164,13 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
     Ok(())
 }
 
-/// Whether a company has at least this many rows.
+/// Whether a company has at least `count` rows.
 pub async fn has_count<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
     let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", T::NAME);
     with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
 }
 
-/// Records that block a change are counted up to this number: a larger count is of no use.
+/// Maximum count of the records that block a change: a larger count would not help the caller.
 pub const COUNTED_MAX: i64 = 10_000;
 
 /// How many rows of a table refer to a record by a column, at most [`COUNTED_MAX`].

@@ -17,24 +17,24 @@ pub trait Ordered: Table {
 
 /// Every row of a parent, sorted by position.
 pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
-    ordered(db, company, parent, "").await
+    select_in_order(db, company, parent, "").await
 }
 
 /// As [`all_of`], for callers that will refer to the rows: until the transaction ends, none of them can be deleted or
 /// change its key.
 pub async fn lock_all_of<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
     // The lock that a new reference takes anyway; changes of other columns do not wait for it.
-    ordered(db, company, parent, " for key share").await
+    select_in_order(db, company, parent, " for key share").await
 }
 
-async fn ordered<T: Ordered>(
+async fn select_in_order<T: Ordered>(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     parent: T::Parent,
-    locking: &'static str,
+    locking_clause: &'static str,
 ) -> Result<Vec<T>> {
     let statement =
-        format!("{} where company_id = $1 and {} = $2 order by position, id{locking}", select::<T>(), T::PARENT);
+        format!("{} where company_id = $1 and {} = $2 order by position, id{locking_clause}", select::<T>(), T::PARENT);
     let rows = with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(parent).fetch_all(db)).await?;
     Ok(document::read_all(&rows))
 }
@@ -48,7 +48,7 @@ pub async fn lock_order<T: Ordered>(db: &mut PgConnection, company: CompanyId, p
     Ok(())
 }
 
-/// The position after the last row of a parent; reserved while the lock of [`lock_order`] is held.
+/// The position after the last row of a parent. It stays free while the caller holds the lock of [`lock_order`].
 pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
     let (table, column) = (T::NAME, T::PARENT);
     let select = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");

@@ -22,7 +22,7 @@ enum Comparison {
 }
 
 impl Unique {
-    /// The name of the constraint, and the field with the value.
+    /// `constraint` is the name of the constraint, `field` the field with the value.
     pub const fn new(constraint: &'static str, field: &'static str) -> Self {
         Self { constraint, field, comparison: Comparison::Exact }
     }

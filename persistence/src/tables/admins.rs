@@ -1,4 +1,5 @@
-//! Administrators of the installation, who belong to no company. Plain; created on the command line.
+//! Administrators of the installation, who belong to no company. Created on the command line. Plain:
+//! changed by transactions, not by actors.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -60,7 +61,8 @@ pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> 
     with_timeout(all.bind(email).fetch_all(db)).await
 }
 
-/// Deletes an administrator with their sessions, second factor and link. `None`: the last one is not deleted.
+/// Deletes an administrator with their sessions, second factor and link ([`people::links`]). `None`: the last one is
+/// not deleted.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
@@ -68,10 +70,10 @@ pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRo
     // Locks all administrators, so that two concurrent deletions cannot remove the last two.
     let all = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
     let all: Vec<AdminRow> = with_timeout(all.fetch_all(&mut *db)).await?;
-    let others = all.len().saturating_sub(1);
+    let is_only_one = all.len() <= 1;
     let row = all.into_iter().find(|row| row.email.to_lowercase() == email.to_lowercase());
     let row = row.ok_or(Error::NotFound("administrator"))?;
-    if others == 0 {
+    if is_only_one {
         return Ok(None);
     }
     let person = PersonId::Admin(row.id);
@@ -81,8 +83,8 @@ pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRo
     Ok(Some(row))
 }
 
-/// Sets an administrator's password, ends all their sessions and invalidates their link; with `and_factor` also removes
-/// their second factor.
+/// Sets an administrator's password, ends all their sessions and invalidates their link ([`people::links`]); with
+/// `and_factor` also removes their second factor.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.

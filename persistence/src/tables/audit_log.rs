@@ -18,7 +18,7 @@ pub type AuditEntryId = Id<AuditEntry>;
 pub const RETENTION_DAYS: i64 = 400;
 
 /// Partitions of about a month: dropping one is cheap.
-const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
+const PARTITIONS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
 
 text_enum! {
     /// The kind of actor.
@@ -98,7 +98,7 @@ pub struct RunningEntry {
     at: DateTime<Utc>,
 }
 
-/// Records that a person starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
+/// Records that an actor starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
 /// installation.
 ///
 /// # Errors
@@ -145,19 +145,19 @@ async fn insert(
     insert.bind(status.map(|status| i16::try_from(status).unwrap_or(i16::MAX))).fetch_one(db).await
 }
 
-/// Records the outcome of an action. `target` is the id, used if the entry has none yet, and the name of the record.
+/// Records the outcome of an action, and the record it changed. An entry that already has a target id keeps it.
 pub async fn end(
     db: impl PgExecutor<'_>,
     entry: RunningEntry,
     status: u16,
-    target: (Option<&str>, Option<&str>),
+    (target_id, target_name): (Option<&str>, Option<&str>),
 ) -> Result<()> {
     let update = sqlx::query(
         "update audit_log set status = $4, target_id = coalesce(target_id, $5), target_name = $6
          where company_id = $1 and id = $2 and created_at = $3",
     );
     let update = update.bind(entry.company).bind(entry.id).bind(entry.at);
-    let update = update.bind(i16::try_from(status).unwrap_or(i16::MAX)).bind(target.0).bind(target.1);
+    let update = update.bind(i16::try_from(status).unwrap_or(i16::MAX)).bind(target_id).bind(target_name);
     with_timeout(update.execute(db)).await?;
     Ok(())
 }
@@ -187,7 +187,7 @@ pub async fn list(
         "hotline_fold(actor_name || E'\\n' || coalesce(target_name, '') || E'\\n' || coalesce(address, ''))",
         filter.search.as_deref(),
     )
-    .heavy_if(filter.action.is_some())
+    .mark_heavy_if(filter.action.is_some())
     .equals("action", filter.action.clone())
     .between("created_at", filter.created)
     .page(db, "id", page)
@@ -199,7 +199,7 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    MONTHS.create_ahead(db, now).await
+    PARTITIONS.create_ahead(db, now).await
 }
 
 /// Creates upcoming partitions and drops expired ones.
@@ -208,5 +208,5 @@ pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Res
 /// As [`create_partitions`].
 pub async fn rotate_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     create_partitions(db, now).await?;
-    MONTHS.drop_expired(db, now - TimeDelta::days(RETENTION_DAYS)).await
+    PARTITIONS.drop_expired(db, now - TimeDelta::days(RETENTION_DAYS)).await
 }

@@ -87,7 +87,7 @@ pub fn current_author() -> By {
     ACTING.try_with(By::clone).unwrap_or_default()
 }
 
-/// Does work on behalf of an author. Tasks that it spawns do not inherit the author.
+/// Runs `work` with `by` as the author of its changes. Tasks that it spawns do not inherit the author.
 pub fn act_as<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
     ACTING.scope(by, work)
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deferred_changes_have_the_author_who_requested_them() {
+    fn the_author_of_a_change_depends_on_its_source_user_and_token() {
         let (user, token) = (UserId::new(3), TokenId::new(5));
         let by = |user: Option<UserId>, token, source| {
             By::author((user, user.map(|_| "Ana")), token, source, (ContactId::new(9), Some("Maria")))
@@ -106,7 +106,7 @@ mod tests {
         for source in [Source::Api, Source::Campaign, Source::Schedule] {
             assert_eq!(by(Some(user), None, source), ana);
             assert_eq!(by(None, Some(token), source), By::integration(token));
-            assert_eq!(by(Some(user), Some(token), source), By::integration(token), "whose token was used");
+            assert_eq!(by(Some(user), Some(token), source), By::integration(token), "the token's integration");
             assert_eq!(by(None, None, source), By::SYSTEM);
         }
         assert_eq!(by(None, None, Source::Automation), By::SYSTEM);

@@ -1,4 +1,4 @@
-//! Origins: where cards come from. Plain.
+//! Origins: where cards come from. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,4 +1,4 @@
-//! Statuses that cards are labelled with. Plain.
+//! Statuses that cards are labelled with. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cascades::{self, Cascade};
-use super::contacts::{ContactUse, find, find_use, identities, lock_rows, watch};
+use super::contacts::{ContactDeletionBlockers, find, find_deletion_blockers, identities, lock_rows, watch};
 use super::merges::{self, MergedNoun};
 use super::{campaigns, retentions, schedules};
 use crate::error::with_timeout;
@@ -19,22 +19,27 @@ const TICKETS_PER_STEP: usize = 200;
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
-pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<ContactUse>> {
-    // It may delete the conversations of years.
+pub async fn remove(
+    db: Db<'_>,
+    company: CompanyId,
+    id: ContactId,
+    expected: &Expected,
+) -> Result<Option<ContactDeletionBlockers>> {
+    // Heavy, because it may delete years of conversations.
     let mut transaction = db.heavy().begin().await?;
     let connection = transaction.connection()?;
     // Contacts with a suggestion to merge with this one change too.
-    let mut changed = identities::suggested_to(&mut *connection, company, id).await?;
+    let mut changed = identities::merge_candidates(&mut *connection, company, id).await?;
     changed.push(id);
     lock_rows(&mut *connection, company, &changed).await?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
     let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
     let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *connection)).await?;
-    if !expected.holds(updated_at.ok_or(Error::NotFound("contact"))?) {
+    if !expected.includes(updated_at.ok_or(Error::NotFound("contact"))?) {
         return Err(Error::Changed);
     }
-    if let Some(contact_use) = find_use(&mut *connection, company, id).await? {
-        return Ok(Some(contact_use));
+    if let Some(blockers) = find_deletion_blockers(&mut *connection, company, id).await? {
+        return Ok(Some(blockers));
     }
     // May take long, so it comes before the locks on lists and cards.
     let tickets = remove_tickets(&mut *connection, company, id).await?;
@@ -60,10 +65,10 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
 async fn remove_tickets(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<Vec<TicketId>> {
     let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
     let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
-    for some in tickets.chunks(TICKETS_PER_STEP) {
-        retentions::remove_history(&mut *db, company, some).await?;
+    for chunk in tickets.chunks(TICKETS_PER_STEP) {
+        retentions::remove_history(&mut *db, company, chunk).await?;
         let delete = sqlx::query("delete from tickets where company_id = $1 and id = any ($2)");
-        with_timeout(delete.bind(company).bind(some).execute(&mut *db)).await?;
+        with_timeout(delete.bind(company).bind(chunk).execute(&mut *db)).await?;
     }
     Ok(tickets)
 }

@@ -56,7 +56,7 @@ pub struct CustomField {
     pub key: String,
     #[schema(example = "Shoe size")]
     pub name: String,
-    /// The key; it never changes.
+    /// The kind of record; it never changes.
     pub application: Application,
     /// Cannot change while there are values.
     #[sqlx(rename = "type")]
@@ -92,18 +92,22 @@ impl Ordered for CustomField {
 pub struct ValuesTable<N> {
     name: &'static str,
     /// The column with the record's id.
-    record: &'static str,
+    record_column: &'static str,
     /// The noun of the record.
     noun: &'static str,
     nouns: PhantomData<fn() -> N>,
 }
 
 /// Values of contacts.
-pub const CONTACT_VALUES: ValuesTable<noun::Contact> =
-    ValuesTable { name: "contact_custom_field_values", record: "contact_id", noun: "contact", nouns: PhantomData };
+pub const CONTACT_VALUES: ValuesTable<noun::Contact> = ValuesTable {
+    name: "contact_custom_field_values",
+    record_column: "contact_id",
+    noun: "contact",
+    nouns: PhantomData,
+};
 /// Values of cards.
 pub const CARD_VALUES: ValuesTable<noun::Card> =
-    ValuesTable { name: "card_custom_field_values", record: "card_id", noun: "card", nouns: PhantomData };
+    ValuesTable { name: "card_custom_field_values", record_column: "card_id", noun: "card", nouns: PhantomData };
 
 /// All tables with values of custom fields, and the nouns of their records.
 const VALUES: &[(&str, &str)] = &[(CONTACT_VALUES.name, CONTACT_VALUES.noun), (CARD_VALUES.name, CARD_VALUES.noun)];
@@ -122,18 +126,18 @@ impl<N> ValuesTable<N> {
         if values.is_empty() {
             return Ok(());
         }
-        let Self { name, record, .. } = self;
+        let Self { name, record_column, .. } = self;
         let clear = format!(
             "delete from {name} where ctid = any (array(
                  select v.place from unnest($2::bigint[], $3::bigint[]) as x (record, field) cross join lateral (
                      select ctid as place from {name}
-                     where company_id = $1 and {record} = x.record and custom_field_id = x.field offset 0) v))"
+                     where company_id = $1 and {record_column} = x.record and custom_field_id = x.field offset 0) v))"
         );
         let write = format!(
-            "insert into {name} (company_id, {record}, custom_field_id, value)
+            "insert into {name} (company_id, {record_column}, custom_field_id, value)
              select $1, record, field, value from unnest($2::bigint[], $3::bigint[], $4::text[])
                  as x (record, field, value) order by record, field
-             on conflict (company_id, {record}, custom_field_id) do update set value = excluded.value"
+             on conflict (company_id, {record_column}, custom_field_id) do update set value = excluded.value"
         );
         let (upserts, removals): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
         with_timeout(async {
@@ -276,16 +280,16 @@ async fn blocking_records(
 ) -> Result<Vec<BlockingRecords>> {
     let mut records = Vec::with_capacity(VALUES.len());
     for (table, noun) in VALUES {
-        let holding =
-            format!("select from {table} held where company_id = $1 and custom_field_id = $2 and {condition}");
+        let matching = format!("select from {table} v where company_id = $1 and custom_field_id = $2 and {condition}");
         let is_visible = if *noun == CARD_VALUES.noun {
-            "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = held.card_id
+            "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = v.card_id
                 and (c.assigned_user_id = $4 or c.board_id = any ($5))))"
         } else {
             "and ($4::bigint is null or $5::bigint[] is not null)"
         };
+        // The third column only keeps `$3` in the statement when `condition` does not use it.
         let statement = format!(
-            "select (select count(*) from ({holding} {is_visible} limit {COUNTED_MAX}) counted), exists ({holding}),
+            "select (select count(*) from ({matching} {is_visible} limit {COUNTED_MAX}) counted), exists ({matching}),
                  $3::text[] is null"
         );
         let select = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));

@@ -105,7 +105,7 @@ pub async fn of_message(
         .fetch_all(db),
     )
     .await?;
-    let early = |row: Row| {
+    let into_revision = |row: Row| {
         Some(EarlyRevision {
             company_id: company,
             channel_id: channel,
@@ -114,7 +114,7 @@ pub async fn of_message(
             at: row.at,
         })
     };
-    Ok(document::read_all::<Row>(&rows).into_iter().filter_map(early).collect())
+    Ok(document::read_all::<Row>(&rows).into_iter().filter_map(into_revision).collect())
 }
 
 /// The provider's message ids of the newest `limit` stored revisions of a channel.

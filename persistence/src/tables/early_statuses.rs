@@ -40,9 +40,9 @@ struct Row {
     names: Option<MessageId>,
 }
 
-/// Stores a status, unless it is stored already. Returns whether there was room for it: only if the channel
-/// `is_crowded` are its stored statuses counted, which takes milliseconds. If the database refuses the status, it is
-/// stored in `rejected_changes`: the provider's retries would be refused too, and its call contains other statuses.
+/// Stores a status, unless it is stored already. Returns whether there was room for it. The stored statuses of the
+/// channel are counted only if it `is_crowded`, because that takes milliseconds. If the database refuses the status, it
+/// is stored in `rejected_changes`: the provider's retries would be refused too, and its call contains other statuses.
 pub async fn store(db: impl Database<'_>, status: &EarlyStatus, is_crowded: bool) -> Result<bool> {
     match insert(db, status, is_crowded).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
@@ -131,7 +131,7 @@ impl Row {
     }
 }
 
-/// The provider's id of a message that a stored status names by our own id, or `None`.
+/// The provider's id of our message, from a stored status that carries our id of it; `None` if there is no such status.
 pub async fn find_provider_id(
     db: impl Database<'_>,
     company: CompanyId,
@@ -175,7 +175,7 @@ pub async fn channels(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes the stored statuses of a message that were applied to it: those with a word in `applied`.
+/// Deletes the stored statuses of a message that were applied to it: those whose `status` is one of `applied`.
 pub async fn remove(
     db: impl Database<'_>,
     company: CompanyId,

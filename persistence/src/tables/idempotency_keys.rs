@@ -46,7 +46,7 @@ impl Digest {
         &self.0
     }
 
-    /// Its first 8 bytes: enough to tell that a key was not used, not which one was.
+    /// Its first 8 bytes: enough to show that a key was not used, but not that it was.
     pub fn short_hash(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Digest {
         impl<'de> Visitor<'de> for DigestVisitor {
             type Value = Digest;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a digest of 16 bytes, or the text it is of")
+                f.write_str("a digest of 16 bytes, or the text to digest")
             }
             fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> std::result::Result<Digest, E> {
                 Digest::prefix_of(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &self))
@@ -128,9 +128,9 @@ pub struct AnswerRow {
 
 /// Inserts rows that do not exist yet.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
-    const COLUMNS: &str = "copy idempotency_keys (company_id, key, fingerprint, status, body, created_at) \
+    const STATEMENT: &str = "copy idempotency_keys (company_id, key, fingerprint, status, body, created_at) \
         from stdin (format binary)";
-    copy::copy(db, COLUMNS, 6, rows, |row, to| {
+    copy::copy(db, STATEMENT, 6, rows, |row, to| {
         to.field(&row.company_id).field(&row.key).field(&row.fingerprint).field(&row.status);
         to.field(&row.body).field(&row.created_at);
     })

@@ -41,17 +41,17 @@ pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -
     open(keys, name, &stored)
 }
 
-/// As [`find_or_create`]; if the key that seals it is missing, a secret that is valid until this process ends. Only for a
-/// process that shares it with no other.
+/// As [`find_or_create`]; if the key that seals the secret is missing, returns one that is valid until this process
+/// ends. Only for a process that shares the secret with no other.
 ///
 /// # Errors
 /// As [`find_or_create`].
 pub async fn find_or_create_temporary(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
     match find_or_create(db, keys, name).await {
         Err(Error::Key(error)) if keys.is_reported(&error) => {
-            let mut stand_in: InstallationKey = [0; KEY_BYTES];
-            rand::rng().fill_bytes(&mut stand_in);
-            Ok(stand_in)
+            let mut temporary_key: InstallationKey = [0; KEY_BYTES];
+            rand::rng().fill_bytes(&mut temporary_key);
+            Ok(temporary_key)
         }
         found => found,
     }
@@ -66,8 +66,8 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
     let remove = sqlx::query(
         "delete from installation_keys where length(key) <> $2 and split_part(convert_from(key, 'UTF8'), '.', 2) = $1",
     );
-    let unsealed = i32::try_from(KEY_BYTES).unwrap_or(i32::MAX);
-    Ok(with_timeout(remove.bind(key).bind(unsealed).execute(db)).await?.rows_affected())
+    let unsealed_bytes = i32::try_from(KEY_BYTES).unwrap_or(i32::MAX);
+    Ok(with_timeout(remove.bind(key).bind(unsealed_bytes).execute(db)).await?.rows_affected())
 }
 
 fn open(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {

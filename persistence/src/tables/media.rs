@@ -60,7 +60,7 @@ impl FromStr for MediaId {
         let is_valid = bytes.len() == HOUR_DIGITS + KEY_CHARACTERS
             && bytes[..HOUR_DIGITS].iter().all(is_hour)
             && bytes[HOUR_DIGITS..].iter().all(u8::is_ascii_alphanumeric);
-        if is_valid { Ok(Self(text.to_owned())) } else { Err("no id of a file") }
+        if is_valid { Ok(Self(text.to_owned())) } else { Err("not an id of a file") }
     }
 }
 
@@ -111,7 +111,7 @@ pub type FileKey = (CompanyId, MediaId);
 /// The files among these without a row: no message references them. Those of a deleted message still have a row
 /// ([`find_orphans`]).
 pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
-    let (companies, ids) = columns(files);
+    let (companies, ids) = to_columns(files);
     with_timeout(
         sqlx::query_as(
             "select x.company, x.id from unnest($1::bigint[], $2::text[]) as x (company, id)
@@ -126,7 +126,7 @@ pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileK
 
 /// The files among these that a message references.
 pub async fn with_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
-    let (companies, ids) = columns(files);
+    let (companies, ids) = to_columns(files);
     with_timeout(
         sqlx::query_as(
             "select m.company_id, m.id from unnest($1::bigint[], $2::text[]) as x (company, id)
@@ -151,7 +151,7 @@ pub async fn find_orphans(db: &PgPool, limit: i64) -> Result<Vec<FileKey>> {
 
 /// Deletes the rows of removed files.
 pub async fn delete_rows(db: impl Database<'_>, files: &[FileKey]) -> Result<()> {
-    let (companies, ids) = columns(files);
+    let (companies, ids) = to_columns(files);
     with_timeout(
         sqlx::query(
             "delete from media m using unnest($1::bigint[], $2::text[]) as x (company, id)
@@ -176,7 +176,7 @@ pub async fn set_swept_hour(db: impl Database<'_>, hour: i64) -> Result<()> {
     Ok(())
 }
 
-fn columns(files: &[FileKey]) -> (Vec<CompanyId>, Vec<&str>) {
+fn to_columns(files: &[FileKey]) -> (Vec<CompanyId>, Vec<&str>) {
     files.iter().map(|(company, id)| (*company, id.as_str())).unzip()
 }
 
@@ -191,7 +191,7 @@ mod tests {
         let id = MediaId::new(now);
         assert_eq!(id.hour(), hour_digits(1_766_000_000 / 3600));
         assert_eq!(id.as_str().parse(), Ok(id.clone()));
-        assert_ne!(MediaId::new(now), id, "two files in one second");
+        assert_ne!(MediaId::new(now), id, "two files have one id");
         let other = &id.as_str()[1..];
         for text in ["", "../../etc/passwd", other, &format!("{other}/"), &format!("G{other}"), &format!("{id}a")] {
             assert!(text.parse::<MediaId>().is_err(), "{text}");

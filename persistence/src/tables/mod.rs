@@ -63,7 +63,7 @@ macro_rules! text_enum {
         }
 
         impl $name {
-            /// Every value, in the contract's order.
+            /// Every value, in the order of the definition.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire and in the table.

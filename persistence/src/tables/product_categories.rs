@@ -1,4 +1,4 @@
-//! Categories of products. Plain.
+//! Categories of products. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,4 +1,4 @@
-//! Queues: where tickets wait. Plain.
+//! Queues: where tickets wait. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,4 +1,4 @@
-//! Quick messages: prepared answers of a company, each under a shortcut. Plain.
+//! Quick messages: prepared answers of a company, each under a shortcut. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -14,7 +14,7 @@ text_enum! {
 
 impl RemovedNoun {
     /// The table of the dependent rows, and its column with the record's id.
-    fn rows(self) -> (&'static str, &'static str) {
+    fn dependent_table(self) -> (&'static str, &'static str) {
         match self {
             Self::ContactList => ("contact_list_contacts", "contact_list_id"),
             Self::Campaign => ("campaign_recipients", "campaign_id"),
@@ -23,7 +23,7 @@ impl RemovedNoun {
     }
 }
 
-/// A deleted record.
+/// A deleted record that may still have dependent rows; these are no longer visible.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct Removal {
     pub company_id: CompanyId,
@@ -31,7 +31,7 @@ pub struct Removal {
     pub id: i64,
 }
 
-/// Up to `limit` deleted records that still have rows.
+/// Up to `limit` deleted records that may still have dependent rows.
 pub async fn unfinished(db: impl Database<'_>, slots: &SlotFilter, limit: i64) -> Result<Vec<Removal>> {
     let in_slots = SlotFilter::condition("company_id", 2);
     let removals =
@@ -39,9 +39,9 @@ pub async fn unfinished(db: impl Database<'_>, slots: &SlotFilter, limit: i64) -
     with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes up to `limit` rows of a deleted record, which are no longer visible. Returns false when none remained.
-pub async fn step(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
-    let (table, column) = removal.noun.rows();
+/// Deletes up to `limit` dependent rows of a deleted record. Returns false when none remained.
+pub async fn delete_rows(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
+    let (table, column) = removal.noun.dependent_table();
     let delete = format!(
         "delete from {table} where ctid = any (array(
              select ctid from {table} where company_id = $1 and {column} = $2 limit $3))"
@@ -50,7 +50,7 @@ pub async fn step(db: impl Database<'_>, removal: &Removal, limit: i64) -> Resul
     if with_timeout(delete.execute(db)).await?.rows_affected() > 0 {
         return Ok(true);
     }
-    let forget = sqlx::query("delete from removals where company_id = $1 and noun = $2 and id = $3");
-    with_timeout(forget.bind(removal.company_id).bind(removal.noun.as_str()).bind(removal.id).execute(db)).await?;
+    let delete = sqlx::query("delete from removals where company_id = $1 and noun = $2 and id = $3");
+    with_timeout(delete.bind(removal.company_id).bind(removal.noun.as_str()).bind(removal.id).execute(db)).await?;
     Ok(false)
 }

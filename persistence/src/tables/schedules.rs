@@ -290,7 +290,7 @@ pub async fn list(
         .equals("s.status", filter.status)
         .equals("s.contact_id", filter.contact_id)
         .equals("s.channel_id", filter.channel_id)
-        .heavy_if(filter.channel_id.is_some())
+        .mark_heavy_if(filter.channel_id.is_some())
         .between("s.send_at", filter.send)
         .between("s.created_at", filter.created)
         .between("s.updated_at", filter.updated);

@@ -61,7 +61,7 @@ pub enum NewFile {
 /// [`Error::Key`] when a needed key is missing; other errors when the database cannot answer.
 pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()> {
     match find_missing(db, keys, new_file).await?.ids.first() {
-        Some(id) => Err(keys.lacks(id).into()),
+        Some(id) => Err(keys.missing_key_error(id).into()),
         None => Ok(()),
     }
 }

@@ -163,7 +163,8 @@ pub(crate) fn list(
              and {key} >= z.zone << {BITS} and {key} < (z.zone + 1) << {BITS}"
     );
     let from = page.after().map(|id| id >> BITS);
-    let mut list = if page.descending { list.up_to("z.zone", from) } else { list.from("z.zone", from) }
+    let list = if page.descending { list.number_at_most("z.zone", from) } else { list.number_at_least("z.zone", from) };
+    let mut list = list
         .has_bit("z.channels", filter.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", filter.queue.map(|id| bit(id.0)))
         .for_each_by("z.zone", page, &rows);

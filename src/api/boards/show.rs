@@ -54,7 +54,7 @@ pub async fn show(
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
     let own_user = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
-    let counts = boards::counts(db.heavy(), company, id, own_user).await?;
+    let counts = boards::count_cards(db.heavy(), company, id, own_user).await?;
     let limits = FirstCards {
         of_stage: PER_PAGE.min(per_page_max.0),
         of_board: CARDS_MAX,

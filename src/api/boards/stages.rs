@@ -57,9 +57,9 @@ pub async fn update(
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
         let updated = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
-        if columns.is_false("doneList") && boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
+        if columns.is_false("doneList") && boards::count_won_cards(&mut *db, caller.company, stage, None).await? > 0 {
             let state = "the stage contains won cards";
-            let visible_cards = boards::won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
+            let visible_cards = boards::count_won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
             return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", visible_cards)])).into());
         }
         Ok(Json::of(updated))

@@ -63,7 +63,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     let (company, id) = (caller.company, id.0);
     let _pause_guard = app.engine.campaigns.hold(company, id).await?;
     let mut transaction = app.db(company).heavy().begin().await?;
-    let campaign = campaigns::hold(transaction.connection()?, company, id).await?;
+    let campaign = campaigns::lock(transaction.connection()?, company, id).await?;
     match campaign.status {
         CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
         // The campaign's row is needed until the withdrawals of its messages are recorded.

@@ -78,7 +78,7 @@ async fn change_status(
         db = db.heavy();
     }
     let changed = once.transaction(db, async |db| {
-        let campaign = campaigns::hold(db, company, id).await?;
+        let campaign = campaigns::lock(db, company, id).await?;
         if !verb.is_allowed(campaign.status) {
             return Err(conflict(&campaign));
         }

@@ -253,7 +253,7 @@ pub async fn update(
     }
     let CampaignInput { columns, list, .. } = input;
     once.transaction(app.db(company), async |db| {
-        let locked = campaigns::hold(db, company, id).await?;
+        let locked = campaigns::lock(db, company, id).await?;
         check_scheduled(&locked)?;
         if (has_new_template || channel.is_some())
             && (locked.channel_id, &locked.template) != (current.channel_id, &current.template)

@@ -105,7 +105,7 @@ async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: Pag
         merges::add_successor(caller, app, Mergeable::Ticket(ticket), found).await?;
     }
     let db = app.engine.reads().acknowledged_tables(company).await?;
-    if !filter.is_of(db, company).await? {
+    if !filter.references_exist(db, company).await? {
         return Err(ApiError::not_found());
     }
     Ok(Page::of(page, cards::list(db, company, &filter, page).await?, Card::from))
@@ -124,7 +124,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>, if_match
     let mut transaction = app.db(company).begin().await?;
     let db = transaction.connection()?;
     cards::lock(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    if_match.0.hold::<CardRef>(db, company, id.0).await?;
+    if_match.0.lock_and_check::<CardRef>(db, company, id.0).await?;
     let card = find_card(db, company, id.0).await?;
     cards::remove(&mut *db, company, id.0).await?;
     card_events::publish_removed(db, company, card).await?;

@@ -96,7 +96,7 @@ impl LineInput {
 /// Resolves the lines of a card with their products. The products are locked until the transaction ends.
 pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineInput]) -> ApiResult<Vec<Line>> {
     let product_ids: Vec<ProductId> = inputs.iter().filter_map(LineInput::product).collect();
-    let catalogue = cards::catalogue(db, company, &product_ids).await?;
+    let catalogue = cards::lock_catalogue_products(db, company, &product_ids).await?;
     let mut total = Amount::ZERO;
     let mut lines = Vec::with_capacity(inputs.len());
     for (index, input) in inputs.iter().enumerate() {
@@ -220,5 +220,5 @@ async fn lock_product(
     company: CompanyId,
     input: &LineInput,
 ) -> ApiResult<Vec<CatalogueProduct>> {
-    Ok(cards::catalogue(db, company, &input.product().into_iter().collect::<Vec<_>>()).await?)
+    Ok(cards::lock_catalogue_products(db, company, &input.product().into_iter().collect::<Vec<_>>()).await?)
 }

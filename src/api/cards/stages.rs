@@ -18,7 +18,7 @@ pub(super) async fn lock_stage(
     if let Some(stage) = cards::lock_stage(db, company, board, Target::Stage(list)).await? {
         return Ok(stage);
     }
-    let (board_exists, stage_exists) = cards::are_known(db, company, board, list).await?;
+    let (board_exists, stage_exists) = cards::board_and_list_exist(db, company, board, list).await?;
     if !board_exists || !stage_exists {
         return Err(ApiError::not_found());
     }
@@ -34,7 +34,7 @@ pub(super) async fn lock_first_stage(
     if let Some(stage) = cards::lock_stage(db, company, board, Target::First).await? {
         return Ok(stage);
     }
-    let (board_exists, _) = cards::are_known(db, company, board, Id::new(0)).await?;
+    let (board_exists, _) = cards::board_and_list_exist(db, company, board, Id::new(0)).await?;
     if !board_exists {
         return Err(ApiError::not_found());
     }

@@ -75,7 +75,7 @@ pub async fn move_to(
         if cards::is_at(db, company, id, stage.id, &position).await? {
             return Ok(Json::of(tracked.publish(db).await?));
         }
-        cards::put(db, company, id, stage.id, &position).await?;
+        cards::move_card(db, company, id, stage.id, &position).await?;
         Ok(Json::of(tracked.publish_moved(db).await?))
     })
     .await
@@ -119,7 +119,7 @@ pub async fn win(
             .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
         let tracked = card_events::track(db, company, id).await?;
         if stage.id != state.list_id {
-            cards::put(db, company, id, stage.id, &position).await?;
+            cards::move_card(db, company, id, stage.id, &position).await?;
         }
         cards::conclude(db, company, id, CardOutcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
         Ok(Json::of(tracked.publish(db).await?))

@@ -26,7 +26,7 @@ pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()>
 }
 
 async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
-    let card = cards::seen_in(app.db(caller.company), caller.company, id).await?;
+    let card = cards::find_board_and_assignee(app.db(caller.company), caller.company, id).await?;
     let (board, assigned) = card.ok_or_else(ApiError::not_found)?;
     let own_user = caller.cards_limited_to();
     let caller_user = own_user.or_else(|| caller.boards_limited_to());

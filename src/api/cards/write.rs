@@ -218,11 +218,11 @@ pub async fn update(
         };
         let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        if_match.0.hold::<CardRef>(db, company, id).await?;
+        if_match.0.lock_and_check::<CardRef>(db, company, id).await?;
         let tracked = card_events::track(db, company, id).await?;
         if let Some((stage, position)) = target.filter(|(stage, _)| stage.id != state.list_id) {
             check_stays_won(&state, stage)?;
-            cards::put(db, company, id, stage.id, &position).await?;
+            cards::move_card(db, company, id, stage.id, &position).await?;
         }
         table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
         if let Some(contacts) = &input.contacts {

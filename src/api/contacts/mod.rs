@@ -38,7 +38,7 @@ impl Filter for Filters {
         Self(ContactFilter {
             search: query.filter::<Search>("search").map(|text| text.0),
             number: query.filter::<Number>("number").map(|number| number.0),
-            numbered: None,
+            number_owner_ids: None,
             email: query.filter::<Email>("email").map(|email| email.0),
             code: query.filter::<Name>("code").map(|code| code.0),
             tag_id: query.filter("tagId"),

@@ -201,7 +201,7 @@ pub async fn update(
             if let Some(number) = change.columns.text("number") {
                 identities::hold_number(db, company, number, Some(id)).await?;
             }
-            if_match.0.hold::<ContactRef>(db, company, id).await?;
+            if_match.0.lock_and_check::<ContactRef>(db, company, id).await?;
             let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::validate(db, company, Application::Contact, &change.values, false).await?;

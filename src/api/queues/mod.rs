@@ -53,7 +53,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let open_count = tickets::open_in(db, company, id).await?;
-    let channel_count = channels::of_queue(db, company, id).await?;
+    let channel_count = channels::count_of_queue(db, company, id).await?;
     let (state, reason) = match (open_count, channel_count) {
         (0, 0) => return Ok(()),
         (0, _) => ("a channel uses the queue", "channel"),

@@ -58,7 +58,7 @@ impl Input for VisitorMessage {
 /// The content of a visitor's message, from a text or a reply.
 pub(crate) struct VisitorContent {
     pub(crate) body: String,
-    /// The option that was chosen.
+    /// The chosen option, for the column `content`.
     pub(crate) content: Option<Value>,
     pub(crate) quoted: Option<MessageId>,
     pub(crate) client_id: Option<String>,
@@ -66,12 +66,12 @@ pub(crate) struct VisitorContent {
 
 impl VisitorMessage {
     /// The content of the message; the text of a reply is the title of the chosen option.
-    pub(crate) async fn resolve(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<VisitorContent> {
+    pub(crate) async fn resolve(self, app: &App, company: CompanyId, session: &SessionId) -> ApiResult<VisitorContent> {
         let client_id = self.client_id.map(|id| id.0);
         let (body, content, quoted) = match self.content {
             MessageInput::Text(body) => (body.0, None, None),
             MessageInput::Reply { message, option } => {
-                let session = app.engine.sessions.ask(company, id, ShowSession).await?;
+                let session = app.engine.sessions.ask(company, session, ShowSession).await?;
                 let (id, title) = chosen_option(app, &session, message, &option.0).await?;
                 let option = ChosenOption { id: Some(id), title: Some(title.clone()), ..ChosenOption::default() };
                 (title, option.into_content(), Some(message))
@@ -94,14 +94,15 @@ pub async fn send_message(
     let VisitorContent { body, content, quoted, client_id } = body.0.resolve(&app, caller.company, &id).await?;
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
-    once.command(show, |attached| {
-        let command = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached };
+    once.command(show, |attached_changes| {
+        let command =
+            SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached: attached_changes };
         async { app.engine.sessions.ask(caller.company, &id, command).await }
     })
     .await
 }
 
-/// The id, as the message has it, and the title of the option that a visitor chose.
+/// The id and the title of the option that a visitor chose, as the message has them.
 async fn chosen_option(
     app: &App,
     session: &SessionRow,
@@ -111,11 +112,11 @@ async fn chosen_option(
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
     // Two ids may differ in their blanks only, so an exact match wins. Otherwise, blanks around the id do not count.
-    let offered = [option, option.trim()].into_iter().find_map(|id| {
+    let matching = [option, option.trim()].into_iter().find_map(|id| {
         let title = option_title(quoted.interactive.as_ref()?, id)?;
         Some((id.to_owned(), title))
     });
-    offered.ok_or_else(|| {
+    matching.ok_or_else(|| {
         let reason = "must be an option of the message".to_owned();
         ApiError::validation(&[FieldError { field: "reply.id".to_owned(), reason }])
     })
@@ -160,11 +161,12 @@ pub async fn list_messages(
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let context = ViewContext::of(&caller, &app, &request);
     let mut response = Page::of(page, rows, |row| Message::of(row, &context));
-    let may_end_early = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
-    let count = if may_end_early { response.end_by_bytes()? } else { usize::MAX };
+    // Only a reader that continues from the last row may receive a shorter page.
+    let continues_from_last = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    let count = if continues_from_last { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        report_delivered(&app.engine, caller.company, id, undelivered.first(count));
+        report_delivered(&app.engine, caller.company, id, undelivered.truncated(count));
     }
     Ok(response)
 }
@@ -181,7 +183,7 @@ pub(crate) fn visible_messages(session: &SessionRow, after: Option<MessageId>, (
     }
 }
 
-/// For each message of a page, its ids if it is not known to be delivered.
+/// For each message of a page: its ticket and id if it is an outbound message that was not delivered yet.
 pub(crate) struct UndeliveredMessages(Vec<Option<(TicketId, MessageId)>>);
 
 impl UndeliveredMessages {
@@ -192,14 +194,14 @@ impl UndeliveredMessages {
         Self(rows.iter().map(|row| Some(row).filter(is_undelivered).map(|row| (row.ticket_id, row.id))).collect())
     }
 
-    /// Only the first messages: those that the response contains.
-    pub(crate) fn first(mut self, count: usize) -> Self {
+    /// Only the first `count` messages of the page: the response contains no more.
+    pub(crate) fn truncated(mut self, count: usize) -> Self {
         self.0.truncate(count);
         self
     }
 
     /// The last undelivered message of each ticket.
-    fn last(self) -> HashMap<TicketId, MessageId> {
+    fn last_by_ticket(self) -> HashMap<TicketId, MessageId> {
         let mut last: HashMap<TicketId, MessageId> = HashMap::new();
         for (ticket, message) in self.0.into_iter().flatten() {
             let newest = last.entry(ticket).or_insert(message);
@@ -217,7 +219,7 @@ pub(crate) fn report_delivered(
     session: SessionId,
     undelivered: UndeliveredMessages,
 ) {
-    let last_messages = undelivered.last();
+    let last_messages = undelivered.last_by_ticket();
     let engine_clone = engine.clone();
     engine.spawn_for(company, async move {
         let engine = engine_clone;

@@ -31,9 +31,10 @@ pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Id
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
     let show = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
-    once.command(show, |attached| {
-        let (company, id, app, by) = (caller.company, id.0, app.clone(), caller.by());
-        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, attached, by }).await }
+    once.command(show, |attached_changes| {
+        let (company, id, app) = (caller.company, id.0, app.clone());
+        let end = End { idle_since: None, attached: attached_changes, by: caller.by() };
+        async move { app.engine.sessions.ask(company, &id, end).await }
     })
     .await
 }

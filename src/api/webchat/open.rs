@@ -9,7 +9,7 @@ use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{self, ContactRow, Visitor, Vouched};
+use hotline_persistence::tables::contacts::{self, ContactRow, Visitor, VouchedContact};
 use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, key};
@@ -24,7 +24,7 @@ use crate::web::request::values::{ContactName, Email, ExternalId, Number, Trunca
 use crate::web::response::reply::{Confidential, Reply};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input};
 
-/// Maximum number of attempts to find the visitor's contact, which may be deleted meanwhile.
+/// Maximum attempts to open a session: the contact that was found may be deleted before the session begins.
 const ATTEMPTS_MAX: usize = 8;
 
 /// The prefix of a visitor's token.
@@ -50,7 +50,7 @@ impl Input for OpenSession {
     }
 }
 
-/// The visitor, and where they come from.
+/// The visitor, and the page and campaign from which they come.
 pub struct Arrival {
     visitor: Visitor,
     page: Option<Value>,
@@ -89,7 +89,7 @@ impl Input for Arrival {
 }
 
 impl Arrival {
-    /// This identity, with the page and the campaign of the arrival.
+    /// An identity, with the page and the campaign of the arrival.
     fn with_source(&self, identity: &Visitor) -> Visitor {
         let Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, .. } = self.visitor.clone();
         Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..identity.clone() }
@@ -115,15 +115,15 @@ pub async fn open(
     body: Body<OpenSession>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<Session>>> {
-    let new = body.0;
-    if check_channel(&caller, new.channel_id)?.kind != ChannelType::Webchat {
+    let body = body.0;
+    if check_channel(&caller, body.channel_id)?.kind != ChannelType::Webchat {
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let named_contact = new.contact_id;
+    let named_contact = body.contact_id;
     let identity = named_contact.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
-    let (company, channel) = (caller.company, new.channel_id);
-    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &new.arrival, once: &once };
+    let (company, channel) = (caller.company, body.channel_id);
+    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &body.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
         let session = Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) };
         Confidential(Created::of(session))
@@ -143,8 +143,8 @@ pub(crate) enum VisitorIdentity {
     Described,
     /// The company has signed the visitor's identity.
     Identified(Identified),
-    /// Only the browser describes the visitor, which is a claim: they get a contact of their own, or the one of an
-    /// earlier anonymous session whose token they hold.
+    /// Only the browser describes the visitor, which is a claim. They get a new contact, or the one of an earlier
+    /// anonymous session whose token they have.
     Unknown {
         /// The earlier session.
         earlier: Option<SessionRow>,
@@ -166,7 +166,7 @@ struct SessionContact {
     contact: ContactRow,
     /// Whether the contact may have had a session before.
     is_returning: bool,
-    /// Locked until a session of an unknown visitor has begun.
+    /// The lock on the contact's sessions, held until the new session has begun: for an unknown visitor who returns.
     lock: Option<VisitorLock>,
 }
 
@@ -176,29 +176,29 @@ impl SessionOpening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        // A contact that was looked up or created may be deleted at this very moment; then the look-up is repeated and
-        // finds another one. A contact that the company names, or that a step under an idempotency key has created,
-        // stays missing.
-        let may_be_missing = match &self.identity {
+        // A contact that was looked up or created may be deleted before the session begins. Then the look-up is
+        // repeated and finds another one. A contact that the company names, or that a step under an idempotency key has
+        // created, stays missing.
+        let can_find_another = match &self.identity {
             VisitorIdentity::Contact(_) => false,
             VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),
             VisitorIdentity::Identified(_) | VisitorIdentity::Unknown { .. } => true,
         };
-        let attempts = if may_be_missing { ATTEMPTS_MAX } else { 1 };
+        let attempts = if can_find_another { ATTEMPTS_MAX } else { 1 };
         for _ in 1..attempts {
-            match self.attempt(show.clone()).await {
+            match self.open_once(show.clone()).await {
                 Err(error) if error.status == StatusCode::NOT_FOUND => {}
                 outcome => return outcome,
             }
         }
-        self.attempt(show).await
+        self.open_once(show).await
     }
 
-    async fn attempt<T: Reply>(
+    async fn open_once<T: Reply>(
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        let SessionContact { contact, is_returning, lock } = self.find().await?;
+        let SessionContact { contact, is_returning, lock } = self.find_contact().await?;
         let engine = &self.app.engine;
         let is_signed_in = matches!(self.identity, VisitorIdentity::Identified(_));
         // Two concurrent openings of a signed-in visitor continue in one session.
@@ -227,7 +227,7 @@ impl SessionOpening<'_> {
             last_seen_at: now,
             ended_at: None,
             verified: !matches!(self.identity, VisitorIdentity::Unknown { .. }),
-            claimed: self.claimed(),
+            claimed: self.claim(),
             shown_from,
             token_hashes: Vec::new(),
             by: Some(current_author()),
@@ -235,12 +235,14 @@ impl SessionOpening<'_> {
         let hash = key::hash(&token);
         let conversation = (self.company, self.channel, contact.id);
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        let begin = |attached: Option<AttachedChanges<SessionRow>>| async move {
+        let begin = |attached_changes: Option<AttachedChanges<SessionRow>>| async move {
             // A signed-in visitor has one conversation in this webchat, which continues.
-            if is_signed_in && let Some(session) = engine.sessions.admit(conversation, hash, attached.clone()).await? {
+            if is_signed_in
+                && let Some(session) = engine.sessions.admit(conversation, hash, attached_changes.clone()).await?
+            {
                 return Ok(session);
             }
-            engine.sessions.begin(NewSession { row, attached }).await
+            engine.sessions.begin(NewSession { row, attached: attached_changes }).await
         };
         let response = self.once.command(show, begin).await;
         drop(lock);
@@ -248,40 +250,40 @@ impl SessionOpening<'_> {
     }
 
     /// The claim of an unknown visitor; `None` for any other visitor.
-    fn claimed(&self) -> Option<Value> {
+    fn claim(&self) -> Option<Value> {
         let Visitor { name, email, number, external_id, .. } = &self.arrival.visitor;
         let is_unknown = matches!(self.identity, VisitorIdentity::Unknown { .. });
         is_unknown.then(|| json!({"name": name, "email": email, "number": number, "externalId": external_id}))
     }
 
-    async fn find(&self) -> ApiResult<SessionContact> {
+    async fn find_contact(&self) -> ApiResult<SessionContact> {
         let Self { app, company, .. } = *self;
         let visitor = &self.arrival.visitor;
         match &self.identity {
             VisitorIdentity::Contact(id) => {
-                let contact = self.read(*id).await?;
+                let contact = self.read_contact(*id).await?;
                 if !contact.verified {
                     app.engine.sessions.vouch(company, *id).await?;
                 }
                 app.engine.contacts.fill(company, &contact, &self.arrival.with_source(&Visitor::default())).await?;
-                Ok(SessionContact { contact: self.read(*id).await?, is_returning: true, lock: None })
+                Ok(SessionContact { contact: self.read_contact(*id).await?, is_returning: true, lock: None })
             }
             VisitorIdentity::Described => {
-                let Vouched { id, verified, is_new } = self.find_described().await?;
+                let VouchedContact { id, verified, is_new } = self.find_described().await?;
                 if !verified {
                     app.engine.sessions.vouch(company, id).await?;
                 }
-                let contact = self.read(id).await?;
+                let contact = self.read_contact(id).await?;
                 if is_new {
                     return Ok(SessionContact { contact, is_returning: false, lock: None });
                 }
                 app.engine.contacts.fill(company, &contact, visitor).await?;
-                Ok(SessionContact { contact: self.read(id).await?, is_returning: true, lock: None })
+                Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: true, lock: None })
             }
             VisitorIdentity::Identified(identity) => {
                 let identity = Identified { visitor: self.arrival.with_source(&identity.visitor), ..identity.clone() };
                 let signed_in = app.engine.sessions.sign_in(company, &identity).await?;
-                let contact = self.read(signed_in.id).await?;
+                let contact = self.read_contact(signed_in.id).await?;
                 Ok(SessionContact { contact, is_returning: !signed_in.is_new, lock: None })
             }
             VisitorIdentity::Unknown { earlier } => {
@@ -290,23 +292,23 @@ impl SessionOpening<'_> {
                     // The contact must not become verified while a session of an unknown visitor begins with it.
                     let lock = app.engine.sessions.lock_visitor(company, previous.contact_id).await;
                     if contacts::is_verified(app.db(company), company, previous.contact_id).await? == Some(false) {
-                        let contact = self.read(previous.contact_id).await?;
+                        let contact = self.read_contact(previous.contact_id).await?;
                         let visitor =
                             Visitor { name: visitor.name.clone(), ..self.arrival.with_source(&Visitor::default()) };
                         app.engine.contacts.fill(company, &contact, &visitor).await?;
-                        let contact = self.read(previous.contact_id).await?;
+                        let contact = self.read_contact(previous.contact_id).await?;
                         return Ok(SessionContact { contact, is_returning: true, lock: Some(lock) });
                     }
                 }
                 let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
                 let id = self.once.step(app.db(company), "contact", create).await?;
-                Ok(SessionContact { contact: self.read(id).await?, is_returning: false, lock: None })
+                Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: false, lock: None })
             }
         }
     }
 
     /// The contact of a visitor whom the company describes.
-    async fn find_described(&self) -> ApiResult<Vouched> {
+    async fn find_described(&self) -> ApiResult<VouchedContact> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
@@ -318,10 +320,10 @@ impl SessionOpening<'_> {
         // An anonymous visitor can be recognized on a retry only by the idempotency key.
         let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
         let id = self.once.step(db, "contact", create).await?;
-        Ok(Vouched { id, verified: true, is_new: true })
+        Ok(VouchedContact { id, verified: true, is_new: true })
     }
 
-    async fn read(&self, id: ContactId) -> ApiResult<ContactRow> {
+    async fn read_contact(&self, id: ContactId) -> ApiResult<ContactRow> {
         contacts::find(self.app.db(self.company), self.company, id).await?.ok_or_else(ApiError::not_found)
     }
 }

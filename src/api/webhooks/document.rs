@@ -19,10 +19,10 @@ use crate::web::response::schema::{self, Schemas};
 /// The requests by type of event, including that of a test.
 pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
     let mut operations = Map::new();
-    let by = schema::of::<EventAuthor>(schemas);
+    let author = schema::of::<EventAuthor>(schemas);
     for kind in EventKind::ALL {
-        let data = data_of(*kind, schemas);
-        operations.insert(kind.as_str().to_owned(), request(kind.as_str(), &data, &by));
+        let data = data_schema(*kind, schemas);
+        operations.insert(kind.as_str().to_owned(), request_item(kind.as_str(), &data, &author));
     }
     let id = json!({"type": "integer", "format": "int64", "description": "The webhook.", "example": 7});
     let test = json!({
@@ -31,12 +31,12 @@ pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
         "properties": {"webhookId": id},
         "required": ["webhookId"],
     });
-    operations.insert("webhook.test".to_owned(), request("webhook.test", &test, &by));
+    operations.insert("webhook.test".to_owned(), request_item("webhook.test", &test, &author));
     operations
 }
 
 /// The schema of the record that an event of this type is about.
-fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
+fn data_schema(kind: EventKind, schemas: &mut Schemas) -> Value {
     match kind {
         EventKind::MessageReceived => {
             return one_of([schema::of::<EventMessage>(schemas), schema::of::<GoneMessage>(schemas)]);
@@ -64,7 +64,8 @@ fn one_of(forms: [Value; 2]) -> Value {
     json!({"oneOf": forms})
 }
 
-fn request(kind: &str, data: &Value, by: &Value) -> Value {
+/// The path item of the request for one type of event.
+fn request_item(kind: &str, data: &Value, author: &Value) -> Value {
     let header = |name: &str, text: &str, example: Value| {
         json!({
             "name": name,
@@ -84,7 +85,7 @@ fn request(kind: &str, data: &Value, by: &Value) -> Value {
             "id": {"type": "integer", "format": "int64", "description": "Increases within the company; 0 in a test.", "example": 4711},
             "type": {"type": "string", "enum": [kind], "description": "What happened."},
             "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
-            "by": by,
+            "by": author,
             "data": data,
             "previous": {
                 "type": ["object", "null"], "additionalProperties": {},
@@ -132,21 +133,21 @@ mod tests {
             assert_eq!(schema["properties"]["type"]["enum"], json!([kind]));
             let data = &schema["properties"]["data"];
             let forms = data["oneOf"].as_array().map_or(std::slice::from_ref(data), Vec::as_slice);
-            let is_known = |form: &Value| {
+            let is_defined = |form: &Value| {
                 let name = form["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
                 name.is_some_and(|name| schemas.contains_key(name))
             };
-            assert!(forms.iter().all(is_known) || kind == "webhook.test", "{kind}: {data}");
+            assert!(forms.iter().all(is_defined) || kind == "webhook.test", "{kind}: {data}");
         }
-        let of = |kind: &str| {
+        let data_of = |kind: &str| {
             let schema = &operations[kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
             schema["properties"]["data"].clone()
         };
         let form = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-        assert_eq!(of("ticket.closed"), form("Ticket"));
-        assert_eq!(of("note.added"), json!({"oneOf": [form("Message"), form("GoneMessage")]}));
-        assert_eq!(of("message.received"), json!({"oneOf": [form("EventMessage"), form("GoneMessage")]}));
-        assert_eq!(of("session.ended"), json!({"oneOf": [form("Session"), form("GoneSession")]}));
+        assert_eq!(data_of("ticket.closed"), form("Ticket"));
+        assert_eq!(data_of("note.added"), json!({"oneOf": [form("Message"), form("GoneMessage")]}));
+        assert_eq!(data_of("message.received"), json!({"oneOf": [form("EventMessage"), form("GoneMessage")]}));
+        assert_eq!(data_of("session.ended"), json!({"oneOf": [form("Session"), form("GoneSession")]}));
         assert_eq!(operations["ticket.wrapup_changed"]["post"]["operationId"], "onTicketWrapupChanged");
     }
 }

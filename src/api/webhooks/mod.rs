@@ -1,6 +1,6 @@
-//! Webhooks: endpoints that receive a company's events. Plain; the dispatcher delivers to them (`src/deliveries/`).
-//! A service that stores no events has no webhooks, whatever the table contains, because it would never deliver to
-//! them.
+//! Webhooks: endpoints that receive a company's events. Plain: changed by transactions, not by actors. The dispatcher
+//! delivers to them (`src/deliveries/`). A service that stores no events has no webhooks, whatever the table contains,
+//! because it would never deliver to them.
 
 mod deliveries;
 pub mod document;
@@ -46,13 +46,12 @@ impl HasSecrets for WebhookWithSecret {
     const SECRETS: &'static [&'static str] = &["secret"];
 }
 
-/// Reads the event types of a webhook, without duplicates; an empty list means all.
-fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
-    // At most as many as there are types.
-    let count_max = EventKind::ALL.len();
-    let kinds: Vec<EventKind> =
-        if is_new { fields.list("types", count_max) } else { fields.changed_list("types", count_max) }?;
-    Some(EventKind::words(kinds))
+/// Maximum items of the list of event types: one of each.
+const TYPES_MAX: usize = EventKind::ALL.len();
+
+/// The distinct words of a list of event types; an empty list means all.
+fn type_words(kinds: Vec<EventKind>) -> Vec<&'static str> {
+    EventKind::words(kinds)
 }
 
 /// The body of `POST /webhooks`.
@@ -67,7 +66,7 @@ impl Input for WebhookNew {
         let mut columns = Columns::default();
         let url = fields.required::<WebAddress>("url");
         let description = fields.optional::<Name>("description");
-        let types = types(fields, true);
+        let types = fields.list("types", TYPES_MAX).map(type_words);
         let active = fields.optional::<bool>("active");
         columns.set("url", url?);
         if let Some(description) = description {
@@ -101,7 +100,7 @@ impl Input for WebhookChange {
             Patch::Null => columns.set("description", serde_json::Value::Null),
             Patch::Value(description) => columns.set("description", description),
         }
-        if let Some(types) = types(fields, false) {
+        if let Some(types) = fields.changed_list("types", TYPES_MAX).map(type_words) {
             columns.set("types", types);
         }
         if let Some(active) = fields.non_null::<bool>("active") {

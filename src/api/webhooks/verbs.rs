@@ -105,7 +105,8 @@ pub async fn test(
     };
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
     let secrets = endpoint.secrets_at(clock::now());
-    // The request gives up its presence meanwhile, so that closing the company does not wait for the endpoint.
+    // Until the endpoint responds, the request does not count as work of the company: closing the company does not wait
+    // for it.
     request.extensions_mut().remove::<Presence>();
     let attempt = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
     let presence = app.engine.enter(company).await?;
@@ -150,13 +151,13 @@ impl Input for Replay {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         const NAMES: [&str; 3] = ["after", "deliveryId", "failedSince"];
-        let names: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
+        let given_names: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
         let after = fields.optional::<EventPosition>("after").map(|after| ReplayRange::After(after.0));
         let delivery = fields.optional("deliveryId").map(ReplayRange::Delivery);
         let failed = fields.optional("failedSince").map(ReplayRange::FailedSince);
-        match names.as_slice() {
+        match given_names.as_slice() {
             [] => fields.refuse("after", "is required, or deliveryId, or failedSince"),
-            [_, rest @ ..] => rest.iter().for_each(|name| fields.refuse(name, "must be given alone")),
+            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "must be given alone")),
         }
         after.or(delivery).or(failed).map(Self)
     }

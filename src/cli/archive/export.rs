@@ -30,10 +30,10 @@ use crate::config::DatabaseArgs;
 use crate::exit_code::Exit;
 use crate::media::{FileArchive, ReadError};
 
-/// How long an export waits for a running service to write what was acknowledged before; it usually takes less than a second.
+/// How long an export waits for a running service to write acknowledged changes; that usually takes less than a second.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How often the tables are read meanwhile.
+/// The interval at which an export checks the tables while it waits.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
 pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let audited = AuditedAction::of_company(Some(args.company), "exportCompany").on(args.company);
         let export = async || {
             wait_for_tables(&global.database, db).await?;
-            write(&args, db, &open_files()?).await
+            write_archive(&args, db, &open_files()?).await
         };
         audited.run(db, export, |_| Target::of(args.company)).await
     });
@@ -56,43 +56,43 @@ pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
     }))
 }
 
-/// Waits until the tables have every change that was acknowledged before: a running service writes it soon. If the service was
-/// killed, or stopped while PostgreSQL was away, only the journal has it until the next start.
+/// Waits until the tables have every change that was acknowledged before: a running service writes it soon. If the
+/// service was killed, or stopped while PostgreSQL was unavailable, only the journal has it until the next start.
 async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Failure> {
     let dir = database.data_dir.join(JOURNAL);
     let journal = tokio::task::spawn_blocking(move || journal::examine(&dir)).await??;
-    let Some((journal, last)) = journal.and_then(|journal| Some((journal.id, journal.last?))) else { return Ok(()) };
+    let Some((journal_id, last)) = journal.and_then(|journal| Some((journal.id, journal.last?))) else { return Ok(()) };
     let deadline = Instant::now() + WRITE_TIME_MAX;
     loop {
         let mut connection = db.acquire().await?;
         let state = State::read(&mut connection).await?;
         drop(connection);
         // Without a watermark, this is the journal of another database.
-        let missing = state.watermark(&journal).map_or(0, |watermark| last.saturating_sub(watermark));
-        if missing == 0 {
+        let missing_changes = state.watermark(&journal_id).map_or(0, |watermark| last.saturating_sub(watermark));
+        if missing_changes == 0 {
             return Ok(());
         }
-        let lacking = format!("the journal has {missing} changes that the tables lack");
+        let reason = format!("the journal has {missing_changes} changes that the tables lack");
         if !is_served(db).await? {
-            let message = format!("{lacking}: start the service once, and export again");
+            let message = format!("{reason}: start the service once, and export again");
             return Err(Refusal::new(Exit::Retry, message).into());
         }
         if Instant::now() >= deadline {
-            let message = format!("{lacking}, and the service has not written them yet; export again later");
+            let message = format!("{reason}, and the service has not written them yet; export again later");
             return Err(Refusal::new(Exit::Retry, message).into());
         }
         sleep(POLL_EVERY).await;
     }
 }
 
-async fn write(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<ArchiveManifest, Failure> {
+async fn write_archive(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<ArchiveManifest, Failure> {
     let mut snapshot = CompanySnapshot::take(db, args.company).await?;
     create_folder(&args.dir)?;
     let mut nouns = BTreeMap::new();
     for table in std::iter::once(&COMPANY).chain(TABLES) {
         nouns.insert(table.noun.to_owned(), write_table(&args.dir, &mut snapshot, table).await?);
     }
-    let (sum, missing_files) = write_files(args, &mut snapshot, files).await?;
+    let (file_list, missing_files) = write_files(args, &mut snapshot, files).await?;
     let manifest = ArchiveManifest {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -101,7 +101,7 @@ async fn write(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<Ar
         company_id: args.company,
         exported_at: serde_json::to_value(Timestamp(clock::now()))?.as_str().unwrap_or_default().to_owned(),
         nouns,
-        files: sum,
+        files: file_list,
         missing_files,
     };
     // The manifest is last, so that an incomplete export has none.
@@ -111,10 +111,10 @@ async fn write(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<Ar
     Ok(manifest)
 }
 
-/// Creates the folder, for this user only; an empty one is used.
+/// Creates the folder, for this user only. It may exist if it is empty.
 fn create_folder(dir: &Path) -> Result<(), Failure> {
-    let is_used = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    if is_used {
+    let is_occupied = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    if is_occupied {
         return Err(format!("{} is not empty; name a new folder", dir.display()).into());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(dir.join(FILES)).map_err(at_new(dir))
@@ -131,14 +131,14 @@ async fn write_table(dir: &Path, snapshot: &mut CompanySnapshot, table: &Archive
     file.finish()
 }
 
-/// Copies the files of messages; returns the sum of their list, and how many are missing.
+/// Copies the files of messages; returns the checksum of their list, and how many files are missing.
 async fn write_files(
     args: &ExportArgs,
     snapshot: &mut CompanySnapshot,
     files: &FileArchive,
 ) -> Result<(FileSum, u64), Failure> {
     let mut list = SummedFile::create(&args.dir.join(FILE_LIST))?;
-    let mut missing = 0;
+    let mut missing_files = 0;
     let mut page = snapshot.files("").await?;
     while let Some(last) = page.last().cloned() {
         for name in page {
@@ -149,12 +149,12 @@ async fn write_files(
                     list.write(b"\n")?;
                     list.sum.lines += 1;
                 }
-                None => missing += 1,
+                None => missing_files += 1,
             }
         }
         page = snapshot.files(&last).await?;
     }
-    Ok((list.finish()?, missing))
+    Ok((list.finish()?, missing_files))
 }
 
 /// Copies a file; `None` if the store does not have it.

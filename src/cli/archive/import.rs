@@ -35,7 +35,8 @@ use crate::webhooks::new_secret;
 /// Maximum size of a manifest: it has a line for each noun.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// Maximum records of a company, by noun: those that every process has in memory, with the limits of their creation.
+/// Maximum records of a company by noun, for the nouns that every process has in memory: the limits that also apply to
+/// their creation.
 const RECORDS_MAX: [(&str, i64); 8] = [
     ("users", User::IN_DIRECTORY_MAX),
     ("queues", Queue::IN_DIRECTORY_MAX),
@@ -48,7 +49,7 @@ const RECORDS_MAX: [(&str, i64); 8] = [
 ];
 
 /// Bytes of a file that are read at once.
-const PART_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// Maximum size of a message file: more than any service accepts by default.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -60,7 +61,7 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
         check_sum(&args.dir.join(file_of(table.noun)), sum)?;
     }
     check_sum(&args.dir.join(FILE_LIST), &manifest.files)?;
-    // All of it is imported, or nothing.
+    // An import is complete or fails: this release must know every noun.
     if let Some(noun) = manifest.nouns.keys().find(|noun| every_table().all(|table| table.noun != **noun)) {
         let release = &manifest.release;
         return Err(damaged(format!(
@@ -71,7 +72,7 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let files = open_files()?;
     let imported = with_secrets(&global.database, async |db, keys| {
         let work = async || {
-            let mut import = Import::begin(db, keys, new_secret).await.map_err(in_words)?;
+            let mut import = Import::begin(db, keys, new_secret).await.map_err(begin_failure)?;
             for table in every_table() {
                 let lines = manifest.nouns.get(table.noun).map_or(0, |sum| sum.lines);
                 import_table(&mut import, &args.dir, table, lines).await?;
@@ -82,9 +83,9 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
             match stored.outcome {
                 Ok(()) => match import.finish().await {
                     Ok(company) => Ok((company, stored.files.len())),
-                    Err(error) => Err(remove(&files, &stored.files, error.into()).await),
+                    Err(error) => Err(remove_files(&files, &stored.files, error.into()).await),
                 },
-                Err(failure) => Err(remove(&files, &stored.files, failure).await),
+                Err(failure) => Err(remove_files(&files, &stored.files, failure).await),
             }
         };
         AuditedAction::of_installation("importCompany").run(db, work, |(company, _)| Target::of(company)).await
@@ -97,7 +98,8 @@ fn every_table() -> impl Iterator<Item = &'static ArchivedTable> {
     std::iter::once(&COMPANY).chain(TABLES)
 }
 
-fn in_words(error: Error) -> Failure {
+/// The failure of an import that could not begin.
+fn begin_failure(error: Error) -> Failure {
     match error {
         Error::NotOwner => {
             Refusal::new(Exit::Retry, "a service runs on this database; stop it during the import").into()
@@ -112,7 +114,7 @@ fn damaged(message: String) -> Failure {
 }
 
 /// Opens a regular file; a link could lead out of the folder.
-fn open(path: &Path) -> Result<File, Failure> {
+fn open_file(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path).map_err(at(path))?;
     if !file.metadata().map_err(at(path))?.is_file() {
         return Err(damaged(format!("{}: is not a file", path.display())));
@@ -123,7 +125,7 @@ fn open(path: &Path) -> Result<File, Failure> {
 fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
     let path = dir.join(MANIFEST);
     let mut text = String::new();
-    open(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(at(&path))?;
+    open_file(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(at(&path))?;
     let manifest: ArchiveManifest =
         serde_json::from_str(&text).map_err(|error| damaged(format!("{}: is no manifest: {error}", path.display())))?;
     if manifest.format != FORMAT {
@@ -166,14 +168,14 @@ async fn check_campaigns(import: &mut Import, dir: &Path) -> Result<(), Failure>
 
 /// Compares a file with its checksum.
 fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
-    let mut file = open(path)?;
-    let (mut hash, mut bytes, mut part) = (Sha256::new(), 0_u64, vec![0; PART_BYTES]);
+    let mut file = open_file(path)?;
+    let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0_u64, vec![0; CHUNK_BYTES]);
     loop {
-        let read = file.read(&mut part).map_err(at(path))?;
+        let read = file.read(&mut chunk).map_err(at(path))?;
         if read == 0 {
             break;
         }
-        hash.update(&part[..read]);
+        hash.update(&chunk[..read]);
         bytes += read as u64;
     }
     if bytes != expected.bytes || hex::encode(hash.finalize()) != expected.sha256 {
@@ -189,21 +191,21 @@ async fn import_table(
     lines: u64,
 ) -> Result<(), Failure> {
     let path = dir.join(file_of(table.noun));
-    let failed = |error: ImportError| match error {
+    let to_failure = |error: ImportError| match error {
         ImportError::Database(error) => Failure::from(error),
-        refused => damaged(format!("{}: {refused}", path.display())),
+        content_error => damaged(format!("{}: {content_error}", path.display())),
     };
     import.begin_table(table).await?;
-    let mut reader = BufReader::new(open(&path)?);
-    let mut number = 0_u64;
-    while let Some(line) = next_line(&mut reader, &path, number + 1)? {
-        number += 1;
-        import.line(&line).await.map_err(failed)?;
+    let mut reader = BufReader::new(open_file(&path)?);
+    let mut line_number = 0_u64;
+    while let Some(line) = next_line(&mut reader, &path, line_number + 1)? {
+        line_number += 1;
+        import.line(&line).await.map_err(to_failure)?;
     }
-    import.end_table().await.map_err(failed)?;
+    import.end_table().await.map_err(to_failure)?;
     let lines = if table.name == COMPANY.name { 1 } else { lines };
-    if number != lines {
-        return Err(damaged(format!("{}: has {number} lines instead of {lines}", path.display())));
+    if line_number != lines {
+        return Err(damaged(format!("{}: has {line_number} lines instead of {lines}", path.display())));
     }
     Ok(())
 }
@@ -225,7 +227,7 @@ fn next_line(reader: &mut impl BufRead, path: &Path, number: u64) -> Result<Opti
     Ok((read > 0).then_some(line))
 }
 
-/// Files that were stored, and whether all of them were.
+/// The files that were stored, also if a later one failed.
 struct StoredFiles {
     files: Vec<FileKey>,
     outcome: Result<(), Failure>,
@@ -244,27 +246,27 @@ async fn store_files(
     stored: &mut Vec<FileKey>,
 ) -> Result<(), Failure> {
     let path = dir.join(FILE_LIST);
-    let mut reader = BufReader::new(open(&path)?);
-    let mut number = 0;
-    while let Some(line) = next_line(&mut reader, &path, number + 1)? {
-        number += 1;
-        let refused = |reason: String| damaged(format!("{}: line {number} {reason}", path.display()));
-        let listed: ListedFile = serde_json::from_str(&line).map_err(|error| refused(error.to_string()))?;
+    let mut reader = BufReader::new(open_file(&path)?);
+    let mut line_number = 0;
+    while let Some(line) = next_line(&mut reader, &path, line_number + 1)? {
+        line_number += 1;
+        let damaged_line = |reason: String| damaged(format!("{}: line {line_number} {reason}", path.display()));
+        let listed: ListedFile = serde_json::from_str(&line).map_err(|error| damaged_line(error.to_string()))?;
         // Only an id becomes a part of a path.
-        let id: MediaId = listed.id.parse().map_err(|reason: &str| refused(format!("has {reason}")))?;
+        let id: MediaId = listed.id.parse().map_err(|reason: &str| damaged_line(format!("has {reason}")))?;
         if listed.bytes > FILE_BYTES_MAX {
-            return Err(refused(format!("has a file of more than {FILE_BYTES_MAX} bytes")));
+            return Err(damaged_line(format!("has a file of more than {FILE_BYTES_MAX} bytes")));
         }
         let file = dir.join(FILES).join(id.as_str());
-        let content = tokio::fs::File::from_std(open(&file)?).take(listed.bytes + 1);
+        let content = tokio::fs::File::from_std(open_file(&file)?).take(listed.bytes + 1);
         let (mut hash, mut bytes) = (Sha256::new(), 0);
-        // What is stored of a file that was changed is removed with the others.
+        // Listed before it is written: if its checksum differs, it is removed with the others.
         stored.push((company, id.clone()));
-        let sum = |part: &[u8]| {
-            hash.update(part);
-            bytes += part.len() as u64;
+        let add_to_sum = |chunk: &[u8]| {
+            hash.update(chunk);
+            bytes += chunk.len() as u64;
         };
-        archive.write(company, &id, content, sum).await?;
+        archive.write(company, &id, content, add_to_sum).await?;
         if bytes != listed.bytes || hex::encode(hash.finalize()) != listed.sha256 {
             return Err(damaged(format!("{}: was changed after the export: its checksum is another", file.display())));
         }
@@ -272,8 +274,8 @@ async fn store_files(
     Ok(())
 }
 
-/// Removes the files of an import that failed.
-async fn remove(archive: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
+/// Removes the files of an import that failed, and returns its failure.
+async fn remove_files(archive: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
     match archive.remove(files).await {
         Ok(()) => failure,
         Err(error) => LeftFiles { count: files.len(), error, failure }.into(),

@@ -14,21 +14,21 @@ use crate::cli::FileFailure;
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and those of the previous backup as
-/// much again. An installation with more files stores them in a bucket, which keeps versions of its own.
+/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and so do those of the previous
+/// backup. An installation with more files stores them in a bucket, which keeps versions of its own.
 pub const FILES_MAX: usize = 20_000_000;
 
 /// Bytes per read and write.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The operation that makes a file or folder.
+/// The action of [`BackupFileError`] that creates a file or folder: its failure has an exit code of its own.
 const CREATE: &str = "create";
 
 /// The SHA-256 sum of a file, in hexadecimal.
 pub type Sum = String;
 
-/// Sums by path below the backup's folder, some 150 bytes each: for a million files, 150 MB while the command runs.
-/// At most [`FILES_MAX`].
+/// Sums by path below the backup's folder, at most [`FILES_MAX`]. Each takes some 150 bytes of memory: 150 MB for a
+/// million files.
 pub type Sums = BTreeMap<String, Sum>;
 
 /// A file operation failed.
@@ -56,13 +56,13 @@ impl BackupFileError {
     }
 }
 
-/// Creates a folder that only its owner may enter, and those above it.
+/// Creates a folder that only its owner may enter, and its missing parents.
 pub fn create_folder(path: &Path) -> Result<(), BackupFileError> {
     DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(BackupFileError::new(CREATE, path))
 }
 
-/// Writes a new file from a reader, and returns its size and sum. Errors of the reader are named by `from`.
-pub fn write_from(mut reader: impl Read, from: &Path, path: &Path) -> Result<(u64, Sum), BackupFileError> {
+/// Writes a new file from a reader, and returns its size and sum. Errors of the reader name `source`.
+pub fn write_from(mut reader: impl Read, source: &Path, path: &Path) -> Result<(u64, Sum), BackupFileError> {
     let mut options = OpenOptions::new();
     let mut file =
         options.create_new(true).write(true).mode(FILE_MODE).open(path).map_err(BackupFileError::new(CREATE, path))?;
@@ -72,7 +72,7 @@ pub fn write_from(mut reader: impl Read, from: &Path, path: &Path) -> Result<(u6
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(BackupFileError::new("read", from)(error)),
+            Err(error) => return Err(BackupFileError::new("read", source)(error)),
         };
         hasher.update(&bytes[..read]);
         write_chunk(&mut file, &bytes[..read]).map_err(BackupFileError::new("write", path))?;
@@ -122,7 +122,7 @@ pub fn sum_folder(root: &Path, name: &str, sums: &mut Sums) -> Result<(), Backup
     Ok(())
 }
 
-/// The names in a folder, sorted; none if it does not exist. Names that are not UTF-8 are not Hotline's.
+/// The names in a folder, sorted; none if it does not exist. Names that are not UTF-8 are skipped: Hotline has none.
 pub fn names(folder: &Path) -> Result<Vec<String>, BackupFileError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -137,7 +137,7 @@ pub fn names(folder: &Path) -> Result<Vec<String>, BackupFileError> {
     Ok(names)
 }
 
-/// Syncs everything that was written to the file system of a folder: one call for any number of files.
+/// Syncs everything that was written to the file system of a folder, with one call for all files.
 pub fn sync(folder: &Path) -> Result<(), BackupFileError> {
     let sync = || -> io::Result<()> {
         let file = File::open(folder)?;

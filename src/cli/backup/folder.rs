@@ -1,5 +1,5 @@
-//! The folder that has the backups: one folder for each, named by its time. A backup is written under a hidden name and
-//! renamed once it is complete; one command at a time writes here.
+//! The folder of all backups, with one folder for each, named by its time. A backup is written under a hidden name and
+//! renamed once it is complete. One command at a time writes here.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,15 +13,17 @@ use super::manifest::MANIFEST;
 use crate::cli::Refusal;
 use crate::exit_code::Exit;
 
-/// Names of backups sort by time, and have no character that a file system or a shell treats specially.
-const NAME: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
+/// The format of the names of backups. They sort by time, and have no character that a file system or a shell treats
+/// specially.
+const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
 /// Length of a name: years of more than four digits would not sort.
 const NAME_CHARACTERS: usize = "2026-01-31T12-00-00.000Z".len();
+/// Names of the lock file, of a backup that is being written, and of one that is being removed.
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished";
 const REMOVED: &str = ".removed";
 
-/// The folder, locked against other backups.
+/// The folder of all backups, locked against other commands.
 pub struct BackupFolder {
     path: PathBuf,
     _lock: File,
@@ -52,18 +54,18 @@ impl BackupFolder {
     }
 
     /// Creates the folder of a new backup.
-    pub fn begin(&self) -> Result<Unfinished<'_>, BackupFileError> {
+    pub fn begin(&self) -> Result<UnfinishedBackup<'_>, BackupFileError> {
         let path = self.path.join(UNFINISHED);
         files::create_folder(&path)?;
-        Ok(Unfinished { folder: self, path, is_complete: false })
+        Ok(UnfinishedBackup { folder: self, path, is_complete: false })
     }
 
-    /// Removes the oldest backups until there are `keep`, except those that are needed, and returns how many it removed.
+    /// Removes the backups older than the newest `keep`, except the needed ones, and returns how many it removed.
     pub fn retain(&self, keep: usize, is_needed: impl Fn(&Path) -> bool) -> Result<usize, BackupFileError> {
-        let complete = complete(&self.path)?;
-        let excess = complete.len().saturating_sub(keep);
+        let names = complete_backups(&self.path)?;
+        let excess = names.len().saturating_sub(keep);
         let mut removed = 0;
-        for from in complete[..excess].iter().map(|name| self.path.join(name)) {
+        for from in names[..excess].iter().map(|name| self.path.join(name)) {
             if is_needed(&from) {
                 continue;
             }
@@ -78,25 +80,25 @@ impl BackupFolder {
 }
 
 /// The folder of a backup that is being written. Dropped incomplete, it is removed.
-pub struct Unfinished<'a> {
+pub struct UnfinishedBackup<'a> {
     folder: &'a BackupFolder,
     path: PathBuf,
     is_complete: bool,
 }
 
-impl Unfinished<'_> {
+impl UnfinishedBackup<'_> {
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Syncs everything and gives it its name, which sorts after all others even if the clock was set back: the backup that
-    /// was made last is the newest.
+    /// Syncs the backup and gives it its name. The name sorts after all others even if the clock was set back: the
+    /// backup that was made last is the newest.
     pub fn complete(mut self, at: DateTime<Utc>) -> Result<PathBuf, BackupFileError> {
         files::sync(&self.path)?;
-        let newest = complete(&self.folder.path)?.pop().and_then(|name| time_of(&name));
-        let next = newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1)));
-        let at = next.map_or(at, |next| next.max(at));
-        let path = self.folder.path.join(at.format(NAME).to_string());
+        let newest = complete_backups(&self.folder.path)?.pop().and_then(|name| time_of(&name));
+        let after_newest = newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1)));
+        let at = after_newest.map_or(at, |earliest| earliest.max(at));
+        let path = self.folder.path.join(at.format(NAME_FORMAT).to_string());
         fs::rename(&self.path, &path).map_err(BackupFileError::new("rename", &self.path))?;
         self.is_complete = true;
         files::sync(&self.folder.path)?;
@@ -104,7 +106,7 @@ impl Unfinished<'_> {
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedBackup<'_> {
     fn drop(&mut self) {
         if !self.is_complete
             && let Err(error) = remove(&self.path)
@@ -119,19 +121,19 @@ fn remove(path: &Path) -> Result<(), BackupFileError> {
 }
 
 /// The names of the complete backups, oldest first.
-fn complete(path: &Path) -> Result<Vec<String>, BackupFileError> {
+fn complete_backups(path: &Path) -> Result<Vec<String>, BackupFileError> {
     let mut names = files::names(path)?;
     names.retain(|name| time_of(name).is_some() && path.join(name).join(MANIFEST).is_file());
     Ok(names)
 }
 
-/// The time that a backup is named by.
+/// The time in a backup's name; `None` for another name.
 fn time_of(name: &str) -> Option<DateTime<Utc>> {
-    let time = NaiveDateTime::parse_from_str(name, NAME).ok().filter(|_| name.len() == NAME_CHARACTERS);
+    let time = NaiveDateTime::parse_from_str(name, NAME_FORMAT).ok().filter(|_| name.len() == NAME_CHARACTERS);
     time.map(|time| time.and_utc())
 }
 
 /// The newest complete backup, if there is one.
 pub fn newest(path: &Path) -> Result<Option<PathBuf>, BackupFileError> {
-    Ok(complete(path)?.pop().map(|name| path.join(name)))
+    Ok(complete_backups(path)?.pop().map(|name| path.join(name)))
 }

@@ -1,4 +1,4 @@
-//! What a backup says of itself: `manifest.json`, and `sums.sha256`, which `sha256sum -c` reads as well.
+//! The files that describe a backup: `manifest.json`, and `sums.sha256`, which `sha256sum -c` reads as well.
 
 use std::fmt::Write;
 use std::fs;
@@ -30,17 +30,17 @@ const SUMS_BYTES_MAX: u64 = FILES_MAX as u64 * 256;
 pub struct Manifest {
     /// The version of the layout.
     pub format: u32,
-    /// The release that wrote it.
+    /// The release that wrote the backup.
     pub release: String,
     pub started_at: DateTime<Utc>,
-    /// Every change that was acknowledged before this time is in it.
+    /// The backup contains every change that was acknowledged before this time.
     pub complete_to: DateTime<Utc>,
     pub completed_at: DateTime<Utc>,
     pub database: DatabasePart,
     /// `None`: no journal writes to this database.
     pub journal: Option<JournalPart>,
     pub files: FilesPart,
-    /// Whether it has the keys that decrypt credentials.
+    /// Whether the backup contains the keys that decrypt credentials.
     pub has_key: bool,
     /// The SHA-256 sum of `sums.sha256`.
     pub sums: String,
@@ -58,7 +58,7 @@ pub struct DatabasePart {
     pub schema: String,
     /// The last migration.
     pub migration: i64,
-    /// The lowest migration that a release must know to serve it.
+    /// The lowest migration that a release must know to serve this database.
     pub least_migration: i64,
 }
 
@@ -77,11 +77,11 @@ pub struct JournalPart {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesPart {
-    /// Whether they are in a bucket, and so not in the backup.
+    /// Whether the files are in a bucket, and so not in the backup.
     pub in_bucket: bool,
     pub count: u64,
     pub bytes: u64,
-    /// Number of files that were not copied again, because the backup before has them.
+    /// Number of files that were linked to the previous backup instead of copied.
     pub linked: u64,
 }
 
@@ -93,8 +93,8 @@ pub enum DamagedFiles {
 }
 
 /// The files of a backup that were verified.
-pub struct Verified {
-    /// The sums of the undamaged ones.
+pub struct VerifiedFiles {
+    /// The sums of the undamaged files.
     pub sums: Sums,
     /// Number of damaged files that are skipped.
     pub damaged: u64,
@@ -143,17 +143,17 @@ impl Manifest {
         lines.collect::<Option<Sums>>().ok_or_else(|| invalid(&path, "a line has no sum".to_owned()))
     }
 
-    /// Verifies every file of this backup, calling `progress` with their number. Each damaged one that is skipped is reported on
-    /// standard error.
+    /// Verifies every file of this backup, calling `progress` with the number of verified files. Reports each skipped
+    /// file on standard error.
     pub fn verify(
         &self,
         backup: &Path,
         damaged_files: DamagedFiles,
         mut progress: impl FnMut(usize),
-    ) -> Result<Verified, ManifestError> {
-        let all = self.read_sums(backup)?;
-        let mut verified = Verified { sums: Sums::new(), damaged: 0 };
-        for (index, (name, sum)) in all.into_iter().enumerate() {
+    ) -> Result<VerifiedFiles, ManifestError> {
+        let expected = self.read_sums(backup)?;
+        let mut verified = VerifiedFiles { sums: Sums::new(), damaged: 0 };
+        for (index, (name, sum)) in expected.into_iter().enumerate() {
             if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
                 return Err(invalid(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
             }
@@ -165,7 +165,7 @@ impl Manifest {
                     let hint = "`--skip-damaged-files` restores everything else";
                     return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
                 }
-                // A damaged disk may refuse to read it.
+                // Also files that a damaged disk cannot read.
                 Err(error) if is_of_message(&name) && damaged_files == DamagedFiles::Skip => {
                     eprintln!("hotline: skipped: {}", failure::chain(&error));
                     verified.damaged += 1;
@@ -184,13 +184,14 @@ fn is_of_message(name: &str) -> bool {
 }
 
 fn verify_file(path: &Path, sum: &Sum) -> Result<(), ManifestError> {
-    match sum_of(path)? == *sum {
-        true => Ok(()),
-        false => Err(invalid(path, "the file is damaged: its SHA-256 sum differs".to_owned())),
+    if sum_of(path)? == *sum {
+        Ok(())
+    } else {
+        Err(invalid(path, "the file is damaged: its SHA-256 sum differs".to_owned()))
     }
 }
 
-/// The sum of a file that a complete backup has.
+/// The sum of a file; a missing file makes the backup invalid.
 fn sum_of(path: &Path) -> Result<Sum, ManifestError> {
     files::sum(path).map_err(|error| {
         if error.is_missing() { invalid(path, "the file is missing".to_owned()) } else { error.into() }

@@ -1,6 +1,6 @@
 //! Files of messages. They never change, so a file of the previous backup is linked instead of copied: each backup is
-//! complete, and has its own bytes only for new files. A link is verified first: damage would otherwise be in every backup
-//! that follows.
+//! complete, but only new files take space. A file is verified before it is linked: its damage would otherwise be in
+//! every later backup.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::cli::media_files::{find_missing, path_of};
 use crate::cli::{Failure, Refusal};
 
 /// The previous backup, and the sums of its files.
-pub struct Previous {
+pub struct PreviousBackup {
     pub path: PathBuf,
     pub sums: Sums,
 }
@@ -25,13 +25,13 @@ pub struct Previous {
 pub fn copy(
     from: &Path,
     backup: &Path,
-    previous: Option<&Previous>,
+    previous: Option<&PreviousBackup>,
     sums: &mut Sums,
     part: &mut FilesPart,
     mut progress: impl FnMut(u64),
 ) -> Result<(), Failure> {
     let files_max = files_max();
-    // {hour}/{company}/{id}; what is being uploaded is in `incoming`, and no message refers to it.
+    // {hour}/{company}/{id}. Uploads in progress are in `incoming`; no message refers to them yet.
     for hour in files::names(from)?.into_iter().filter(|name| is_hour(name)) {
         for company in files::names(&from.join(&hour))? {
             let folder = from.join(&hour).join(&company);
@@ -52,7 +52,9 @@ pub fn copy(
                     );
                     return Err(Refusal::configuration(message).into());
                 }
-                let Some((size, sum, is_linked)) = take(&folder.join(&id), backup, &name, previous)? else { continue };
+                let Some((size, sum, is_linked)) = link_or_copy(&folder.join(&id), backup, &name, previous)? else {
+                    continue;
+                };
                 sums.insert(name, sum);
                 part.count += 1;
                 part.bytes += size;
@@ -65,16 +67,16 @@ pub fn copy(
 }
 
 /// The names of the files of messages that neither the backup nor the folder has.
-pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
+pub async fn missing_names(db: &PgPool, folder: &Path, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
     let mut connection = db.acquire().await?;
     let mut missing = BTreeSet::new();
-    let name = |file: &FileKey| format!("{MEDIA}/{}", path_of(file));
-    let is_there = |file: &FileKey| sums.contains_key(&name(file)) || folder.join(path_of(file)).is_file();
-    find_missing(&mut connection, db, is_there, |file| missing.extend([name(file)])).await?;
+    let name_of = |file: &FileKey| format!("{MEDIA}/{}", path_of(file));
+    let exists = |file: &FileKey| sums.contains_key(&name_of(file)) || folder.join(path_of(file)).is_file();
+    find_missing(&mut connection, db, exists, |file| missing.extend([name_of(file)])).await?;
     Ok(missing)
 }
 
-/// The limit, which a test lowers.
+/// [`FILES_MAX`], which a test lowers.
 fn files_max() -> usize {
     hotline_persistence::fail_point!("backup_files_max", |value: Option<String>| {
         value.and_then(|value| value.parse().ok()).unwrap_or(FILES_MAX)
@@ -86,32 +88,32 @@ fn is_hour(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a file of the previous backup is as it was written.
-fn is_whole(path: &Path, size: u64, sum: &files::Sum) -> bool {
-    let is_whole =
-        fs::metadata(path).is_ok_and(|known| known.len() == size) && files::sum(path).is_ok_and(|found| found == *sum);
-    if !is_whole {
+/// Whether a file of the previous backup is as it was written. Reports one that is not.
+fn is_undamaged(path: &Path, size: u64, sum: &files::Sum) -> bool {
+    let is_undamaged = fs::metadata(path).is_ok_and(|metadata| metadata.len() == size)
+        && files::sum(path).is_ok_and(|found| found == *sum);
+    if !is_undamaged {
         eprintln!("hotline: `{}` is damaged or missing; the file is copied again", path.display());
     }
-    is_whole
+    is_undamaged
 }
 
 /// Links or copies a file, and returns its size, its sum, and whether it was linked; `None` if it no longer exists.
-fn take(
+fn link_or_copy(
     from: &Path,
     backup: &Path,
     name: &str,
-    previous: Option<&Previous>,
+    previous: Option<&PreviousBackup>,
 ) -> Result<Option<(u64, files::Sum, bool)>, BackupFileError> {
     let to = backup.join(name);
     let size = match fs::metadata(from) {
-        Ok(found) => found.len(),
+        Ok(metadata) => metadata.len(),
         Err(_) => return Ok(None),
     };
     if let Some(previous) = previous
         && let Some(sum) = previous.sums.get(name)
-        && is_whole(&previous.path.join(name), size, sum)
-        // Not every file system has links; then it is copied.
+        && is_undamaged(&previous.path.join(name), size, sum)
+        // Not every file system has links; then the file is copied.
         && fs::hard_link(previous.path.join(name), &to).is_ok()
     {
         return Ok(Some((size, sum.clone(), true)));

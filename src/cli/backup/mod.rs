@@ -2,9 +2,9 @@
 //! stopped.
 //!
 //! IMPORTANT: the order is journal, tables, files ([`hotline_persistence::backup`] has the reason). A change that was
-//! acknowledged before the journal was read is in the journal's copy or in the tables. Files are copied twice: most of
-//! them first, so that little time passes between the journal and the end, and the new ones last, because a message's
-//! file is stored before the message.
+//! acknowledged before the journal was read is in the journal's copy or in the tables. Files are copied twice: most
+//! before the journal, so that the later steps are short, and the new ones after the tables, because a message's file
+//! is stored before the message.
 
 mod dump;
 mod files;
@@ -29,22 +29,22 @@ use serde::{Deserialize, Serialize};
 pub use self::dump::{Connection, restore as restore_tables};
 pub use self::files::{BackupFileError, Sums, copy as copy_file, create_folder, names, sync};
 pub use self::folder::newest;
-use self::folder::{BackupFolder, Unfinished};
+use self::folder::{BackupFolder, UnfinishedBackup};
 pub use self::manifest::{DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
-use self::media::Previous;
+use self::media::PreviousBackup;
 use super::database::connect;
 use super::{Failure, GlobalArgs, Refusal};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 use crate::exit_code::Exit;
 
-/// In the data folder: the result of the last backup, for metrics.
+/// The file in the data folder with the result of the last backup, for metrics.
 pub const RECORD: &str = "backup.json";
 
 /// The program that writes the tables.
 const PG_DUMP: &str = "pg_dump";
 
-/// How many files are copied between two lines of progress.
+/// Number of files between two lines of progress.
 const PROGRESS_FILES: u64 = 1000;
 
 /// Back up the installation: tables, journal, message files and keys
@@ -67,9 +67,9 @@ pub struct BackupArgs {
 /// The result of a backup, as printed and as stored in the data folder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Completed {
+pub struct CompletedBackup {
     pub backup: PathBuf,
-    /// Every change that was acknowledged before this time is in it.
+    /// The backup contains every change that was acknowledged before this time.
     pub complete_to: DateTime<Utc>,
     pub completed_at: DateTime<Utc>,
     /// Bytes of tables and journal, and of the files that were copied or linked.
@@ -78,16 +78,17 @@ pub struct Completed {
     pub linked_files: u64,
     /// Number of older backups that were deleted.
     pub deleted_backups: usize,
-    /// The keys that encrypt credentials but are no longer in the key file. An older backup that has one is not
+    /// The keys that encrypt credentials but are no longer in the key file. An older backup with one of them is not
     /// deleted.
     #[serde(default)]
     pub missing_keys: Vec<String>,
-    /// The number of files of messages that the folder for files lacks. An older backup that has one is not deleted.
+    /// The number of files of messages that the folder for files lacks. An older backup with one of them is not
+    /// deleted.
     #[serde(default)]
     pub missing_files: u64,
 }
 
-/// What a restored installation would miss.
+/// What the backup lacks, and a restored installation would miss.
 struct Gaps {
     /// Ids of keys.
     keys: Vec<String>,
@@ -96,14 +97,14 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Whether an older backup has some of these, or its files are unknown because it cannot be read.
-    fn are_in(&self, backup: &Path) -> bool {
+    /// Whether an older backup has some of the missing keys or files. It may have the files if it cannot be read.
+    fn may_be_in(&self, backup: &Path) -> bool {
         let mut has_key = false;
         if !self.keys.is_empty() {
             let keys = Keyring::at(backup.join(KEY));
             has_key = keys.load().is_ok() && keys.ids().iter().any(|id| self.keys.contains(id));
         }
-        let has_file = || match previous(backup.to_owned()) {
+        let has_file = || match read_previous(backup.to_owned()) {
             Some(previous) => self.files.iter().any(|name| previous.sums.contains_key(name)),
             None => true,
         };
@@ -134,9 +135,9 @@ struct BackupJob<'a> {
 }
 
 impl BackupJob<'_> {
-    async fn run(&self, folder: &BackupFolder) -> Result<Completed, Failure> {
+    async fn run(&self, folder: &BackupFolder) -> Result<CompletedBackup, Failure> {
         let started_at = clock::now();
-        let previous = newest(&self.args.dir)?.and_then(previous);
+        let previous = newest(&self.args.dir)?.and_then(read_previous);
         let unfinished = folder.begin()?;
         let mut sums = BTreeMap::new();
         let in_bucket = self.args.place.media_store.is_some();
@@ -175,9 +176,9 @@ impl BackupJob<'_> {
         manifest: &Manifest,
         bytes: u64,
         gaps: Gaps,
-    ) -> Result<Completed, Failure> {
-        let retain = |keep: u32| folder.retain(keep as usize, |backup| gaps.are_in(backup));
-        let completed = Completed {
+    ) -> Result<CompletedBackup, Failure> {
+        let retain = |keep: u32| folder.retain(keep as usize, |backup| gaps.may_be_in(backup));
+        let completed = CompletedBackup {
             backup: path.canonicalize().unwrap_or(path),
             complete_to: manifest.complete_to,
             completed_at: manifest.completed_at,
@@ -188,7 +189,7 @@ impl BackupJob<'_> {
             missing_files: gaps.files.len() as u64,
             missing_keys: gaps.keys,
         };
-        if let Err(error) = self.record(&completed) {
+        if let Err(error) = self.store_result(&completed) {
             // The backup is complete even so.
             eprintln!("hotline: the result of the backup was not stored in the data folder: {error}");
         }
@@ -198,18 +199,18 @@ impl BackupJob<'_> {
     /// Copies the journal, then the tables.
     async fn copy_changes(
         &self,
-        unfinished: &Unfinished<'_>,
+        unfinished: &UnfinishedBackup<'_>,
         sums: &mut Sums,
     ) -> Result<(DatabasePart, Option<JournalPart>, u64), Failure> {
         let (dir, to) = (self.database.data_dir.join(JOURNAL), unfinished.path().join(JOURNAL));
         let copy = to.clone();
         let journal = tokio::task::spawn_blocking(move || journal::copy(&dir, &copy)).await??;
-        self.progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entries)));
+        self.print_progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entry_count)));
         let snapshot = Snapshot::take(self.db).await?;
         if let Some(reason) = snapshot.state.mismatch(journal.as_ref()) {
-            return Err(Refusal::new(Exit::Data, self.foreign(&reason)).into());
+            return Err(Refusal::new(Exit::Data, self.mismatch_message(&reason)).into());
         }
-        let journal_part = journal.as_ref().map(|journal| of_journal(journal, &snapshot.state));
+        let journal_part = journal.as_ref().map(|journal| describe_journal(journal, &snapshot.state));
         if let Some(part) = &journal_part {
             journal::confirm_copy(&to, part.watermark)?;
             files::sum_folder(unfinished.path(), JOURNAL, sums)?;
@@ -221,7 +222,7 @@ impl BackupJob<'_> {
     /// Writes the tables, and returns their size.
     async fn dump(
         &self,
-        unfinished: &Unfinished<'_>,
+        unfinished: &UnfinishedBackup<'_>,
         snapshot: Snapshot,
         sums: &mut Sums,
     ) -> Result<(DatabasePart, u64), Failure> {
@@ -236,21 +237,21 @@ impl BackupJob<'_> {
             least_migration: snapshot.state.least_migration,
         };
         let (id, path) = (snapshot.id.clone(), unfinished.path().to_owned());
-        // A database that only Hotline uses is written completely: extensions may be in a schema of their own.
-        let is_whole = part.schema == dump::PUBLIC && !snapshot.state.is_shared;
-        let schema = (!is_whole).then(|| part.schema.clone());
+        // A database that only Hotline uses is written completely, because extensions may be in a schema of their own.
+        let is_whole_database = part.schema == dump::PUBLIC && !snapshot.state.is_shared;
+        let schema = (!is_whole_database).then(|| part.schema.clone());
         let write = move || dump::write(&program, &connection, &id, schema.as_deref(), &path);
         let (size, sum) = tokio::task::spawn_blocking(write).await??;
         snapshot.end().await?;
-        self.progress(&format!("tables: {size} bytes"));
+        self.print_progress(&format!("tables: {size} bytes"));
         sums.insert(manifest::DUMP.to_owned(), sum);
         Ok((part, size))
     }
 
     fn copy_media(
         &self,
-        unfinished: &Unfinished<'_>,
-        previous: Option<&Previous>,
+        unfinished: &UnfinishedBackup<'_>,
+        previous: Option<&PreviousBackup>,
         sums: &mut Sums,
         part: &mut FilesPart,
     ) -> Result<(), Failure> {
@@ -259,13 +260,13 @@ impl BackupJob<'_> {
         }
         media::copy(self.media, unfinished.path(), previous, sums, part, |count| {
             if count.is_multiple_of(PROGRESS_FILES) {
-                self.progress(&format!("files: {count}"));
+                self.print_progress(&format!("files: {count}"));
             }
         })
     }
 
     /// Copies the keys, if they are to be included and there are any.
-    fn copy_key(&self, unfinished: &Unfinished<'_>, sums: &mut Sums) -> Result<bool, BackupFileError> {
+    fn copy_key(&self, unfinished: &UnfinishedBackup<'_>, sums: &mut Sums) -> Result<bool, BackupFileError> {
         if !self.args.include_key {
             return Ok(false);
         }
@@ -279,7 +280,7 @@ impl BackupJob<'_> {
         }
     }
 
-    /// The keys that a restored installation would miss. The backup is made nevertheless, for everything else in it.
+    /// The keys that a restored installation would miss. Reports them; the backup is useful without them.
     async fn missing_keys(&self) -> Result<Vec<String>, Failure> {
         if !self.args.include_key {
             return Ok(Vec::new());
@@ -300,12 +301,13 @@ impl BackupJob<'_> {
         Ok(missing)
     }
 
-    /// The names of the files that the folder lacks: it may not be mounted, or not be the one that is used.
+    /// The names of the files that the folder lacks, as it may not be mounted, or another one may be in use. Reports
+    /// their number.
     async fn missing_files(&self, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
         if self.args.place.media_store.is_some() {
             return Ok(BTreeSet::new());
         }
-        let missing = media::missing(self.db, self.media, sums).await?;
+        let missing = media::missing_names(self.db, self.media, sums).await?;
         if !missing.is_empty() {
             eprintln!(
                 "hotline: {} files of messages are not in `{}` and not in the backup. If they are elsewhere, mount the \
@@ -319,7 +321,7 @@ impl BackupJob<'_> {
     }
 
     /// Stores the result in the data folder, if this machine has it.
-    fn record(&self, completed: &Completed) -> Result<(), Failure> {
+    fn store_result(&self, completed: &CompletedBackup) -> Result<(), Failure> {
         let folder = &self.database.data_dir;
         if !folder.is_dir() {
             return Ok(());
@@ -338,7 +340,7 @@ impl BackupJob<'_> {
         Ok(())
     }
 
-    fn foreign(&self, reason: &str) -> String {
+    fn mismatch_message(&self, reason: &str) -> String {
         format!(
             "`{}` is not the data folder of this database: {reason}. Run the backup where the service runs, as its user, \
              with the same --data-dir and --database-url",
@@ -346,7 +348,7 @@ impl BackupJob<'_> {
         )
     }
 
-    fn progress(&self, text: &str) {
+    fn print_progress(&self, text: &str) {
         if !self.is_quiet && std::io::stderr().is_terminal() {
             eprintln!("{text}");
         }
@@ -356,16 +358,16 @@ impl BackupJob<'_> {
 /// The service may run as another user than the backup, and reads the result.
 const RECORD_MODE: u32 = 0o644;
 
-fn entries(journal: &Contents) -> u64 {
+fn entry_count(journal: &Contents) -> u64 {
     journal.first.zip(journal.last).map_or(0, |(first, last)| last + 1 - first)
 }
 
-fn of_journal(journal: &Contents, state: &State) -> JournalPart {
+fn describe_journal(journal: &Contents, state: &State) -> JournalPart {
     JournalPart { id: journal.id.clone(), watermark: state.watermark(&journal.id).unwrap_or(0), last: journal.last }
 }
 
-/// A previous backup; `None` if it is damaged, so that no file is linked to it.
-fn previous(path: PathBuf) -> Option<Previous> {
+/// The sums of an older backup; `None` if it cannot be read, so that no file is linked to it.
+fn read_previous(path: PathBuf) -> Option<PreviousBackup> {
     let sums = Manifest::read(&path).and_then(|manifest| manifest.read_sums(&path)).ok()?;
-    Some(Previous { path, sums })
+    Some(PreviousBackup { path, sums })
 }

@@ -56,7 +56,7 @@ pub struct Create {
     #[arg(long, value_name = "ID")]
     company: CompanyId,
     /// Channel type
-    #[arg(long = "type", value_name = "whatsapp|messenger|instagram|webchat", value_parser = kind)]
+    #[arg(long = "type", value_name = "whatsapp|messenger|instagram|webchat", value_parser = parse_type)]
     kind: ChannelType,
     /// Queue ID for new tickets
     #[arg(long, value_name = "ID")]
@@ -77,7 +77,7 @@ pub struct Update {
     #[arg(long)]
     name: Option<String>,
     /// Queue ID for new tickets; an empty value for none
-    #[arg(long, value_name = "ID", value_parser = new_queue)]
+    #[arg(long, value_name = "ID", value_parser = parse_queue)]
     queue: Option<NewQueue>,
     /// Old spelling of --queue ''
     #[arg(long, hide = true, conflicts_with = "queue")]
@@ -109,7 +109,7 @@ pub struct AddressArgs {
     public_url: Option<String>,
 }
 
-/// A queue; `None` for an empty value.
+/// The value of `--queue`; `None` if it is empty.
 #[derive(Clone, Copy)]
 struct NewQueue(Option<QueueId>);
 
@@ -128,7 +128,7 @@ struct NewSecret {
 struct PrintedChannel {
     #[serde(flatten)]
     row: ChannelRow,
-    /// `None` when this release cannot parse them.
+    /// `None` when this release cannot parse the stored settings.
     settings: Option<ChannelSettings>,
     /// The number of valid identity secrets.
     #[serde(rename = "identitySecrets")]
@@ -147,17 +147,17 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List { company } => {
-            let all = read_database(&global.database, async |db| Ok(channels::all(db, company).await?)).await?;
-            let all: Vec<PrintedChannel> = all.into_iter().map(PrintedChannel::of).collect();
+            let rows = read_database(&global.database, async |db| Ok(channels::all(db, company).await?)).await?;
+            let printed: Vec<PrintedChannel> = rows.into_iter().map(PrintedChannel::of).collect();
             let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
-            global.output.many("channels", &columns, all)
+            global.output.many("channels", &columns, printed)
         }
         Command::Show { id, address } => {
-            let found = read_database(&global.database, async |db| {
+            let search = read_database(&global.database, async |db| {
                 let company = channels::company_of(db, id).await?.ok_or(Error::NotFound("channel"))?;
                 Ok(channels::find(db, company, id).await?)
             });
-            address.print(found.await?.ok_or(Error::NotFound("channel"))?, global)
+            address.print(search.await?.ok_or(Error::NotFound("channel"))?, global)
         }
         Command::Update(update) => update.run(global).await,
         Command::RotateIdentitySecret(rotate) => rotate.run(global).await,
@@ -177,11 +177,11 @@ impl RotateIdentitySecret {
             new_secret = Some((secret, settings.identity_secrets.len()));
             Ok(())
         };
-        let changed = with_secrets(&global.database, async |db, keys| {
-            let audited = audited(db, self.id, "rotateIdentitySecret").await?;
+        let update = with_secrets(&global.database, async |db, keys| {
+            let audited = audited_action(db, self.id, "rotateIdentitySecret").await?;
             audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
-        let changed = changed.await?;
+        let changed = update.await?;
         let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
         global.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
@@ -197,19 +197,19 @@ impl Create {
         let name = super::parse_name(self.name.get())?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
-        let created = with_secrets(&global.database, async |db, keys| {
+        let insertion = with_secrets(&global.database, async |db, keys| {
             if channels::are_full(db, self.company).await? {
                 return Err(format!("the company has reached its maximum number of channels ({CHANNELS_MAX})").into());
             }
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
             audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
         });
-        self.address.print(created.await?, global)
+        self.address.print(insertion.await?, global)
     }
 }
 
 impl AddressArgs {
-    /// Prints a channel with the step that remains.
+    /// Prints a channel, and how to connect it to the company's pages or to the provider.
     fn print(&self, row: ChannelRow, global: &GlobalArgs) -> Result<(), Failure> {
         let step = SetupStep::of(&row, self.public_url.as_deref());
         global.output.one(ChannelWithStep { channel: PrintedChannel::of(row), step: &step })?;
@@ -229,7 +229,7 @@ struct ChannelWithStep<'a> {
     step: &'a SetupStep,
 }
 
-/// The step that remains for a new channel.
+/// The step by which a channel is connected to the company's pages or to the provider.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum SetupStep {
@@ -289,20 +289,20 @@ impl Update {
             let (has_new_token, has_credentials) = (input.has_new_token(), input.has_credentials());
             apply(input, row.kind, &mut row.number, settings)?;
             if has_credentials {
-                row.credentials_changed(settings, has_new_token);
+                row.update_status(settings, has_new_token);
             }
             Ok(())
         };
-        let changed = with_secrets(&global.database, async |db, keys| {
-            let audited = audited(db, self.id, "updateChannel").await?;
+        let update = with_secrets(&global.database, async |db, keys| {
+            let audited = audited_action(db, self.id, "updateChannel").await?;
             audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
-        global.output.one(PrintedChannel::of(changed.await?))
+        global.output.one(PrintedChannel::of(update.await?))
     }
 }
 
-/// An action on a channel, in its company's log.
-async fn audited(db: &PgPool, id: ChannelId, action: &'static str) -> Result<AuditedAction, Failure> {
+/// An action on a channel, recorded in its company's audit log.
+async fn audited_action(db: &PgPool, id: ChannelId, action: &'static str) -> Result<AuditedAction, Failure> {
     Ok(AuditedAction::of_company(channels::company_of(db, id).await?, action).on(id))
 }
 
@@ -310,13 +310,13 @@ fn target(row: &ChannelRow) -> Target {
     Target::named(row.id, &row.name)
 }
 
-fn new_queue(text: &str) -> Result<NewQueue, String> {
+fn parse_queue(text: &str) -> Result<NewQueue, String> {
     match text.trim() {
         "" => Ok(NewQueue(None)),
         id => id.parse().map(|id| NewQueue(Some(id))).map_err(|_| "must be the ID of a queue".to_owned()),
     }
 }
 
-fn kind(word: &str) -> Result<ChannelType, String> {
+fn parse_type(word: &str) -> Result<ChannelType, String> {
     word.parse().map_err(|()| "must be whatsapp, messenger, instagram or webchat".to_owned())
 }

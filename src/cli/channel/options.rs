@@ -17,8 +17,8 @@ use crate::web::request::channel_values::{COUNT_MAX, SETTINGS};
 
 const WEBCHAT: &str = "Webchat";
 
-/// The settings of a channel besides its name. An empty value removes a setting. The look and the texts of a webchat are
-/// hidden: they are set in the panel, and need not be without a browser.
+/// The settings of a channel besides its name. An empty value removes a setting. `--help` hides the look and the texts
+/// of a webchat: they are set in the panel.
 #[derive(Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Options {
@@ -121,10 +121,12 @@ pub fn apply(
     number: &mut Option<String>,
     settings: &mut ChannelSettings,
 ) -> Result<(), Failure> {
-    input.check(kind).and_then(|()| input.check_provider_url(true, settings)).map_err(refusal)?;
+    let is_installation_admin = true;
+    let checked = input.check(kind).and_then(|()| input.check_provider_url(is_installation_admin, settings));
+    checked.map_err(refusal)?;
     let has_provider_url = input.has_provider_url();
     input.apply(number, settings);
-    // A URL that is given here is the operator's own, also when it is the same as before.
+    // A URL on the command line is the operator's own, even if the panel had set the same URL before.
     if has_provider_url {
         settings.is_provider_url_operators = settings.provider_url.is_some();
     }
@@ -141,7 +143,7 @@ fn clear_if_empty(value: Value) -> Value {
     }
 }
 
-/// The refusal of a body, with options in place of fields.
+/// The failure for a refused body: it names the options instead of the body's fields.
 fn refusal(error: ApiError) -> Failure {
     let details = error.details.as_deref().and_then(Value::as_array).into_iter().flatten();
     let reasons = details.filter_map(|detail| {

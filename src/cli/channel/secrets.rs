@@ -27,7 +27,8 @@ pub struct SecretFiles {
 }
 
 impl SecretFiles {
-    /// Reads each file into its place. A credential given as an argument causes a warning that others can see it.
+    /// Reads the given files into `credentials`: access token, app secret, verify token. Warns about a credential that
+    /// is given as an argument.
     pub fn read(self, credentials: [&mut Option<String>; 3]) -> Result<(), Failure> {
         let files = [
             ("--access-token", self.access_token_file),
@@ -58,7 +59,7 @@ fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
         file => Box::new(File::open(file).map_err(|error| error_text(error.to_string()))?),
     };
     let mut text = String::new();
-    // Just enough bytes to detect that it is too long.
+    // One byte more than the longest credential and its line end, so that a longer one is refused by its length.
     let result = input.take(CREDENTIAL_BYTES_MAX as u64 + 3).read_to_string(&mut text);
     result.map_err(|error| match error.kind() {
         ErrorKind::InvalidData => error_text("not UTF-8 text".to_owned()),

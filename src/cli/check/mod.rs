@@ -1,6 +1,7 @@
 //! `hotline check`: whether the parts of an installation agree. It only reads, while the service runs or is stopped.
 //!
-//! IMPORTANT: the journal is read before the tables, which a running service moves forward meanwhile.
+//! IMPORTANT: the journal is read before the tables. A running service removes segments that the tables have: read
+//! later, the journal could begin after the watermark, as if entries were missing.
 
 mod files;
 
@@ -14,7 +15,7 @@ use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys;
 use hotline_persistence::{PgConnection, PgPool, clock, schema};
 
-use super::backup::{Completed, JOURNAL, RECORD};
+use super::backup::{CompletedBackup, JOURNAL, RECORD};
 use super::database::connect;
 use super::findings::{Finding, finish};
 use super::{Failure, GlobalArgs};
@@ -28,51 +29,51 @@ pub struct CheckArgs {
 }
 
 pub async fn run(args: CheckArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let findings = connect(&global.database, async |db| find(&args, &global.database, db).await).await?;
+    let findings = connect(&global.database, async |db| check_all(&args, &global.database, db).await).await?;
     finish(findings, global.output)
 }
 
-async fn find(args: &CheckArgs, database: &DatabaseArgs, db: &PgPool) -> Result<Vec<Finding>, Failure> {
+async fn check_all(args: &CheckArgs, database: &DatabaseArgs, db: &PgPool) -> Result<Vec<Finding>, Failure> {
     let dir = database.data_dir.join(JOURNAL);
     let journal = tokio::task::spawn_blocking(move || journal::examine(&dir)).await?;
     let mut snapshot = Snapshot::take(db).await?;
-    let mut findings = vec![of_schema(&snapshot.state)];
-    findings.extend(of_journal(journal, &snapshot.state));
-    findings.push(of_keys(database, db).await?);
-    findings.push(of_rejected(snapshot.connection()).await?);
-    findings.push(of_references(snapshot.connection()).await?);
+    let mut findings = vec![check_schema(&snapshot.state)];
+    findings.extend(check_journal(journal, &snapshot.state));
+    findings.push(check_keys(database, db).await?);
+    findings.push(check_rejected_rows(snapshot.connection()).await?);
+    findings.push(check_references(snapshot.connection()).await?);
     match &args.place.media_store {
         Some(_) => findings.push(Finding::ok("files", "in a bucket, which is not checked")),
         None => findings.extend(files::check(&args.place.folder(database)?, db, snapshot.connection()).await?),
     }
-    findings.push(of_backup(database));
+    findings.push(check_backup(database));
     let counts = counts(snapshot.connection()).await?;
-    findings.push(Finding::ok("rows", list(&counts)));
+    findings.push(Finding::ok("rows", counts_text(&counts)));
     snapshot.end().await?;
     Ok(findings)
 }
 
-fn list(counts: &[Count]) -> String {
+fn counts_text(counts: &[Count]) -> String {
     counts.iter().map(|Count { kind, count }| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
-fn of_schema(state: &State) -> Finding {
-    let (found, known) = (state.migration, schema::known());
-    let text = format!("{found}, of Hotline {}", state.release);
-    if state.least_migration > known {
+fn check_schema(state: &State) -> Finding {
+    let (current, newest) = (state.migration, schema::known());
+    let text = format!("{current}, of Hotline {}", state.release);
+    if state.least_migration > newest {
         Finding::problem("schema", text, format!("use Hotline {} or newer", state.release))
-    } else if found < known {
-        Finding::note("schema", text, format!("the next start of this release migrates it to {known}"))
+    } else if current < newest {
+        Finding::note("schema", text, format!("the next start of this release migrates it to {newest}"))
     } else {
         Finding::ok("schema", text)
     }
 }
 
 /// Whether the journal can be read to its end, and belongs to the tables.
-fn of_journal(journal: Result<Option<Contents>, JournalError>, state: &State) -> Vec<Finding> {
+fn check_journal(journal: Result<Option<Contents>, JournalError>, state: &State) -> Vec<Finding> {
     const JOURNAL: &str = "journal";
     const WATERMARK: &str = "watermark";
-    let restore = "restore the journal and the database of one backup, with `hotline restore`";
+    let restore_hint = "restore the journal and the database of one backup, with `hotline restore`";
     let journal = match journal {
         Ok(journal) => journal,
         Err(error @ JournalError::Damaged { .. }) => {
@@ -85,15 +86,15 @@ fn of_journal(journal: Result<Option<Contents>, JournalError>, state: &State) ->
             return vec![Finding::problem(JOURNAL, format!("{error}{reason}"), "run the check as the service's user")];
         }
     };
-    let readable = match &journal {
+    let journal_finding = match &journal {
         None => Finding::ok(JOURNAL, "there is none"),
         Some(Contents { first: Some(first), last: Some(last), segments, .. }) => {
             Finding::ok(JOURNAL, format!("entries {first} to {last} in {segments} segments, readable to the end"))
         }
         Some(_) => Finding::ok(JOURNAL, "empty"),
     };
-    let belongs = match (state.mismatch(journal.as_ref()), &journal) {
-        (Some(reason), _) => Finding::problem(WATERMARK, reason, restore),
+    let watermark_finding = match (state.mismatch(journal.as_ref()), &journal) {
+        (Some(reason), _) => Finding::problem(WATERMARK, reason, restore_hint),
         (None, None) => Finding::ok(WATERMARK, "no journal writes to this database"),
         (None, Some(journal)) => {
             let watermark = state.watermark(&journal.id).unwrap_or(0);
@@ -107,11 +108,11 @@ fn of_journal(journal: Result<Option<Contents>, JournalError>, state: &State) ->
             }
         }
     };
-    vec![readable, belongs]
+    vec![journal_finding, watermark_finding]
 }
 
 /// Whether every secret can be decrypted.
-async fn of_keys(database: &DatabaseArgs, db: &PgPool) -> Result<Finding, Failure> {
+async fn check_keys(database: &DatabaseArgs, db: &PgPool) -> Result<Finding, Failure> {
     const KEYS: &str = "keys";
     let path = database.key_file();
     let keys = Keyring::at(&path);
@@ -134,18 +135,18 @@ async fn of_keys(database: &DatabaseArgs, db: &PgPool) -> Result<Finding, Failur
     Ok(Finding::problem(KEYS, format!("missing: {text}"), next))
 }
 
-async fn of_rejected(db: &mut PgConnection) -> Result<Finding, Failure> {
+async fn check_rejected_rows(db: &mut PgConnection) -> Result<Finding, Failure> {
     const ROWS: &str = "rejected rows";
     let rejected = rejected(db).await?;
     if rejected.is_empty() {
         return Ok(Finding::ok(ROWS, "none"));
     }
     let next = "examine the table rejected_changes, add what is missing, and delete its rows";
-    Ok(Finding::problem(ROWS, list(&rejected), next))
+    Ok(Finding::problem(ROWS, counts_text(&rejected), next))
 }
 
 /// Whether rows refer to existing rows, where the schema does not ensure it.
-async fn of_references(db: &mut PgConnection) -> Result<Finding, Failure> {
+async fn check_references(db: &mut PgConnection) -> Result<Finding, Failure> {
     const REFERENCES: &str = "references";
     let orphans = orphans(db).await?;
     if orphans.is_empty() {
@@ -159,19 +160,19 @@ async fn of_references(db: &mut PgConnection) -> Result<Finding, Failure> {
     Ok(Finding::problem(REFERENCES, found.collect::<Vec<_>>().join("; "), next))
 }
 
-/// The last backup whose result is in the data folder.
-fn of_backup(database: &DatabaseArgs) -> Finding {
+/// Whether `hotline backup` has recorded a backup in the data folder.
+fn check_backup(database: &DatabaseArgs) -> Finding {
     const BACKUP: &str = "backup";
     let text = fs::read(database.data_dir.join(RECORD)).ok();
-    match text.and_then(|text| serde_json::from_slice::<Completed>(&text).ok()) {
-        Some(Completed { completed_at, backup, .. }) => {
-            Finding::ok(BACKUP, format!("{} ago, in `{}`", age(completed_at), backup.display()))
+    match text.and_then(|text| serde_json::from_slice::<CompletedBackup>(&text).ok()) {
+        Some(CompletedBackup { completed_at, backup, .. }) => {
+            Finding::ok(BACKUP, format!("{} ago, in `{}`", age_text(completed_at), backup.display()))
         }
         None => Finding::note(BACKUP, "none by `hotline backup`", "back it up, for example every night"),
     }
 }
 
-fn age(at: DateTime<Utc>) -> String {
+fn age_text(at: DateTime<Utc>) -> String {
     let age = clock::now() - at;
     match (age.num_days(), age.num_hours()) {
         (0, 0) => format!("{} minutes", age.num_minutes().max(0)),

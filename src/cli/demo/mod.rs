@@ -34,7 +34,7 @@ use crate::visitors::DemoPage;
 /// The name of the demo's company.
 const NAME: &str = "Demo Ltd";
 
-/// The shop's visitor with an account there: her id in the shop, name and e-mail.
+/// The visitor who is signed in to the demo page's shop: her id in the shop, name and e-mail.
 const SIGNED_IN_VISITOR: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
 
 /// The wrap-up type of the demo's closed conversations.
@@ -45,8 +45,8 @@ const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub async fn run(mut args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure> {
     // People who try out webhooks run their receiver on this machine.
-    let here = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
-    args.events.webhook_allow_network.extend(here);
+    let loopback = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
+    args.events.webhook_allow_network.extend(loopback);
     let signals = Signals::listen()?;
     let Some(service) = serve::start(&args, database, &signals).await? else { serve::end_interrupted_start().await };
     let demo = seed(&service.app).await?;
@@ -84,7 +84,7 @@ async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure>
         }),
     );
     let page_origins = own_origins(service.address);
-    let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+    let allow_page_origins = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         for origin in page_origins {
             if !settings.allowed_origins.contains(&origin) {
                 settings.allowed_origins.push(origin);
@@ -93,7 +93,7 @@ async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure>
         Ok(())
     };
     let store = app.engine.store();
-    channels::update(&store.housekeeping, &store.keys, demo.webchat, allow).await?;
+    channels::update(&store.housekeeping, &store.keys, demo.webchat, allow_page_origins).await?;
     app.engine.refresh(demo.company).await;
     service.handles.demo.show(page);
     Ok(())
@@ -130,25 +130,25 @@ pub struct DemoCompany {
 /// When the database cannot be written.
 pub async fn seed(app: &Data<App>) -> Result<DemoCompany, Failure> {
     let db = &app.engine.store().housekeeping;
-    if let Some(known) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
-        return reuse(app, known.id).await;
+    if let Some(earlier) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
+        return reuse_company(app, earlier.id).await;
     }
     let company = companies::insert(db, NAME).await?.id;
     let support_columns = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
     let support = table::insert::<Queue>(db, company, &support_columns).await?.id;
     let sales = table::insert::<Queue>(db, company, &name_column("Sales")).await?.id;
-    let ana = user(db, company, "Ana Souza", people::AGENT).await?;
-    let ben = user(db, company, "Ben Carter", "ben@demo.example").await?;
+    let ana = insert_user(db, company, "Ana Souza", people::AGENT).await?;
+    let ben = insert_user(db, company, "Ben Carter", "ben@demo.example").await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         users::QUEUES.add(db, company, user, queue).await?;
     }
     let outcome = table::insert::<WrapupCategory>(db, company, &name_column("Outcome")).await?.id;
-    let solved = wrapup_type(db, company, outcome, SOLVED, support).await?;
-    wrapup_type(db, company, outcome, "Sold", sales).await?;
-    let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
+    let solved = insert_wrapup_type(db, company, outcome, SOLVED, support).await?;
+    insert_wrapup_type(db, company, outcome, "Sold", sales).await?;
+    let webchat = insert_channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
     ensure_identity_secret(app, webchat).await?;
-    channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
-    let key = new_token(db, company).await?;
+    insert_channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
+    let key = insert_token(db, company).await?;
     wait_for_directory(app, &key).await?;
     let contacts = create_conversations(app, company, webchat, support, ana, solved).await?;
     sales::seed(db, company, sales, ben, &contacts).await?;
@@ -159,13 +159,13 @@ fn name_column(name: &str) -> Columns {
     Columns::from([("name", name.into())])
 }
 
-async fn user(db: &PgPool, company: CompanyId, name: &str, email: &str) -> Result<UserId, Failure> {
+async fn insert_user(db: &PgPool, company: CompanyId, name: &str, email: &str) -> Result<UserId, Failure> {
     let columns = Columns::from([("name", name.into()), ("email", email.into())]);
     let mut connection = db.acquire().await?;
     Ok(users::insert(&mut connection, company, columns).await?.id)
 }
 
-async fn wrapup_type(
+async fn insert_wrapup_type(
     db: &PgPool,
     company: CompanyId,
     category: WrapupCategoryId,
@@ -173,14 +173,14 @@ async fn wrapup_type(
     queue: QueueId,
 ) -> Result<WrapupTypeId, Failure> {
     let columns = Columns::from([("name", name.into()), ("categoryId", category.into())]);
-    let result = table::insert::<WrapupType>(db, company, &columns).await?.id;
-    wrapup_types::QUEUES.set(db, company, result, &[queue]).await?;
-    Ok(result)
+    let id = table::insert::<WrapupType>(db, company, &columns).await?.id;
+    wrapup_types::QUEUES.set(db, company, id, &[queue]).await?;
+    Ok(id)
 }
 
 /// The company of an earlier demo, with its conversations unchanged, and a new token.
-async fn reuse(app: &Data<App>, company: CompanyId) -> Result<DemoCompany, Failure> {
-    let key = new_token(&app.engine.store().housekeeping, company).await?;
+async fn reuse_company(app: &Data<App>, company: CompanyId) -> Result<DemoCompany, Failure> {
+    let key = insert_token(&app.engine.store().housekeeping, company).await?;
     wait_for_directory(app, &key).await?;
     let organization = app.engine.directory().company(company).ok_or("the demo company no longer exists")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
@@ -197,26 +197,26 @@ async fn reuse(app: &Data<App>, company: CompanyId) -> Result<DemoCompany, Failu
     })
 }
 
-/// Ensures that the webchat has an identity secret, so that the shop can sign visitors' identities.
+/// Ensures that the webchat has an identity secret, with which the demo page signs the identity of its visitor.
 async fn ensure_identity_secret(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
-    let change = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+    let add_secret = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         if settings.identity_secrets.is_empty() {
             settings.rotate_identity_secret(true);
         }
         Ok(())
     };
     let store = app.engine.store();
-    channels::update(&store.housekeeping, &store.keys, webchat, change).await?;
+    channels::update(&store.housekeeping, &store.keys, webchat, add_secret).await?;
     Ok(())
 }
 
-async fn new_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
+async fn insert_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
     let permissions = super::everything();
     let new = NewToken { name: "demo", permissions, ..NewToken::default() };
     Ok(tokens::insert(db, company, new).await?.1)
 }
 
-async fn channel(
+async fn insert_channel(
     db: &PgPool,
     company: CompanyId,
     name: &str,
@@ -229,7 +229,8 @@ async fn channel(
     Ok(channels::insert(db, &Keyring::default(), company, new).await?.id)
 }
 
-/// Waits until the directory has the company; it is notified as of any other change made outside.
+/// Waits until the directory has the token, and with it the company. The directory learns of both from the database's
+/// notifications.
 async fn wait_for_directory(app: &Data<App>, key: &str) -> Result<(), Failure> {
     let hash = key::hash(key);
     let token_is_known = async {
@@ -239,7 +240,7 @@ async fn wait_for_directory(app: &Data<App>, key: &str) -> Result<(), Failure> {
     };
     tokio::time::timeout(DIRECTORY_TIME_MAX, token_is_known)
         .await
-        .map_err(|_| "the new company was not seen in time")?;
+        .map_err(|_| "the directory did not load the new company in time")?;
     Ok(())
 }
 
@@ -320,12 +321,11 @@ async fn open_session(
     Ok(id)
 }
 
-/// Command lines that work when pasted one after the other.
+/// What the demo prints: addresses, accounts, and command lines that work when pasted one after the other.
 fn guide(base: &str, demo: &DemoCompany, people: &People) -> String {
     let DemoCompany { company, key, webchat, wrapup_type } = demo;
     let api = format!("{base}/api/v1");
-    let People { admin, agent } = people;
-    let ((admin, admins), (agent, agents)) = (admin, agent);
+    let People { admin: (admin, admin_password), agent: (agent, agent_password) } = people;
     format!(
         r#"
 Open {base}/ in a browser: a visitor on the left, an agent's desk on the right. The page contains the token below, so
@@ -334,8 +334,8 @@ do not share it.
 company {company}, token {key}
 
 The panel is at {base}/panel/. Sign in with one of these accounts; the passwords change with every start:
-administrator {admin} {admins}
-agent {agent} {agents}
+administrator {admin} {admin_password}
+agent {agent} {agent_password}
 
 # list the open tickets
 curl -s -H 'Authorization: Bearer {key}' '{api}/tickets?status=open'

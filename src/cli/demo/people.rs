@@ -12,16 +12,16 @@ use crate::cli::Failure;
 /// The administrator's e-mail.
 const ADMIN: &str = "admin@demo.example";
 
-/// The agent's e-mail, one of those that the seed creates.
+/// The agent's e-mail; the seed creates this user.
 pub(super) const AGENT: &str = "ana@demo.example";
 
-/// Their e-mails and passwords.
+/// The e-mail and the password of each of the people.
 pub(super) struct People {
     pub(super) admin: (&'static str, String),
     pub(super) agent: (&'static str, String),
 }
 
-/// Creates or resets both, and returns their new passwords.
+/// Creates the administrator if it is missing, and gives both people new passwords.
 pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Failure> {
     let db = &app.engine.store().housekeeping;
     let (password, hash) = random_password()?;
@@ -42,7 +42,8 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
 
 async fn reset_admin(db: &PgPool, hash: &str) -> Result<(), Failure> {
     let mut transaction = db.begin().await?;
-    admins::reset(&mut transaction, ADMIN, hash, false).await?;
+    let and_factor = false;
+    admins::reset(&mut transaction, ADMIN, hash, and_factor).await?;
     Ok(transaction.commit().await?)
 }
 

@@ -32,8 +32,8 @@ const CARDS: [SampleCard; 6] = [
     ("Farm shop", 3, Some(CardOutcome::Won), &[(0, 32), (1, 3), (2, 40)]),
 ];
 
-/// Creates everything atomically. The board is visible to the members of `queue`; its cards are assigned to `agent`,
-/// and refer to these contacts in turn.
+/// Creates all sales data in one transaction. The board is visible to the members of `queue`. Its cards are assigned to
+/// `agent`, and each refers to the next of `contacts`, cyclically.
 pub async fn seed(
     pool: &PgPool,
     company: CompanyId,
@@ -52,24 +52,24 @@ pub async fn seed(
         products.push(table::insert::<Product>(&mut *db, company, &columns).await?);
     }
     let status = [("name", "Waiting for an offer".into()), ("color", "#f59e0b".into())];
-    let mut all = Columns::from([
+    let mut common_columns = Columns::from([
         ("assignedUserId", agent.into()),
         ("statusId", table::insert::<CardStatus>(&mut *db, company, &Columns::from(status)).await?.id.into()),
         ("businessId", table::insert::<Business>(&mut *db, company, &name_column("Solar panels")).await?.id.into()),
         ("originId", table::insert::<CardOrigin>(&mut *db, company, &name_column("Trade fair")).await?.id.into()),
     ]);
-    all.set("creationSource", CardSource::User);
+    common_columns.set("creationSource", CardSource::User);
     let board = [("name", "Solar".into()), ("monthlyGoal", "25000".into()), ("yearlyGoal", "250000".into())];
     let stages = STAGES.map(|label| NewStage { label: label.to_owned(), position: None, is_done: label == "Done" });
     let board = boards::insert(db, company, &Columns::from(board), &[queue], &stages).await?.id;
     let stages = table::all_of::<boards::Stage>(&mut *db, company, board).await?;
     let mut contacts = contacts.iter().cycle();
-    for (name, stage, outcome, quantities) in CARDS {
-        let stage = stages.get(stage).ok_or("the board has no such stage")?.id;
-        let lines = quantities.iter().filter_map(|(product, count)| Some(line(products.get(*product)?, *count)));
-        let mut columns = all.clone();
+    for (name, stage_index, outcome, quantities) in CARDS {
+        let stage = stages.get(stage_index).ok_or("the board has no such stage")?.id;
+        let lines = quantities.iter().filter_map(|(product, count)| Some(card_line(products.get(*product)?, *count)));
+        let mut columns = common_columns.clone();
         columns.set("name", name);
-        let id = card(db, (company, board), Target::Stage(stage), columns, &lines.collect::<Vec<_>>()).await?;
+        let id = insert_card(db, (company, board), Target::Stage(stage), columns, &lines.collect::<Vec<_>>()).await?;
         if let Some(contact) = contacts.next() {
             cards::CONTACTS.set(&mut *db, company, id, &[*contact]).await?;
         }
@@ -81,7 +81,7 @@ pub async fn seed(
     Ok(())
 }
 
-fn line(product: &Product, count: i64) -> Line {
+fn card_line(product: &Product, count: i64) -> Line {
     Line {
         product_id: Some(product.id),
         name: product.name.clone(),
@@ -91,7 +91,7 @@ fn line(product: &Product, count: i64) -> Line {
     }
 }
 
-async fn card(
+async fn insert_card(
     db: &mut PgConnection,
     (company, board): (CompanyId, BoardId),
     target: Target,

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use crate::cli::findings::Finding;
 use crate::service::Settings;
 
-/// Syncs that are measured, and how long one may take: every change waits for at least one.
+/// Number of syncs that are measured.
 const SYNCS: usize = 20;
+
+/// Maximum time of a sync: every change waits for at least one.
 const SYNC_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// Bytes per sync: those of a few changes.
@@ -19,13 +21,13 @@ const SYNC_BYTES: usize = 4096;
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
 pub async fn check(settings: &Settings) -> Vec<Finding> {
-    let mut findings = vec![of_port("port", "--listen", settings.listen).await];
+    let mut findings = vec![check_port("port", "--listen", settings.listen).await];
     if let Some(address) = settings.metrics_listen {
-        findings.push(of_port("metrics port", "--metrics-listen", address).await);
+        findings.push(check_port("metrics port", "--metrics-listen", address).await);
     }
     if settings.data_dir.is_dir() {
-        findings.push(of_space(settings));
-        findings.push(of_sync(&settings.data_dir));
+        findings.push(check_space(settings));
+        findings.push(check_sync(&settings.data_dir));
     } else {
         let found = format!("`{}` does not exist", settings.data_dir.display());
         findings.push(Finding::note("data folder", found, "the first start creates it"));
@@ -33,7 +35,7 @@ pub async fn check(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
-async fn of_port(check: &'static str, option: &str, address: SocketAddr) -> Finding {
+async fn check_port(check: &'static str, option: &str, address: SocketAddr) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok(check, format!("{address} is free")),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => match is_hotline(address).await {
@@ -47,18 +49,18 @@ async fn of_port(check: &'static str, option: &str, address: SocketAddr) -> Find
     }
 }
 
-/// Whether a Hotline answers: with its health, or at the port of metrics with their names.
+/// Whether a Hotline answers at this address: its health check, or metrics with its names.
 async fn is_hotline(address: SocketAddr) -> bool {
     let Ok(client) = crate::tls::client().timeout(ANSWER_TIME_MAX).build() else { return false };
     let mut address = address;
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
     }
-    for (path, word) in [("/health/live", ""), ("/metrics", "hotline_")] {
+    for (path, expected_text) in [("/health/live", ""), ("/metrics", "hotline_")] {
         let response = client.get(format!("http://{address}{path}")).send().await;
         if let Ok(response) = response
             && response.status().is_success()
-            && response.text().await.is_ok_and(|text| text.contains(word))
+            && response.text().await.is_ok_and(|text| text.contains(expected_text))
         {
             return true;
         }
@@ -66,7 +68,7 @@ async fn is_hotline(address: SocketAddr) -> bool {
     false
 }
 
-fn of_space(settings: &Settings) -> Finding {
+fn check_space(settings: &Settings) -> Finding {
     const SPACE: &str = "disk space";
     let statistics = match nix::sys::statvfs::statvfs(&settings.data_dir) {
         Ok(statistics) => statistics,
@@ -86,9 +88,9 @@ fn of_space(settings: &Settings) -> Finding {
     Finding::ok(SPACE, found)
 }
 
-fn of_sync(folder: &Path) -> Finding {
+fn check_sync(folder: &Path) -> Finding {
     const SYNC: &str = "disk sync";
-    match sync_time(folder) {
+    match median_sync_time(folder) {
         Ok(time) => {
             let found = format!("{:.1} ms", time.as_secs_f64() * 1000.0);
             match time > SYNC_TIME_MAX {
@@ -102,8 +104,8 @@ fn of_sync(folder: &Path) -> Finding {
     }
 }
 
-/// The median time of a sync, in a file without a name.
-fn sync_time(folder: &Path) -> io::Result<Duration> {
+/// The median time of a sync, measured in a temporary file.
+fn median_sync_time(folder: &Path) -> io::Result<Duration> {
     let mut file = tempfile::tempfile_in(folder)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {

@@ -1,5 +1,5 @@
-//! `hotline doctor`: whether the surroundings of an installation are as it needs them. It takes the options of the
-//! service, changes nothing, and sends nothing to a contact.
+//! `hotline doctor`: whether the machine, the database and the network are as the service needs them. It takes the
+//! options of the service, changes nothing, and sends nothing to a contact.
 
 mod machine;
 mod monitoring;
@@ -31,9 +31,9 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let mut findings = vec![Finding::ok("release", env!("CARGO_PKG_VERSION"))];
     findings.extend(machine::check(&settings).await);
     findings.extend(monitoring::check(&settings));
-    let examined = connect(&global.database, async |db| Ok(of_database(&settings, args.offline, db).await)).await;
-    match examined {
-        Ok(more) => findings.extend(more),
+    let result = connect(&global.database, async |db| Ok(check_database(&settings, args.offline, db).await)).await;
+    match result {
+        Ok(database_findings) => findings.extend(database_findings),
         Err(error) => findings.push(Finding::problem(
             "database",
             failure::chain(&*error),
@@ -41,35 +41,37 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
         )),
     }
     if !args.offline {
-        findings.extend(network::relay(&settings).await);
+        findings.extend(network::check_mail_relay(&settings).await);
     }
     finish(findings, global.output)
 }
 
-async fn of_database(settings: &Settings, is_offline: bool, db: &PgPool) -> Vec<Finding> {
+/// Checks the database, and what is configured in it.
+async fn check_database(settings: &Settings, is_offline: bool, db: &PgPool) -> Vec<Finding> {
     let mut findings = match postgres::check(db).await {
         Ok(findings) => findings,
-        Err(error) => return vec![failed("database", &error)],
+        Err(error) => return vec![failed_check("database", &error)],
     };
     let state = match db.acquire().await {
         Ok(mut connection) => State::read(&mut connection).await,
         Err(error) => Err(error.into()),
     };
     match state {
-        Ok(state) => findings.push(of_schema(&state)),
+        Ok(state) => findings.push(check_schema(&state)),
         Err(_) => {
             findings.push(Finding::note("schema", "there are no tables yet", "the first start creates them"));
             return findings;
         }
     }
     if !is_offline {
-        findings.extend(network::check(settings, db).await.unwrap_or_else(|error| vec![failed("network", &*error)]));
+        findings
+            .extend(network::check(settings, db).await.unwrap_or_else(|error| vec![failed_check("network", &*error)]));
     }
     findings
 }
 
 /// Whether this release can serve the tables.
-fn of_schema(state: &State) -> Finding {
+fn check_schema(state: &State) -> Finding {
     let found = format!("{}, of Hotline {}", state.migration, state.release);
     match schema::known() {
         known if state.least_migration > known => Finding::problem(
@@ -81,6 +83,6 @@ fn of_schema(state: &State) -> Finding {
     }
 }
 
-fn failed(check: &'static str, error: &(dyn std::error::Error + 'static)) -> Finding {
+fn failed_check(check: &'static str, error: &(dyn std::error::Error + 'static)) -> Finding {
     Finding::problem(check, failure::chain(error), "see whether the database answers, and run it again")
 }

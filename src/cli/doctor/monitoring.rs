@@ -16,10 +16,10 @@ const ALERT_RULES: &str =
     "packaging/prometheus/hotline.rules.yml, or /usr/share/doc/hotline/examples/hotline.rules.yml";
 
 pub fn check(settings: &Settings) -> Vec<Finding> {
-    vec![of_backup(&settings.data_dir, clock::now()), of_alerts(settings)]
+    vec![check_backup(&settings.data_dir, clock::now()), check_alerts(settings)]
 }
 
-fn of_backup(data_dir: &Path, now: DateTime<Utc>) -> Finding {
+fn check_backup(data_dir: &Path, now: DateTime<Utc>) -> Finding {
     const BACKUP: &str = "backup";
     let Some(at) = last_backup_at(data_dir) else {
         return Finding::note(
@@ -42,7 +42,7 @@ fn of_backup(data_dir: &Path, now: DateTime<Utc>) -> Finding {
     }
 }
 
-fn of_alerts(settings: &Settings) -> Finding {
+fn check_alerts(settings: &Settings) -> Finding {
     const ALERTS: &str = "alert rules";
     match settings.metrics_listen {
         Some(address) => Finding::ok(ALERTS, format!("for Prometheus, which reads {address}: {ALERT_RULES}")),

@@ -20,50 +20,50 @@ use crate::cli::failure::chain;
 use crate::cli::findings::Finding;
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
-use crate::outbound::{Outbound, OutboundOptions, failure};
+use crate::outbound::{Outbound, OutboundOptions, describe_failure};
 use crate::providers::Graph;
 use crate::service::Settings;
 
 /// Timeout of a call.
 const CALL_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum concurrent calls.
+/// Maximum number of concurrent calls.
 const CALLS_MAX: usize = 8;
 
-/// Maximum channels, and maximum webhooks, that are called; the others are only counted.
+/// Maximum number of channels, and of webhooks, that are called; the others are only counted.
 const CALLED_MAX: usize = 500;
 
-/// Maximum failures that are named.
-const NAMED_MAX: usize = 5;
+/// Maximum number of failures that a finding describes.
+const SHOWN_MAX: usize = 5;
 
 pub async fn check(settings: &Settings, db: &PgPool) -> Result<Vec<Finding>, Failure> {
-    let mut findings = peers(db).await?;
-    findings.push(accounts(settings, db).await?);
-    findings.push(endpoints(settings, db).await?);
+    let mut findings = check_peers(db).await?;
+    findings.push(check_channels(settings, db).await?);
+    findings.push(check_webhooks(settings, db).await?);
     Ok(findings)
 }
 
 /// Whether each process of a cluster can be reached at the address that it gives the others.
-async fn peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
+async fn check_peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
     let lives = lives::all(db).await?;
     if lives.is_empty() {
         return Ok(Vec::new());
     }
     let count = lives.len();
     let calls = lives.into_iter().map(async |life| {
-        let reached = match timeout(CALL_TIME_MAX, TcpStream::connect(&life.address)).await {
+        let reason = match timeout(CALL_TIME_MAX, TcpStream::connect(&life.address)).await {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", CALL_TIME_MAX.as_secs()),
         };
-        Some(format!("{} at {}: {reached}", life.node, life.address))
+        Some(format!("{} at {}: {reason}", life.node, life.address))
     });
     let next = "correct --cluster-address of that process, its name, or the firewall";
-    Ok(vec![summary("peers", count, collect(calls).await, next)])
+    Ok(vec![summary("peers", count, collect_failures(calls).await, next)])
 }
 
 /// Whether each channel's provider accepts its credentials.
-async fn accounts(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
+async fn check_channels(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let keys = Keyring::at(&settings.key_file);
     keys.load()?;
     let graph = &Graph::new(&settings.provider, &settings.outbound)?;
@@ -72,44 +72,50 @@ async fn accounts(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> 
     let accounts: Vec<Account> = rows.iter().filter_map(Account::of).collect();
     let count = accounts.len();
     let calls = accounts.into_iter().take(CALLED_MAX).map(async |account| {
-        let refused = graph.account(&account).await.err()?;
-        Some(format!("channel {} of company {}: {refused}", account.channel, account.company))
+        let error = graph.check_account(&account).await.err()?;
+        Some(format!("channel {} of company {}: {error}", account.channel, account.company))
     });
-    Ok(summary("channels", count, collect(calls).await, "enter the credentials again, or check --provider-url"))
+    Ok(summary(
+        "channels",
+        count,
+        collect_failures(calls).await,
+        "enter the credentials again, or check --provider-url",
+    ))
 }
 
 /// Whether each active webhook's host answers, with any status.
-async fn endpoints(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
+async fn check_webhooks(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let options = &settings.webhooks;
     let outbound = OutboundOptions { allowed_networks: options.allowed_networks.clone(), call_time_max: CALL_TIME_MAX };
     let outbound = &Outbound::of_webhooks(&outbound, options.lookup.clone())?;
     let webhooks: Vec<_> = webhooks::all(db, None).await?.into_iter().filter(|(_, webhook)| webhook.active).collect();
     let count = webhooks.len();
     let calls = webhooks.into_iter().take(CALLED_MAX).map(async |(company, webhook)| {
-        let answered = match outbound.request(Method::HEAD, &webhook.url) {
-            Ok(request) => request.send().await.map(drop).map_err(failure),
+        let result = match outbound.request(Method::HEAD, &webhook.url) {
+            Ok(request) => request.send().await.map(drop).map_err(describe_failure),
             Err(error) => Err(error),
         };
-        answered.err().map(|error| format!("webhook {} of company {company}: {error}", webhook.id))
+        result.err().map(|error| format!("webhook {} of company {company}: {error}", webhook.id))
     });
     let next = "the endpoint's owner has to make it reachable; for private networks see --webhook-allow-network";
-    Ok(summary("webhooks", count, collect(calls).await, next))
+    Ok(summary("webhooks", count, collect_failures(calls).await, next))
 }
 
 /// Whether the mail relay accepts a connection and the login.
-pub async fn relay(settings: &Settings) -> Option<Finding> {
+pub async fn check_mail_relay(settings: &Settings) -> Option<Finding> {
     let options = settings.panel.mail.as_ref()?;
-    let checked = match Mailer::new(options, Data::new(Metrics::new(Vec::new()))) {
+    let result = match Mailer::new(options, Data::new(Metrics::new(Vec::new()))) {
         Ok(mailer) => mailer.check().await,
         Err(error) => Err(error),
     };
-    Some(match checked {
+    Some(match result {
         Ok(()) => Finding::ok("mail relay", format!("{:?} accepts the login", options.relay)),
         Err(error) => Finding::problem("mail relay", chain(&error), "correct --smtp-url, or the relay"),
     })
 }
 
-async fn collect(calls: impl Iterator<Item = impl Future<Output = Option<String>>>) -> Vec<String> {
+/// Makes the calls and returns the failures.
+async fn collect_failures(calls: impl Iterator<Item = impl Future<Output = Option<String>>>) -> Vec<String> {
     iter(calls).buffered(CALLS_MAX).filter_map(std::future::ready).collect().await
 }
 
@@ -118,6 +124,6 @@ fn summary(check: &'static str, count: usize, failures: Vec<String>, next: &str)
         let found = if count == 0 { "there are none".to_owned() } else { format!("{count} answered") };
         return Finding::ok(check, found);
     }
-    let named = failures.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join("; ");
-    Finding::problem(check, format!("{} of {count} failed: {named}", failures.len()), next)
+    let shown = failures.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
+    Finding::problem(check, format!("{} of {count} failed: {shown}", failures.len()), next)
 }

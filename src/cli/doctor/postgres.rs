@@ -19,22 +19,22 @@ const CLOCK_ERROR_MAX: TimeDelta = TimeDelta::seconds(2);
 
 pub async fn check(db: &PgPool) -> Result<Vec<Finding>> {
     let mut connection = db.acquire().await?;
-    let asked_at = clock::now();
+    let sent_at = clock::now();
     let server = server(&mut connection).await?;
     // The server read its clock in about the middle of the call.
-    let here = asked_at + (clock::now() - asked_at) / 2;
+    let local_time = sent_at + (clock::now() - sent_at) / 2;
     Ok(vec![
-        of_version(&server),
-        of_encoding(&server),
-        of_extensions(&server),
-        of_settings(&server),
-        of_connections(&server),
-        of_tls(&server),
-        of_clock(server.now - here),
+        check_version(&server),
+        check_encoding(&server),
+        check_extensions(&server),
+        check_settings(&server),
+        check_connections(&server),
+        check_tls(&server),
+        check_clock(server.now - local_time),
     ])
 }
 
-fn of_version(server: &DatabaseServer) -> Finding {
+fn check_version(server: &DatabaseServer) -> Finding {
     let version = format!("{}.{}", server.version / 10_000, server.version % 10_000);
     match (server.version < VERSION_MIN, server.is_standby) {
         (true, _) => Finding::problem("PostgreSQL", version, "upgrade it to 15 or newer"),
@@ -43,7 +43,7 @@ fn of_version(server: &DatabaseServer) -> Finding {
     }
 }
 
-fn of_encoding(server: &DatabaseServer) -> Finding {
+fn check_encoding(server: &DatabaseServer) -> Finding {
     let next = "create a database with `encoding 'UTF8' template template0`, and move the tables to it";
     match server.encoding.as_str() {
         ENCODING => Finding::ok("encoding", ENCODING),
@@ -51,7 +51,7 @@ fn of_encoding(server: &DatabaseServer) -> Finding {
     }
 }
 
-fn of_extensions(server: &DatabaseServer) -> Finding {
+fn check_extensions(server: &DatabaseServer) -> Finding {
     if server.missing_extensions.is_empty() {
         return Finding::ok("extensions", "installed");
     }
@@ -60,7 +60,7 @@ fn of_extensions(server: &DatabaseServer) -> Finding {
     Finding::note("extensions", format!("not installed: {missing}"), next)
 }
 
-fn of_settings(server: &DatabaseServer) -> Finding {
+fn check_settings(server: &DatabaseServer) -> Finding {
     const SETTINGS: &str = "settings";
     if server.fsync == "off" {
         return Finding::problem(SETTINGS, "fsync is off", "set it to on: a crash of the machine loses data");
@@ -72,11 +72,11 @@ fn of_settings(server: &DatabaseServer) -> Finding {
     Finding::ok(SETTINGS, "a commit waits for the disk")
 }
 
-fn of_connections(server: &DatabaseServer) -> Finding {
+fn check_connections(server: &DatabaseServer) -> Finding {
     const CONNECTIONS: &str = "connections";
     let DatabaseServer { connections, connections_max, .. } = server;
-    let of_role = i64::from(server.role_connections_max);
-    let limit = if of_role < 0 { *connections_max } else { of_role.min(*connections_max) };
+    let role_limit = i64::from(server.role_connections_max);
+    let limit = if role_limit < 0 { *connections_max } else { role_limit.min(*connections_max) };
     let found = format!("{connections} open, at most {limit} for this role");
     if limit < CONNECTIONS_NEEDED {
         let next = format!("allow at least {CONNECTIONS_NEEDED} (max_connections, or the limit of the role)");
@@ -88,7 +88,7 @@ fn of_connections(server: &DatabaseServer) -> Finding {
     Finding::ok(CONNECTIONS, found)
 }
 
-fn of_tls(server: &DatabaseServer) -> Finding {
+fn check_tls(server: &DatabaseServer) -> Finding {
     match (server.is_remote, server.is_encrypted) {
         (false, _) => Finding::ok("database TLS", "not needed: a socket of this machine"),
         (true, true) => Finding::ok("database TLS", "encrypted"),
@@ -100,7 +100,7 @@ fn of_tls(server: &DatabaseServer) -> Finding {
     }
 }
 
-fn of_clock(difference: TimeDelta) -> Finding {
+fn check_clock(difference: TimeDelta) -> Finding {
     let found = format!("{} ms from the database's", difference.num_milliseconds());
     if difference.abs() > CLOCK_ERROR_MAX {
         return Finding::problem("clock", found, "run a time service on both machines");
@@ -112,7 +112,7 @@ fn of_clock(difference: TimeDelta) -> Finding {
 mod tests {
     use super::*;
 
-    fn good() -> DatabaseServer {
+    fn suitable_server() -> DatabaseServer {
         DatabaseServer {
             version: 150_004,
             encoding: ENCODING.to_owned(),
@@ -129,34 +129,37 @@ mod tests {
         }
     }
 
-    fn text(finding: &Finding) -> String {
+    fn json(finding: &Finding) -> String {
         serde_json::to_string(finding).expect("JSON")
     }
 
     #[test]
     fn each_unsuitable_setting_is_named() {
         let checks: [fn(&DatabaseServer) -> Finding; 6] =
-            [of_version, of_encoding, of_extensions, of_settings, of_connections, of_tls];
+            [check_version, check_encoding, check_extensions, check_settings, check_connections, check_tls];
         for check in checks {
-            assert!(text(&check(&good())).contains("\"ok\""), "{}", text(&check(&good())));
+            assert!(json(&check(&suitable_server())).contains("\"ok\""), "{}", json(&check(&suitable_server())));
         }
         for (finding, word) in [
-            (of_version(&DatabaseServer { version: 140_010, ..good() }), "15 or newer"),
-            (of_version(&DatabaseServer { is_standby: true, ..good() }), "primary"),
-            (of_encoding(&DatabaseServer { encoding: "LATIN1".to_owned(), ..good() }), "LATIN1"),
-            (of_settings(&DatabaseServer { fsync: "off".to_owned(), ..good() }), "fsync"),
-            (of_settings(&DatabaseServer { synchronous_commit: "off".to_owned(), ..good() }), "synchronous_commit"),
-            (of_connections(&DatabaseServer { role_connections_max: 6, ..good() }), "at least 18"),
-            (of_connections(&DatabaseServer { connections: 96, ..good() }), "raise max_connections"),
-            (of_clock(TimeDelta::seconds(-3)), "-3000 ms"),
+            (check_version(&DatabaseServer { version: 140_010, ..suitable_server() }), "15 or newer"),
+            (check_version(&DatabaseServer { is_standby: true, ..suitable_server() }), "primary"),
+            (check_encoding(&DatabaseServer { encoding: "LATIN1".to_owned(), ..suitable_server() }), "LATIN1"),
+            (check_settings(&DatabaseServer { fsync: "off".to_owned(), ..suitable_server() }), "fsync"),
+            (
+                check_settings(&DatabaseServer { synchronous_commit: "off".to_owned(), ..suitable_server() }),
+                "synchronous_commit",
+            ),
+            (check_connections(&DatabaseServer { role_connections_max: 6, ..suitable_server() }), "at least 18"),
+            (check_connections(&DatabaseServer { connections: 96, ..suitable_server() }), "raise max_connections"),
+            (check_clock(TimeDelta::seconds(-3)), "-3000 ms"),
         ] {
-            let text = text(&finding);
+            let text = json(&finding);
             assert!(text.contains("\"problem\"") && text.contains(word), "{word}: {text}");
         }
         let notes = [
-            of_extensions(&DatabaseServer { missing_extensions: vec!["unaccent".to_owned()], ..good() }),
-            of_tls(&DatabaseServer { is_encrypted: false, ..good() }),
+            check_extensions(&DatabaseServer { missing_extensions: vec!["unaccent".to_owned()], ..suitable_server() }),
+            check_tls(&DatabaseServer { is_encrypted: false, ..suitable_server() }),
         ];
-        assert!(notes.iter().all(|note| text(note).contains("\"note\"")));
+        assert!(notes.iter().all(|note| json(note).contains("\"note\"")));
     }
 }

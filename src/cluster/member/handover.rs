@@ -37,7 +37,7 @@ impl Member {
         if let Err(error) = lives::cancel_moves(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
         }
-        self.serve(slots).await;
+        self.serve_slots(slots).await;
     }
 
     /// Hands closed slots over.

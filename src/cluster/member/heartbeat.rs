@@ -18,7 +18,7 @@ impl Member {
         loop {
             clock.tick().await;
             let lease = &self.0.membership.lease;
-            // Read before the heartbeat, which then sees at least these commits.
+            // Read before the heartbeat: it reports lost commits if the database has fewer than these.
             let committed = self.0.deps.engine.store().log.flushed();
             let result = match lives::beat(&self.0.db, self.life(), committed).await {
                 Ok(sent) => {
@@ -40,20 +40,20 @@ impl Member {
             };
             let suspected = observer.observe(&lives, self.life(), Instant::now());
             fencing.retain(|dead| lives.iter().any(|life| life.life == *dead));
-            // A stopping process could not release the slots it inherits; other processes suspect the same life.
+            // A stopping process would end before it can reassign the slots; other processes suspect the same life.
             let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for dead in suspected {
                 if fencing.insert(dead) {
                     let member = self.clone();
-                    self.spawn(async move { member.end(dead).await });
+                    self.spawn(async move { member.fence_and_take_over(dead).await });
                 }
             }
         }
     }
 
     /// Fences a life that looks dead, and takes over its slots.
-    async fn end(&self, dead: LifeId) {
-        let suspected = Instant::now();
+    async fn fence_and_take_over(&self, dead: LifeId) {
+        let suspected_at = Instant::now();
         loop {
             match lives::seal(&self.0.db, self.life(), dead).await {
                 Ok(true) => break,
@@ -65,7 +65,7 @@ impl Member {
         }
         self.metrics().add_fenced();
         tracing::warn!(life = %dead, "fenced an unresponsive process of the cluster");
-        self.inherit(dead).await;
-        self.metrics().set_takeover(suspected.elapsed());
+        self.reassign_slots(dead).await;
+        self.metrics().set_takeover(suspected_at.elapsed());
     }
 }

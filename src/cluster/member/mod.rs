@@ -1,5 +1,5 @@
-//! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
-//! ends lives that look dead, and takes over from them.
+//! The work of a cluster member: it sends heartbeats, reads which process serves which slot, opens and closes slots,
+//! fences lives that look dead, and takes over from them.
 
 mod handover;
 mod heartbeat;
@@ -67,13 +67,12 @@ struct Inner {
     deps: MemberDeps,
     /// Slots that are being opened or closed.
     busy: Mutex<HashSet<Slot>>,
-    /// Slots whose last move was canceled. They move after all others, which would otherwise wait for them again.
+    /// Slots whose last move was canceled. They move after all others, which would otherwise wait for another attempt.
     canceled: Mutex<HashSet<Slot>>,
-    /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
-    /// over.
+    /// Serializes [`Member::apply_placement`]: otherwise one task could reopen slots that another has just handed over.
     applying: tokio::sync::Mutex<()>,
     is_ending: AtomicBool,
-    work: Mutex<JoinSet<()>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Member {
@@ -89,20 +88,20 @@ impl Member {
             canceled: Mutex::default(),
             applying: tokio::sync::Mutex::default(),
             is_ending: AtomicBool::new(false),
-            work: Mutex::default(),
+            tasks: Mutex::default(),
         };
         let member = Self(Arc::new(inner));
         let (heartbeat, placement, listener) = (member.clone(), member.clone(), member.clone());
         let reach = member.clone();
-        let mut work = member.0.work.lock();
-        work.spawn(async move {
-            heartbeat.0.membership.has_started();
+        let mut tasks = member.0.tasks.lock();
+        tasks.spawn(async move {
+            heartbeat.0.membership.end_startup_heartbeats();
             heartbeat.run_heartbeat().await;
         });
-        work.spawn(async move { placement.run_placement().await });
-        work.spawn(async move { listener.run_listener().await });
-        work.spawn(async move { reach.run_reach().await });
-        drop(work);
+        tasks.spawn(async move { placement.run_placement().await });
+        tasks.spawn(async move { listener.run_listener().await });
+        tasks.spawn(async move { reach.run_reach().await });
+        drop(tasks);
         Some(member)
     }
 
@@ -146,10 +145,10 @@ impl Member {
         self.0.is_ending.store(true, Ordering::Release);
     }
 
-    /// Stops the member's work, after its life.
+    /// Stops the member's tasks, once its life has ended.
     pub async fn stop(&self) {
-        let mut work = std::mem::take(&mut *self.0.work.lock());
-        work.shutdown().await;
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock());
+        tasks.shutdown().await;
     }
 
     fn life(&self) -> LifeId {
@@ -165,10 +164,11 @@ impl Member {
     }
 
     /// Runs a task beside the heartbeats until the member stops.
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut all = self.0.work.lock();
-        while all.try_join_next().is_some() {}
-        all.spawn(work);
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.0.tasks.lock();
+        // Removes the results of tasks that have ended.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
     }
 
     /// Whether an error is transient. Ends the process if this life is over, or if the database has lost its commits.

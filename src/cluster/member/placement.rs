@@ -1,6 +1,6 @@
-//! The placement: it is planned, learned from the tables, and slots that are assigned to this process are opened.
+//! The placement: a member plans it, reads it from the tables, and opens or hands over its own slots accordingly.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::{Member, MemberDeps, RETRY_PAUSE};
 use crate::cluster::planner::{self, MOVES_MAX};
 
 /// How often the tables are read, in case notifications were lost, and how often a plan is made.
-const LOOK_EVERY: Duration = Duration::from_millis(1000);
+const RELOAD_INTERVAL: Duration = Duration::from_millis(1000);
 
 /// The channel that the triggers of `lives` and `slots` notify.
 const CHANNEL: &str = "hotline_placement";
@@ -40,9 +40,9 @@ impl Member {
     }
 
     pub(super) async fn run_placement(&self) {
-        let mut clock = interval(LOOK_EVERY);
+        let mut clock = interval(RELOAD_INTERVAL);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut in_progress: HashMap<LifeId, ()> = HashMap::new();
+        let mut in_progress: HashSet<LifeId> = HashSet::new();
         while let Err(error) = lives::join(&self.0.db, self.life()).await {
             tracing::debug!(%error, "claiming slots will be retried");
             sleep(RETRY_PAUSE).await;
@@ -56,7 +56,8 @@ impl Member {
         }
     }
 
-    /// Plans, unless another member does; then applies the tables: opens, closes and learns slots.
+    /// Plans the placement, unless another member is planning it. Then applies the tables: opens slots, starts to hand
+    /// over slots, and updates the known owners.
     pub(super) async fn apply_placement(&self) {
         let _guard = self.0.applying.lock().await;
         if !self.0.is_ending.load(Ordering::Acquire)
@@ -67,31 +68,30 @@ impl Member {
             }
             tracing::debug!(%error, "placement planning will be retried");
         }
-        match self.learn().await {
-            Ok(()) => {}
-            Err(error) => tracing::debug!(%error, "could not read the placement; will retry"),
+        if let Err(error) = self.apply_tables().await {
+            tracing::debug!(%error, "could not read the placement; will retry");
         }
     }
 
-    async fn learn(&self) -> Result<(), Error> {
+    async fn apply_tables(&self) -> Result<(), Error> {
         // Copied before the tables are read: for slots whose move ends meanwhile, the rows may be outdated.
         let busy = self.0.busy.lock().clone();
         let lives = lives::all(&self.0.db).await?;
         let slots = lives::slots(&self.0.db).await?;
-        let here = self.life();
-        let others = lives.into_iter().filter(|life| life.life != here);
+        let own_life = self.life();
+        let others = lives.into_iter().filter(|life| life.life != own_life);
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
-        // Slots that are being opened or closed report their own outcome.
+        // The tasks that open or close slots set the owner themselves.
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
-        let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
+        let is_own = |row: &&SlotRow| row.life == Some(own_life) && !busy.contains(&row.slot);
         let is_open = |slot: Slot| placement.owner(slot) == Owner::Local;
-        let new: Vec<Slot> = slots.iter().filter(is_here).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
+        let new: Vec<Slot> = slots.iter().filter(is_own).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
         if !new.is_empty() {
-            self.open(new).await;
+            self.open_slots(new).await;
         }
-        let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
+        let moving = slots.iter().filter(is_own).filter(|row| row.next.is_some_and(|next| next != own_life));
         let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
         moving.sort_by_key(|slot| self.0.canceled.lock().contains(slot));
         // One group at a time, so that the other slots are served meanwhile.
@@ -109,7 +109,7 @@ impl Member {
     }
 
     /// Opens slots that no other process serves.
-    async fn open(&self, slots: Vec<Slot>) {
+    async fn open_slots(&self, slots: Vec<Slot>) {
         let started = Instant::now();
         let MemberDeps { engine, keys, .. } = &self.0.deps;
         let companies = match engine.reload_directory(&slots).await {
@@ -119,13 +119,13 @@ impl Member {
         };
         let count = companies.len();
         tracing::info!(slots = slots.len(), companies = count, took_ms = started.elapsed().as_millis(), "loaded slots");
-        // Other processes have used keys since these were loaded.
+        // Other processes have used idempotency keys since this process loaded those of these companies.
         keys.forget_all(&companies.into_iter().collect());
-        self.serve(&slots).await;
+        self.serve_slots(&slots).await;
     }
 
     /// Opens slots whose directory entries and keys are current.
-    pub(super) async fn serve(&self, slots: &[Slot]) {
+    pub(super) async fn serve_slots(&self, slots: &[Slot]) {
         let MemberDeps { engine, keys, .. } = &self.0.deps;
         if let Err(refusal) = engine.open(slots).await {
             // The slots are not open, so the next update retries.

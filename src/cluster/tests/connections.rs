@@ -1,4 +1,4 @@
-//! Connections of clients and of other processes, which are counted separately.
+//! Limits of connections: those of clients and of other processes are counted separately.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 use super::{Node, TOKEN, ask, client, until};
 use crate::web::connections::Limits;
 
-/// Connections of each side.
+/// Maximum connections of each listener.
 const CONNECTIONS_MAX: usize = 3;
 
 fn few_connections() -> Limits {
     Limits { connections: CONNECTIONS_MAX, ..Limits::default() }
 }
 
-/// Connections that are served: each has had an answer, and waits for the next request.
+/// As many open connections as the listener allows; each has had an answer.
 async fn open_connections(address: SocketAddr) -> Vec<TcpStream> {
     let all = (0..CONNECTIONS_MAX).map(|_| async {
         let mut stream = TcpStream::connect(address).await.expect("connected");
@@ -41,7 +41,7 @@ async fn expect_answer(stream: &mut TcpStream) {
     assert_eq!(&answer, b"HTTP/1.1");
 }
 
-/// A connection that waits for a place, with a request that is not read meanwhile.
+/// A connection beyond the limit, which waits in the backlog with its request.
 async fn waiting_connection(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("it is in the backlog");
     send_request(&mut stream).await;
@@ -54,7 +54,7 @@ fn is_unanswered(stream: &TcpStream) -> bool {
 }
 
 #[actix_web::test]
-async fn clients_that_take_all_connections_keep_no_process_out() {
+async fn clients_that_use_all_connections_do_not_block_other_processes() {
     let (edge, owner) = (Node::start(1), Node::start_with(2, few_connections()));
     owner.owns();
     edge.knows(&owner.peer());
@@ -66,12 +66,12 @@ async fn clients_that_take_all_connections_keep_no_process_out() {
         (answer.status().as_u16(), edge.started_requests(), owner.started_requests()),
         (200, 0, CONNECTIONS_MAX + 1)
     );
-    assert!(is_unanswered(&late), "all places are taken");
+    assert!(is_unanswered(&late), "all connections are in use");
     drop((connections, late));
 }
 
 #[actix_web::test]
-async fn processes_take_no_connection_of_a_client() {
+async fn processes_that_use_all_connections_do_not_block_clients() {
     let owner = Node::start_with(2, few_connections());
     owner.owns();
     // Their requests are not signed, so they are refused; the connections stay open.
@@ -79,14 +79,14 @@ async fn processes_take_no_connection_of_a_client() {
     let mut late = waiting_connection(owner.peers.address()).await;
     let answer = ask(&client(), Method::GET, owner.url("/api/v1/echo")).send().await.expect("an answer");
     assert_eq!(answer.status().as_u16(), 200);
-    assert!(is_unanswered(&late), "all places are taken");
+    assert!(is_unanswered(&late), "all connections are in use");
     drop(connections);
-    // A connection that has ended releases its place.
+    // A connection that ends makes room for the next one.
     expect_answer(&mut late).await;
 }
 
 #[actix_web::test]
-async fn a_listener_for_peers_that_stops_ends_with_what_is_in_flight() {
+async fn a_listener_for_peers_that_stops_waits_for_running_requests() {
     let (edge, owner) = (Node::start(1), Node::start(2));
     owner.owns();
     edge.knows(&owner.peer());
@@ -96,14 +96,14 @@ async fn a_listener_for_peers_that_stops_ends_with_what_is_in_flight() {
     send_request(&mut idle).await;
     expect_answer(&mut idle).await;
     let (address, world) = (owner.peers.address(), owner.world.clone());
-    let is_refused = async {
+    let finish_once_refused = async {
         // The listener is closed at once.
         while TcpStream::connect(address).await.is_ok() {
             tokio::task::yield_now().await;
         }
-        world.go.notify_one();
+        world.proceed.notify_one();
     };
-    tokio::join!(owner.peers.stop(Duration::from_secs(30)), is_refused);
+    tokio::join!(owner.peers.stop(Duration::from_secs(30)), finish_once_refused);
     assert_eq!(request.await.expect("asked").expect("an answer").status().as_u16(), 201);
     until("the idle connection is closed", || {
         let mut rest = [0; 4096];

@@ -1,4 +1,4 @@
-//! What goes through the edge, in both directions.
+//! Requests, responses, event streams and sockets that the edge forwards.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use super::{TOKEN, ask, client, pair};
 
 #[actix_web::test]
-async fn a_request_is_answered_by_the_owner_as_it_came() {
+async fn a_request_reaches_its_owner_unchanged() {
     let (edge, owner) = pair();
     let client = client();
     let body = vec![b'x'; 1000];
@@ -42,7 +42,7 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     assert_eq!((header("x-hop").len(), header("hotline-forwarded").len()), (1, 1));
     let from: SocketAddr = echo["from"].as_str().expect("an address").parse().expect("an address");
     assert_ne!(from.port(), owner.peers.address().port());
-    assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "its own word and nobody else's");
+    assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "the client's header is replaced");
     assert_eq!((edge.started_requests(), owner.started_requests(), edge.metrics.cluster.forwarded()), (0, 1, 1));
 
     let head = ask(&client, Method::HEAD, edge.url("/api/v1/large?sized")).send().await.expect("a head");
@@ -52,10 +52,10 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
         let answer = answer.expect("an answer");
         assert_eq!((answer.status().as_u16(), answer.bytes().await.expect("a body").len()), (status, 0));
     }
-    let here = client.get(edge.url("/health/live")).send().await.expect("an answer");
-    assert_eq!((here.status().as_u16(), edge.started_requests()), (200, 1), "what is nobody's is answered here");
+    let health = client.get(edge.url("/health/live")).send().await.expect("an answer");
+    assert_eq!((health.status().as_u16(), edge.started_requests()), (200, 1), "the edge answers a public path");
     let stranger = client.get(edge.url("/api/v1/echo")).bearer_auth("sk_live_nobody").send().await.expect("an answer");
-    assert_eq!((stranger.status().as_u16(), edge.started_requests()), (200, 2), "and so is a wrong token");
+    assert_eq!((stranger.status().as_u16(), edge.started_requests()), (200, 2), "and an unknown token");
 }
 
 /// Headers of a request, without those of its connection.
@@ -88,37 +88,40 @@ const REQUEST_HEADERS: [(&str, &str); 22] = [
 async fn no_header_is_removed_by_naming_it_in_connection() {
     let (edge, owner) = pair();
     let names: Vec<&str> = REQUEST_HEADERS.iter().map(|(name, _)| *name).chain(["authorization", "host"]).collect();
-    let mixed = |name: &str| -> String {
+    let mixed_case = |name: &str| -> String {
         let cased = name.chars().enumerate();
         cased.map(|(at, letter)| if at % 2 == 0 { letter.to_ascii_uppercase() } else { letter }).collect()
     };
-    // Each name alone in another spelling, all names in one line, and each name in a line of its own.
-    let mut lines: Vec<Vec<String>> =
-        names.iter().map(|name| vec![format!("keep-alive , {} ,", mixed(name))]).collect();
-    lines.push(vec![names.join(", ")]);
-    lines.push(names.iter().map(|name| (*name).to_owned()).collect());
-    for lines in &lines {
+    // Each name alone in mixed case, all names in one header, and all names in a header each.
+    let mut header_sets: Vec<Vec<String>> =
+        names.iter().map(|name| vec![format!("keep-alive , {} ,", mixed_case(name))]).collect();
+    header_sets.push(vec![names.join(", ")]);
+    header_sets.push(names.iter().map(|name| (*name).to_owned()).collect());
+    for connection_headers in &header_sets {
         let mut request = ask(&client(), Method::GET, edge.url("/api/v1/echo"));
         for (name, value) in REQUEST_HEADERS {
             request = request.header(name, value);
         }
-        for line in lines {
-            request = request.header("connection", line);
+        for value in connection_headers {
+            request = request.header("connection", value);
         }
         let echo: Value = request.send().await.expect("an answer").json().await.expect("JSON");
         for (name, value) in REQUEST_HEADERS {
             assert!(
                 echo["headers"].as_array().expect("headers").contains(&json!([name, value])),
-                "{name} is not there with {lines:?}: {echo}"
+                "{name} is not there with {connection_headers:?}: {echo}"
             );
         }
         let host = json!(["host", edge.public.to_string()]);
         let token = json!(["authorization", format!("Bearer {TOKEN}")]);
         for expected in [host, token] {
-            assert!(echo["headers"].as_array().expect("headers").contains(&expected), "{expected} with {lines:?}");
+            assert!(
+                echo["headers"].as_array().expect("headers").contains(&expected),
+                "{expected} with {connection_headers:?}"
+            );
         }
     }
-    assert_eq!((edge.started_requests(), owner.started_requests()), (0, lines.len()), "each was forwarded");
+    assert_eq!((edge.started_requests(), owner.started_requests()), (0, header_sets.len()), "each was forwarded");
 }
 
 #[actix_web::test]
@@ -154,7 +157,7 @@ async fn bodies_of_any_size_are_forwarded_and_a_refusal_may_precede_their_end() 
 }
 
 #[actix_web::test]
-async fn events_come_as_they_happen_and_end_with_their_owner() {
+async fn events_are_forwarded_at_once_and_end_with_their_owner() {
     let (edge, owner) = pair();
     let client = client();
     let mut streams = Vec::new();
@@ -164,7 +167,7 @@ async fn events_come_as_they_happen_and_end_with_their_owner() {
         assert_eq!(events.next().await.expect("an event").expect("bytes"), "data: 0\n\n");
         streams.push(events);
     }
-    owner.world.go.notify_waiters();
+    owner.world.proceed.notify_waiters();
     for events in &mut streams {
         assert_eq!(events.next().await.expect("an event").expect("bytes"), "data: 1\n\n");
     }
@@ -177,11 +180,11 @@ async fn events_come_as_they_happen_and_end_with_their_owner() {
     let mut events = answer.bytes_stream();
     assert!(events.next().await.is_some());
     edge.membership.placement.replace([], |_| None);
-    assert!(events.next().await.is_none(), "its owner is no more");
+    assert!(events.next().await.is_none(), "its owner has ended");
 }
 
 #[actix_web::test]
-async fn a_socket_goes_through_both_ways_and_is_closed_as_its_owner_closes_it() {
+async fn a_socket_is_forwarded_both_ways_with_its_close_code() {
     let (edge, _owner) = pair();
     let mut request = format!("ws://{}/api/v1/socket", edge.public).into_client_request().expect("a request");
     request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().expect("a value"));

@@ -48,7 +48,7 @@ async fn status(path: web::Path<u16>) -> HttpResponse {
 
 async fn hang(path: web::Path<u16>, world: Data<World>) -> HttpResponse {
     world.started_requests.fetch_add(1, Ordering::SeqCst);
-    world.go.notified().await;
+    world.proceed.notified().await;
     HttpResponse::build(StatusCode::from_u16(*path).expect("a status")).body("done")
 }
 
@@ -74,7 +74,7 @@ async fn events(world: Data<World>) -> HttpResponse {
                 notified.await;
             }
             // Registered before the event is sent, so that no notification is lost in between.
-            let notified = Arc::clone(&world.go).notified_owned();
+            let notified = Arc::clone(&world.proceed).notified_owned();
             let event = Bytes::from(format!("data: {number}\n\n"));
             Some((Ok::<_, std::io::Error>(event), (number + 1, Some(notified))))
         }

@@ -56,7 +56,8 @@ struct Node {
 #[derive(Default)]
 struct World {
     started_requests: AtomicUsize,
-    go: Arc<Notify>,
+    /// Handlers that hang respond when it is notified, and event streams send the next event.
+    proceed: Arc<Notify>,
 }
 
 fn slot() -> Slot {
@@ -126,14 +127,14 @@ impl Node {
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let ownership = Ownership::default();
         let metrics = Data::new(Metrics::new(Vec::new()));
-        let (stopping, stops) = watch::channel(false);
+        let (stopping, receiver) = watch::channel(false);
         let world: Data<World> = Data::default();
         let edge =
-            Edge::new(membership.clone(), directory(), ownership.clone(), metrics.clone(), stops).with_wait(wait);
-        let any = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
+            Edge::new(membership.clone(), directory(), ownership.clone(), metrics.clone(), receiver).with_wait(wait);
+        let bind_any_port = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
             socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
-            peer_socket: Some(any()),
+            peer_socket: Some(bind_any_port()),
             workers: 1,
             drain: Duration::from_secs(1),
             limits,
@@ -160,12 +161,12 @@ impl Node {
         }
     }
 
-    /// The node serves the company itself.
+    /// Makes the node the company's owner.
     fn owns(&self) {
         self.membership.placement.open([slot()]);
     }
 
-    /// The node's placement says that `owner` serves the company, whether that is true or not.
+    /// Makes the node forward the company's requests to `owner`, even if that does not serve them.
     fn knows(&self, owner: &Peer) {
         self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
     }
@@ -191,7 +192,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// An edge that serves nothing, and an owner that serves everything.
+/// An edge that serves no company, and the owner of the company, which the edge knows.
 fn pair() -> (Node, Node) {
     let (edge, owner) = (Node::start(1), Node::start(2));
     owner.owns();

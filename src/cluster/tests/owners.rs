@@ -1,4 +1,4 @@
-//! Owners that change, or are lost, while a request is under way.
+//! Owners that change, or end, while a request is in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ use tokio::net::TcpListener;
 use super::{COMPANY, Node, ask, client, pair, slot, until};
 
 #[actix_web::test]
-async fn a_request_waits_for_its_owner_and_begins_once() {
+async fn a_request_waits_for_its_owner_and_is_executed_once() {
     let (edge, first) = pair();
     let second = Node::start(3);
     first.membership.placement.close([slot()]);
     let client = client();
     let request = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send();
     let request = tokio::spawn(request);
-    until("the edge got 421 and looks for the owner again", || edge.metrics.cluster.waited() == 1).await;
+    until("the edge got 421, and waits for another owner", || edge.metrics.cluster.waited() == 1).await;
     assert_eq!((first.started_requests(), edge.started_requests()), (0, 0));
     second.owns();
     edge.knows(&second.peer());
@@ -28,13 +28,13 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     assert_eq!((echo["body"].as_u64(), second.started_requests(), first.started_requests()), (Some(3), 1, 0));
 
     // The company moves to the edge itself, whose gate is closed for a while.
-    let company = edge.ownership.close(COMPANY).await.expect("closed");
+    let closed_gate = edge.ownership.close(COMPANY).await.expect("closed");
     second.membership.placement.close([slot()]);
     edge.owns();
     let request = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abcd").send());
-    until("it waits", || edge.metrics.cluster.waited() == 2).await;
+    until("the request waits", || edge.metrics.cluster.waited() == 2).await;
     assert_eq!(edge.started_requests(), 0);
-    drop(company);
+    drop(closed_gate);
     let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
     assert_eq!((echo["body"].as_u64(), edge.started_requests()), (Some(4), 1));
 
@@ -72,7 +72,7 @@ async fn dying_peer() -> (Peer, Arc<AtomicUsize>) {
 }
 
 #[actix_web::test]
-async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
+async fn a_request_whose_outcome_is_lost_is_repeated_only_if_that_is_safe() {
     let edge = Node::start(1);
     let successor = Node::start(3);
     successor.owns();
@@ -81,7 +81,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     let path = "/api/v1/echo";
     edge.knows(&dying_peer);
     let lost = ask(&client, Method::POST, edge.url(path)).body("abc").send().await;
-    assert!(lost.is_err(), "nobody knows, so nothing is said: {lost:?}");
+    assert!(lost.is_err(), "the outcome is unknown, so there is no response: {lost:?}");
     assert_eq!((request_count.load(Ordering::SeqCst), edge.metrics.cluster.aborted()), (1, 1));
     for (method, key) in [(Method::GET, None), (Method::POST, Some("key"))] {
         edge.knows(&dying_peer);
@@ -91,7 +91,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
             request = request.header("idempotency-key", key);
         }
         let sent = tokio::spawn(request.send());
-        until("it was asked", || request_count.load(Ordering::SeqCst) > before).await;
+        until("the peer got the request", || request_count.load(Ordering::SeqCst) > before).await;
         edge.knows(&successor.peer());
         let echo: Value = sent.await.expect("asked").expect("an answer").json().await.expect("JSON");
         assert_eq!((&echo["method"], echo["body"].as_u64()), (&json!(method.as_str()), Some(3)));
@@ -104,7 +104,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     let before = request_count.load(Ordering::SeqCst);
     let request = ask(&client, Method::POST, impatient.url(path)).header("idempotency-key", "other").body("abc");
     let sent = tokio::spawn(request.send());
-    until("it was asked", || request_count.load(Ordering::SeqCst) > before).await;
+    until("the peer got the request", || request_count.load(Ordering::SeqCst) > before).await;
     successor.membership.lease.end();
     impatient.knows(&successor.peer());
     assert!(sent.await.expect("asked").is_err(), "503 would say that nothing was changed");
@@ -115,12 +115,12 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     let hanging = Node::start(5);
     hanging.owns();
     edge.knows(&hanging.peer());
-    let sent = tokio::spawn(ask(&client, Method::GET, edge.url("/api/v1/hang/200")).send());
-    let lost = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/hang/200")).send());
+    let get = tokio::spawn(ask(&client, Method::GET, edge.url("/api/v1/hang/200")).send());
+    let post = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/hang/200")).send());
     hanging.wait_for_requests(2).await;
     edge.knows(&successor.peer());
-    assert!(lost.await.expect("asked").is_err());
+    assert!(post.await.expect("asked").is_err());
     successor.wait_for_requests(3).await;
-    successor.world.go.notify_one();
-    assert_eq!(sent.await.expect("asked").expect("an answer").status().as_u16(), 200);
+    successor.world.proceed.notify_one();
+    assert_eq!(get.await.expect("asked").expect("an answer").status().as_u16(), 200);
 }

@@ -15,6 +15,7 @@ async fn without_the_lease_nothing_is_served() {
     let node = Node::impatient(1);
     node.owns();
     let client = client();
+    // A change that was made is not answered with 503, which would mean that nothing was changed.
     for (method, status, expected) in
         [(Method::GET, 200, Some(503)), (Method::POST, 409, Some(503)), (Method::POST, 201, None)]
     {
@@ -23,38 +24,38 @@ async fn without_the_lease_nothing_is_served() {
         let request = tokio::spawn(ask(&client, method, node.url(&format!("/api/v1/hang/{status}"))).send());
         node.wait_for_requests(before + 1).await;
         node.membership.lease.end();
-        node.world.go.notify_one();
+        node.world.proceed.notify_one();
         let answer = request.await.expect("asked");
         assert_eq!(answer.ok().map(|answer| answer.status().as_u16()), expected, "{status}");
     }
     let before = node.started_requests();
     let answer = ask(&client, Method::POST, node.url("/api/v1/echo")).send().await.expect("an answer");
-    assert_eq!((answer.status().as_u16(), node.started_requests()), (503, before), "and nothing begins");
+    assert_eq!((answer.status().as_u16(), node.started_requests()), (503, before), "no request is started");
     let stranger = client.get(node.url("/api/v1/echo")).send().await.expect("an answer");
-    assert_eq!(stranger.status().as_u16(), 503, "that a token is wrong is known from memory");
+    assert_eq!(stranger.status().as_u16(), 503, "a request without a token also requires the lease");
     let health = client.get(node.url("/health/live")).send().await.expect("an answer");
     assert_eq!(health.status().as_u16(), 200);
 }
 
 #[actix_web::test]
-async fn a_stream_breaks_off_when_the_lease_does() {
+async fn a_stream_ends_with_the_lease() {
     let node = Node::start(1);
     node.owns();
     let answer = ask(&client(), Method::GET, node.url("/api/v1/events")).send().await.expect("an answer");
     let mut events = answer.bytes_stream();
     assert!(events.next().await.is_some_and(|event| event.is_ok()));
     node.membership.lease.end();
-    node.world.go.notify_waiters();
-    assert!(events.next().await.is_none_or(|event| event.is_err()), "nothing more is shown");
+    node.world.proceed.notify_waiters();
+    assert!(events.next().await.is_none_or(|event| event.is_err()), "no event is sent without the lease");
 }
 
 #[actix_web::test]
-async fn the_listener_for_peers_believes_peers_alone() {
+async fn the_listener_for_peers_accepts_only_signed_requests_for_this_life() {
     let (_, owner) = pair();
     let client = client();
     let url = |path: &str| format!("http://{}{path}", owner.peers.address());
     let answer = ask(&client, Method::GET, url("/api/v1/echo")).send().await.expect("an answer");
-    assert_eq!((answer.status().as_u16(), owner.started_requests()), (403, 0), "nobody has said whose it is");
+    assert_eq!((answer.status().as_u16(), owner.started_requests()), (403, 0), "the request is not signed");
     let signed = |secret: [u8; 64], life: i64| {
         let mut head = actix_http::RequestHead::default();
         head.uri = "/api/v1/echo".parse().expect("a target");
@@ -72,5 +73,5 @@ async fn the_listener_for_peers_believes_peers_alone() {
     }
     owner.membership.placement.close([slot()]);
     let request = ask(&client, Method::GET, url("/api/v1/echo")).header(FORWARDED.as_str(), signed(SECRET, 2));
-    assert_eq!(request.send().await.expect("an answer").status().as_u16(), 421, "it is handed on once");
+    assert_eq!(request.send().await.expect("an answer").status().as_u16(), 421, "it is not forwarded again");
 }

@@ -18,10 +18,12 @@ use hotline_persistence::tables::webhooks::Endpoint;
 use hotline_persistence::tables::webhooks::deliveries::DeliveryStatus;
 use hotline_persistence::{CompanyId, LoggedEventId, Presence};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::statements::{NOT_SERVED, QueueContents, StatementResult, WriteFailure, WriteResult, disable, due, write};
+use self::statements::{
+    NOT_SERVED, QueueContents, StatementResult, WriteFailure, WriteResult, disable, read_due, write_outcomes,
+};
 use super::Shared;
 use super::log::{self, EventBatch};
 use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod};
@@ -31,17 +33,17 @@ use crate::webhooks::AttemptResult;
 /// How long outcomes are collected before they are written, so that each costs only a part of a transaction.
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 
-/// Outcomes that are written at once, without further delay.
-const WRITTEN_AT_ONCE: usize = 64;
+/// Number of collected outcomes that are written without further delay.
+const WRITE_BATCH_FULL: usize = 64;
 
 /// How often the position is written while the webhook only skips events that it does not want.
 const POSITION_EVERY: Duration = Duration::from_secs(1);
 
-/// Minimum room for reading more events, so that the cost of a read is shared by many.
+/// Minimum room in the queue for reading more events, so that each read returns many.
 const READ_MIN: usize = 64;
 
-/// Deliveries that are read from the table at once.
-const DUE_AT_ONCE: usize = 64;
+/// Maximum number of due deliveries per read of the table.
+const DUE_BATCH_MAX: usize = 64;
 
 /// Pause after a failed statement.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -54,7 +56,7 @@ const RETIRE_TIME_MAX: Duration = Duration::from_secs(2);
 /// The error of a delivery that is withheld.
 const WITHHELD: &str = "the webhook's creator may not see every card";
 
-/// An event and how its attempt ended; `None`: it is withheld.
+/// The running attempts. Each returns its event's id and its result; `None`: the event is withheld.
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<AttemptResult>)>>;
 
 /// The courier of one webhook.
@@ -67,12 +69,13 @@ pub(super) struct Courier {
     queue: DeliveryQueue,
     /// Held while anything is in memory: the company is closed only after the outcomes are written.
     presence: Option<Presence>,
+    /// The position for the next read of the log.
     after: After,
     /// Whether the log may contain further events.
     is_behind: bool,
     /// When the next delivery in the table is due.
     due_at: Option<DateTime<Utc>>,
-    /// The age of the oldest delivery in the table.
+    /// When the event of the oldest delivery in the table happened.
     oldest_in_table: Option<DateTime<Utc>>,
     /// When something in memory must be saved in the table.
     spill_at: Option<DateTime<Utc>>,
@@ -116,10 +119,10 @@ impl Courier {
         let shared = self.shared.clone();
         let mut stopping = shared.stopping.clone();
         let mut attempts: Attempts = FuturesUnordered::new();
-        let mut work: Option<JoinHandle<StatementResult>> = None;
+        let mut statement: Option<JoinHandle<StatementResult>> = None;
         let retire = self.retire.clone();
         let (mut retire_until, mut has_failed) = (None, false);
-        let mut ends = loop {
+        let mut disable_reason = loop {
             let released = shared.attempt_limit.released();
             tokio::pin!(released);
             // Enabled before a permit is requested, so that a release in between is not missed.
@@ -129,21 +132,21 @@ impl Courier {
             if self.spill_at.is_none_or(|at| at <= now) {
                 self.spill_at = self.queue.spill_old(now);
             }
-            if work.is_none() {
-                work = self.start_statement(now);
+            if statement.is_none() {
+                statement = self.start_statement(now);
             }
-            if work.is_none() && self.queue.is_empty() {
+            if statement.is_none() && self.queue.is_empty() {
                 self.presence = None;
             }
-            let wake_after = self.wake_after(now, work.is_some());
+            let wake_after = self.wake_after(now, statement.is_some());
             tokio::select! {
-                Some((event, result)) = attempts.next(), if !attempts.is_empty() => {
-                    if let Some(reason) = self.record_attempt(event, result.as_ref()) {
+                Some((event_id, result)) = attempts.next(), if !attempts.is_empty() => {
+                    if let Some(reason) = self.record_attempt(event_id, result.as_ref()) {
                         break Some(reason);
                     }
                 }
-                result = async { match &mut work { Some(work) => work.await, None => std::future::pending().await } } => {
-                    work = None;
+                result = await_statement(&mut statement) => {
+                    statement = None;
                     match result {
                         Ok(result) => {
                             if !self.handle_result(result) {
@@ -173,15 +176,14 @@ impl Courier {
             }
         };
         if let Some(until) = retire_until {
-            while let Ok(Some((event, result))) = timeout_at(until, attempts.next()).await {
-                ends = ends.or(self.record_attempt(event, result.as_ref()));
+            while let Ok(Some((event_id, result))) = timeout_at(until, attempts.next()).await {
+                disable_reason = disable_reason.or(self.record_attempt(event_id, result.as_ref()));
             }
         }
         drop(attempts);
-        if let Some(Ok(result)) = match work {
-            Some(work) => Some(work.await),
-            None => None,
-        } {
+        if let Some(statement) = statement
+            && let Ok(result) = statement.await
+        {
             self.handle_result(result);
         }
         if retire_until.is_some() {
@@ -189,25 +191,24 @@ impl Courier {
             // delivered.
             self.queue.spill_all(clock::now());
         }
-        self.end(ends, retire_until).await;
+        self.end(disable_reason, retire_until).await;
         if has_failed {
             // The next courier may begin with the same statement.
             sleep(RETRY_AFTER).await;
         }
     }
 
-    /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then another courier
-    /// begins. It sends running deliveries to the new URL, and reads events that this one may have read without the new
-    /// types.
+    /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then a new courier
+    /// replaces this one. It repeats running deliveries with the new URL, and reads the log again with the new types.
     fn must_restart(&mut self) -> bool {
         let endpoint = self.updates.borrow_and_update().clone();
         let url_changed = endpoint.url != self.endpoint.url;
         if url_changed || endpoint.failing_since.is_none() {
-            // The failure may not be in the table yet; then the period begins with the next failure.
+            // A failure that is not in the table yet is cleared too: then the period begins with the next failure.
             self.queue.clear_failure();
         }
         if url_changed || endpoint.types != self.endpoint.types {
-            // The last write needs the settings with which the log was read.
+            // `endpoint` stays as it is: the last write needs the settings with which the log was read.
             return true;
         }
         self.endpoint = endpoint;
@@ -241,7 +242,7 @@ impl Courier {
 
     /// Ensures that the company is not closed before the outcomes of events that are read from now on are written.
     /// `false`: it is not served now, or about to move.
-    fn enter(&mut self) -> bool {
+    fn enter_company(&mut self) -> bool {
         let ownership = self.shared.app.engine.store().ownership();
         if self.presence.is_none() {
             self.presence = ownership.try_enter(self.company());
@@ -250,13 +251,13 @@ impl Courier {
     }
 
     /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
-    fn record_attempt(&mut self, event: i64, result: Option<&AttemptResult>) -> Option<DisableReason> {
+    fn record_attempt(&mut self, event_id: i64, result: Option<&AttemptResult>) -> Option<DisableReason> {
         let Some(result) = result else {
-            self.queue.withhold(event, WITHHELD, clock::now());
+            self.queue.withhold(event_id, WITHHELD, clock::now());
             return None;
         };
         let (status, consequence) = self.queue.finish(
-            event,
+            event_id,
             result.verdict(),
             result.attempt(),
             &self.shared.app.webhooks.retry_policy,
@@ -273,7 +274,7 @@ impl Courier {
         }
     }
 
-    /// The next statement, if there is one.
+    /// Starts the next statement, if there is one.
     fn start_statement(&mut self, now: DateTime<Utc>) -> Option<JoinHandle<StatementResult>> {
         if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return None;
@@ -285,23 +286,23 @@ impl Courier {
         if self.must_write() {
             let batch = self.queue.take_batch();
             let contents = self.contents();
-            return Some(
-                background
-                    .spawn(async move { StatementResult::Written(write(&shared, &endpoint, batch, contents).await) }),
-            );
+            return Some(background.spawn(async move {
+                StatementResult::Written(write_outcomes(&shared, &endpoint, batch, contents).await)
+            }));
         }
         let room = self.queue.room();
         let is_due = self.queue.may_have_waiting() && self.due_at.is_some_and(|at| at <= now) && room > 0;
         let must_read = self.is_behind && room >= READ_MIN;
-        if (is_due || must_read) && !self.enter() {
+        if (is_due || must_read) && !self.enter_company() {
             self.pause(NOT_SERVED);
             return None;
         }
         if is_due {
-            let (contents, limit) = (self.contents(), room.min(DUE_AT_ONCE));
+            let (contents, limit) = (self.contents(), room.min(DUE_BATCH_MAX));
             return Some(
-                background
-                    .spawn(async move { StatementResult::Due(due(&shared, &endpoint, now, contents, limit).await) }),
+                background.spawn(async move {
+                    StatementResult::Due(read_due(&shared, &endpoint, now, contents, limit).await)
+                }),
             );
         }
         if must_read {
@@ -323,7 +324,7 @@ impl Courier {
 
     fn must_write(&self) -> bool {
         let since = self.written_at.elapsed();
-        self.queue.is_unwritten() && (self.queue.unwritten_count() >= WRITTEN_AT_ONCE || since >= self.write_after())
+        self.queue.is_unwritten() && (self.queue.unwritten_count() >= WRITE_BATCH_FULL || since >= self.write_after())
     }
 
     /// How long outcomes may be collected before they are written.
@@ -338,14 +339,14 @@ impl Courier {
     }
 
     /// When the next timer fires. While a statement is running, its result is awaited instead.
-    fn wake_after(&self, now: DateTime<Utc>, is_working: bool) -> Option<Duration> {
-        let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
+    fn wake_after(&self, now: DateTime<Utc>, has_statement: bool) -> Option<Duration> {
+        let delay_until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
-        next.extend(self.spill_at.map(at));
+        next.extend(self.spill_at.map(delay_until));
         if self.queue.has_ready() && !self.may_act() {
             next.push(RETRY_AFTER);
         }
-        if !is_working {
+        if !has_statement {
             if let Some(until) = self.paused_until {
                 next.push(until.saturating_duration_since(Instant::now()));
             } else {
@@ -353,7 +354,7 @@ impl Courier {
                     next.push(self.write_after().saturating_sub(self.written_at.elapsed()));
                 }
                 if self.queue.may_have_waiting() && self.queue.room() > 0 {
-                    next.extend(self.due_at.map(at));
+                    next.extend(self.due_at.map(delay_until));
                 }
             }
         }
@@ -362,8 +363,8 @@ impl Courier {
     }
 
     /// Processes the result of a statement. `false`: this courier's work is over.
-    fn handle_result(&mut self, work: StatementResult) -> bool {
-        match work {
+    fn handle_result(&mut self, result: StatementResult) -> bool {
+        match result {
             StatementResult::Written(Ok(WriteResult { stored, waiting })) => {
                 self.written_at = Instant::now();
                 self.queue.note_stored_failure(stored.failing_since);
@@ -383,7 +384,7 @@ impl Courier {
             }
             StatementResult::Due(Ok(due)) => {
                 // Deliveries beyond the limit are due as soon as there is room.
-                self.due_at = (due.len() >= DUE_AT_ONCE).then(clock::now);
+                self.due_at = (due.len() >= DUE_BATCH_MAX).then(clock::now);
                 let now = clock::now();
                 for (due, event) in due {
                     match event {
@@ -420,9 +421,9 @@ impl Courier {
         self.shared.app.metrics.webhooks.set_oldest_waiting(self.company(), self.endpoint.id.0, oldest);
     }
 
-    /// Writes all known outcomes, and disables the webhook if required. Failed writes are retried until the given time;
-    /// deliveries whose outcome is not written are repeated.
-    async fn end(mut self, reason: Option<DisableReason>, until: Option<Instant>) {
+    /// Writes all outcomes in memory, and disables the webhook if there is a reason. Failed writes are retried until
+    /// `retry_until`; deliveries whose outcome is not written are repeated.
+    async fn end(mut self, disable_reason: Option<DisableReason>, retry_until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.metrics.webhooks.set_oldest_waiting(endpoint.company, endpoint.id.0, None);
         let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
@@ -430,23 +431,31 @@ impl Courier {
         let background = shared.app.engine.background().clone();
         let ending = background.spawn(async move {
             while let Some(unwritten) = batch.take() {
-                let Err(WriteFailure { batch: again, reason }) =
-                    write(&shared, &endpoint, unwritten, contents.clone()).await
+                let Err(WriteFailure { batch: unwritten_batch, reason }) =
+                    write_outcomes(&shared, &endpoint, unwritten, contents.clone()).await
                 else {
                     break;
                 };
-                if until.is_none_or(|until| Instant::now() >= until) {
+                if retry_until.is_none_or(|until| Instant::now() >= until) {
                     tracing::debug!(reason, webhook.id = %endpoint.id, "could not save delivery results; the last deliveries may be repeated");
                     break;
                 }
-                batch = Some(again);
+                batch = Some(unwritten_batch);
                 sleep(RETRY_AFTER).await;
             }
-            if let Some(reason) = reason {
+            if let Some(reason) = disable_reason {
                 disable(&shared, &endpoint, reason).await;
             }
         });
         drop(ending.await);
         drop(self.presence);
+    }
+}
+
+/// Waits for the running statement, forever if there is none.
+async fn await_statement(statement: &mut Option<JoinHandle<StatementResult>>) -> Result<StatementResult, JoinError> {
+    match statement {
+        Some(statement) => statement.await,
+        None => std::future::pending().await,
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct WriteFailure {
     pub(super) reason: String,
 }
 
-/// What is in memory of a webhook's events.
+/// A webhook's events in memory.
 #[derive(Clone)]
 pub(super) struct QueueContents {
     /// The position up to which the log was read.
@@ -43,7 +43,8 @@ pub(super) struct QueueContents {
     pub(super) event_ids: Vec<i64>,
 }
 
-pub(super) async fn write(
+/// Writes a batch of outcomes. If they may unblock waiting deliveries, also queries when these are due.
+pub(super) async fn write_outcomes(
     shared: &Shared,
     endpoint: &Endpoint,
     batch: WriteBatch,
@@ -76,7 +77,8 @@ pub(super) async fn write(
     Ok(WriteResult { stored, waiting: Some(waiting) })
 }
 
-pub(super) async fn due(
+/// Reads the deliveries that are due, at most `limit`, with their events; `None`: the event has expired.
+pub(super) async fn read_due(
     shared: &Shared,
     endpoint: &Endpoint,
     now: DateTime<Utc>,
@@ -93,23 +95,25 @@ pub(super) async fn due(
     log::due_events(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 
-/// Whether a webhook may receive an event, decided at each attempt: events of cards require that its creator may see every
-/// card, and this permission may have been revoked since. Retries until the database responds; a courier that retires or
-/// stops drops it.
+/// Whether a webhook may receive an event, decided at each attempt: events of cards require that its creator may see
+/// every card, and this permission may have been revoked since. Retries until the database responds; a courier that
+/// retires or stops drops this future.
 pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, event: &OutgoingEvent) -> bool {
     let is_of_card = event.kind.parse::<EventKind>().is_ok_and(EventKind::is_of_card);
     if !is_of_card || endpoint.maker.is_none() {
         return true;
     }
     loop {
-        let (of_task, target) = (shared.clone(), endpoint.clone());
+        let (task_shared, task_endpoint) = (shared.clone(), endpoint.clone());
         let task = shared.app.engine.background().spawn(async move {
-            let store = of_task.app.engine.store();
-            let _presence = store.ownership().follow(target.company)?;
-            webhooks::may_include_cards(store.db(target.company), target.company, target.id).await.ok()
+            let store = task_shared.app.engine.store();
+            let _presence = store.ownership().follow(task_endpoint.company)?;
+            webhooks::may_include_cards(store.db(task_endpoint.company), task_endpoint.company, task_endpoint.id)
+                .await
+                .ok()
         });
-        if let Ok(Some(may)) = task.await {
-            return may;
+        if let Ok(Some(may_include_cards)) = task.await {
+            return may_include_cards;
         }
         tokio::time::sleep(RETRY_AFTER).await;
     }
@@ -126,8 +130,8 @@ pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason
     };
     loop {
         match webhooks::disable(shared.app.db(endpoint.company), endpoint, failing_since, &reason).await {
-            Ok(is_off) => {
-                if is_off {
+            Ok(was_disabled) => {
+                if was_disabled {
                     shared.app.metrics.webhooks.add_disabled();
                     tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "disabled a webhook");
                 }

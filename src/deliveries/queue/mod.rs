@@ -276,7 +276,7 @@ impl DeliveryQueue {
             _ if retry_policy.must_disable(since, now) => Consequence::Disable(DisableReason::FailingSince(since)),
             _ => Consequence::None,
         };
-        let next = retry_policy.next(tries + 1, now);
+        let next = retry_policy.next_attempt_at(tries + 1, now);
         let status = if next.is_some() { DeliveryStatus::Pending } else { DeliveryStatus::Failed };
         self.unwritten.push(outcome_of(&event, status, tries + 1, Some(attempt), next));
         match status {

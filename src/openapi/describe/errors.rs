@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use crate::web::response::schema::reference;
 
-pub(super) fn response_headers(more: &[&str]) -> Value {
+/// The headers of every response of the API, and further ones.
+pub(super) fn response_headers(further: &[&str]) -> Value {
     let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
-    header_references(&[&names[..], more].concat())
+    header_references(&[&names[..], further].concat())
 }
 
 pub(super) fn header_references(names: &[&str]) -> Value {
@@ -39,11 +40,12 @@ pub(super) fn error_name(status: u16) -> &'static str {
     }
 }
 
-/// A `422` for errors that no single field causes: a contact that cannot be reached.
+/// The name of the `422` response of operations that may also refuse a valid body: a contact cannot be reached.
 pub(super) const UNPROCESSABLE: &str = "Refused";
 
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
+    // Status, description, further headers, and the code and message of the example.
     let table: [(u16, &str, &[&str], &str, &str); 13] = [
         (400, "The request is malformed.", &[], "ERR_API_BAD_REQUEST", "the body is not valid JSON"),
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),

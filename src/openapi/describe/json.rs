@@ -10,7 +10,7 @@ use crate::web::admission::idempotency::KEY_CHARACTERS_MAX;
 use crate::web::response::schema::reference;
 
 impl Operation {
-    /// Converts it to JSON.
+    /// Converts the operation to its JSON in the document.
     pub fn into_value(self, texts: &Texts) -> Value {
         let mut description = texts.operation(&self.id).unwrap_or(&self.text).to_owned();
         let module = self.module();
@@ -71,10 +71,10 @@ impl Operation {
         parameters.extend(self.parameters.iter().cloned());
         for parameter in &mut parameters {
             // Readers of the document expect the description at the parameter, not in its schema.
-            let own = parameter.get("description").or_else(|| parameter["schema"].get("description"));
-            let own = own.and_then(Value::as_str);
+            let specific = parameter.get("description").or_else(|| parameter["schema"].get("description"));
+            let specific = specific.and_then(Value::as_str);
             let name = parameter["name"].as_str().unwrap_or_default();
-            let text = texts.parameter(&self.id, name, own).map(str::to_owned);
+            let text = texts.parameter(&self.id, name, specific).map(str::to_owned);
             if let Some(text) = text {
                 parameter["description"] = json!(text);
             }
@@ -96,20 +96,20 @@ impl Operation {
         self.query.iter().any(|(name, _)| name == "cursor")
     }
 
-    /// What a success contains, from the summary: `List campaigns` becomes `A page of campaigns.`
+    /// The description of a success, from the summary: `List campaigns` becomes `A page of campaigns.`
     fn success_text(&self) -> String {
         let (verb, object) = self.summary.split_once(' ').unwrap_or((&self.summary, ""));
-        let the = |object: &str| {
+        let with_article = |object: &str| {
             let noun = ["a ", "an ", "the "].iter().find_map(|article| object.strip_prefix(article));
             format!("the {}", noun.unwrap_or(object))
         };
         let (status, schema) = &self.success;
         let text = match verb {
             "List" if self.has_cursor() => format!("a page of {object}"),
-            "List" | "Get" => the(object),
-            "Create" if *status == 201 => format!("{}, as created", the(object)),
-            "Update" if schema.is_some() => format!("{}, as changed", the(object)),
-            "Delete" => format!("{} is deleted", the(object)),
+            "List" | "Get" => with_article(object),
+            "Create" if *status == 201 => format!("{}, as created", with_article(object)),
+            "Update" if schema.is_some() => format!("{}, as changed", with_article(object)),
+            "Delete" => format!("{} is deleted", with_article(object)),
             _ => return self.summary.to_string(),
         };
         let mut letters = text.chars();
@@ -148,7 +148,6 @@ impl Operation {
     }
 }
 
-/// Adds examples of the body.
 fn add_examples(content: &mut Value, examples: Vec<(&'static str, Value)>) {
     if !examples.is_empty() {
         let named = examples.into_iter().map(|(name, value)| (name.to_owned(), json!({"value": value})));

@@ -98,8 +98,8 @@ pub trait OperationPart {
 }
 
 impl Operation {
-    /// The operation of a handler: in the API, or under its own tag and open to everyone whom the handler's extractors
-    /// admit.
+    /// The operation of a handler. Without a tag, it belongs to the API and requires a company's token; with one, its
+    /// extractors decide who may call it.
     pub fn of<Args: OperationPart, Output: OperationPart>(
         method: &'static str,
         path: &str,
@@ -169,7 +169,7 @@ impl Operation {
 
     /// The names of the path's ids.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
-        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
     }
 
     fn set_query(&mut self, query: Vec<(String, Value)>) {

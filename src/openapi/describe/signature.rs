@@ -46,7 +46,7 @@ impl OperationPart for Idempotency {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         debug_assert!(
             operation.method.parse().is_ok_and(|method| idempotency::applies_to(&method)),
-            "{} never carries a key",
+            "{} has a method without idempotency keys",
             operation.path
         );
         operation.is_idempotent = true;
@@ -120,6 +120,7 @@ impl<T: Reply> OperationPart for ApiResult<T> {
     }
 }
 
+// The arguments of a handler are a tuple of extractors.
 macro_rules! signature {
     ($($part:ident)*) => {
         impl<$($part: OperationPart),*> OperationPart for ($($part,)*) {

@@ -74,12 +74,12 @@ pub async fn create(
     let company = administrator.company;
     let created = once.transaction(app.db(company), async |db| {
         if channels::are_full(&mut *db, company).await? {
-            let many = Conflict::used_by(
+            let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of channels",
                 "limit",
                 [("channel", CHANNELS_MAX)],
             );
-            return Err(Refusal::Conflict(many).into());
+            return Err(Refusal::Conflict(limit_reached).into());
         }
         let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
         let created = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
@@ -145,7 +145,7 @@ pub async fn update(
         let (is_token_new, has_credentials) = (input.has_new_token(), input.has_credentials());
         input.apply(&mut row.number, settings);
         if has_credentials {
-            row.credentials_changed(settings, is_token_new);
+            row.update_status(settings, is_token_new);
         }
         Ok(())
     };

@@ -28,7 +28,7 @@ impl Monitor {
         let referenced = media::with_message(db, std::slice::from_ref(file)).await;
         let has_ended = match referenced {
             Ok(referenced) if referenced.is_empty() => true,
-            Ok(_) => self.app.media.has(file).await.unwrap_or(false),
+            Ok(_) => self.app.media.has_file(file).await.unwrap_or(false),
             Err(_) => false,
         };
         if has_ended {

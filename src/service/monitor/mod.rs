@@ -194,7 +194,7 @@ impl Monitor {
     }
 
     async fn observe_rejected_rows(&self) {
-        let Ok(has_rows) = rejected::exist(&self.app.engine.store().housekeeping).await else { return };
+        let Ok(has_rows) = rejected::has_rows(&self.app.engine.store().housekeeping).await else { return };
         if has_rows {
             self.conditions().begin(Condition::RejectedRows, &self.database, "the table rejected_changes has rows");
         } else {

@@ -114,7 +114,7 @@ impl Caller {
             return Err(ApiError::company_inactive());
         }
         if matches!(&identity, Identity::Person(signed) if !signed.is_open()) {
-            return Err(ApiError::second_factor());
+            return Err(ApiError::second_factor_required());
         }
         if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
             return Err(ApiError::not_enabled());

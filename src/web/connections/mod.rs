@@ -215,7 +215,7 @@ where
         // A small write is sent at once: no further write follows that it could be merged with.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
-        let open_connection = counting.metrics.as_ref().map(ConnectionMetrics::count);
+        let open_connection = counting.metrics.as_ref().map(ConnectionMetrics::count_open);
         let accepted = match counting.limits.admit(peer) {
             Some(connection) => {
                 let progress = Progress::new();

@@ -200,7 +200,7 @@ async fn read_parts(
             let index = form.files.len();
             form.files.push(
                 received
-                    .map_err(|error| ApiError::from(error).of_file(&format!("{FILES_PART}[{index}]"), &declared))?,
+                    .map_err(|error| ApiError::from(error).with_file(&format!("{FILES_PART}[{index}]"), &declared))?,
             );
             continue;
         }

@@ -1,5 +1,5 @@
 //! Cursors: where in a list the next page begins. A cursor is the position of the last row of a page, signed together
-//! with the list, its filters and its order, so that it continues only the list that it was given for.
+//! with the list, its filters and its order, so that it is valid only for the list that it was created for.
 //!
 //! A cursor grants nothing: a request with a cursor passes the same checks as one without.
 
@@ -23,9 +23,9 @@ pub const KEY_NAME: &str = "cursors";
 const SIGNATURE_BYTES: usize = 16;
 
 /// The first byte of an encoded position: the kind of what follows it.
-const IS_ID: u8 = b'i';
-const IS_NAME: u8 = b'n';
-const IS_TIME: u8 = b't';
+const KIND_ID: u8 = b'i';
+const KIND_NAME: u8 = b'n';
+const KIND_TIME: u8 = b't';
 
 /// Signs and verifies cursors.
 pub struct Cursors {
@@ -50,10 +50,10 @@ impl Cursors {
         Self { mac: Hmac::new(&key.into()) }
     }
 
-    /// The list that a request reads. `filters` are the parameters it was narrowed by.
+    /// The list that a request reads. `filters` are the parameters that select its rows.
     ///
     /// # Errors
-    /// `500` when the service lacks its key, which is a defect.
+    /// `500` when the service has no `Cursors`, which is a defect.
     pub fn list_of(request: &HttpRequest, filters: &[(String, String)], descending: bool) -> ApiResult<ListRead> {
         let cursors =
             request.app_data::<Data<Self>>().ok_or_else(|| ApiError::internal("the key of cursors is missing"))?;
@@ -62,7 +62,7 @@ impl Cursors {
         list.add(&extensions.get::<Tenant>().map(|Tenant(company)| company.to_string()).unwrap_or_default());
         list.add(extensions.get::<ListOwner>().map_or("", |owner| &owner.0));
         list.add(&request.match_pattern().unwrap_or_else(|| request.path().to_owned()));
-        // The ids as they were parsed: percent-encodings and the like do not count.
+        // The path's parameters as the router decoded them: a cursor does not depend on how the URL encodes them.
         request.match_info().iter().for_each(|(_, id)| list.add(id));
         list.add(if descending { "desc" } else { "asc" });
         let mut filters: Vec<_> = filters.iter().collect();
@@ -85,32 +85,35 @@ impl ListRead {
     /// The cursor of a position.
     pub fn cursor(&self, position: &Position) -> String {
         let bytes = match position {
-            Position::Id(id) => [&[IS_ID], id.to_be_bytes().as_slice()].concat(),
-            Position::Name(name) => [&[IS_NAME], name.as_bytes()].concat(),
+            Position::Id(id) => [&[KIND_ID], id.to_be_bytes().as_slice()].concat(),
+            Position::Name(name) => [&[KIND_NAME], name.as_bytes()].concat(),
             Position::Time(TimePosition { at, id }) => {
-                let at = at.map(|at| at.timestamp_micros().to_be_bytes());
-                [&[IS_TIME][..], id.to_be_bytes().as_slice(), at.as_ref().map_or(&[][..], |at| at.as_slice())].concat()
+                let micros = at.map(|at| at.timestamp_micros().to_be_bytes());
+                let micros: &[u8] = micros.as_ref().map_or(&[][..], |micros| micros.as_slice());
+                [&[KIND_TIME][..], id.to_be_bytes().as_slice(), micros].concat()
             }
         };
         let signature = self.mac_of(&bytes).finalize().into_bytes();
         BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &bytes].concat())
     }
 
-    /// The position of a cursor; `None` when it was not given for this list. The signature is compared in constant
+    /// The position of a cursor; `None` when it was not created for this list. The signature is compared in constant
     /// time.
     pub fn position(&self, cursor: &str) -> Option<Position> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, bytes) = bytes.split_at_checked(SIGNATURE_BYTES)?;
         self.mac_of(bytes).verify_truncated_left(signature).ok()?;
         match bytes.split_first()? {
-            (&IS_ID, id) => Some(Position::Id(i64::from_be_bytes(id.try_into().ok()?))),
-            (&IS_NAME, name) => Some(Position::Name(std::str::from_utf8(name).ok()?.to_owned())),
-            (&IS_TIME, bytes) => {
-                let (id, at) = bytes.split_first_chunk()?;
+            (&KIND_ID, id) => Some(Position::Id(i64::from_be_bytes(id.try_into().ok()?))),
+            (&KIND_NAME, name) => Some(Position::Name(std::str::from_utf8(name).ok()?.to_owned())),
+            (&KIND_TIME, bytes) => {
+                let (id, micros) = bytes.split_first_chunk()?;
                 let id = i64::from_be_bytes(*id);
-                let at = match at {
+                let at = match micros {
                     [] => None,
-                    at => Some(DateTime::<Utc>::from_timestamp_micros(i64::from_be_bytes(at.try_into().ok()?))?),
+                    micros => {
+                        Some(DateTime::<Utc>::from_timestamp_micros(i64::from_be_bytes(micros.try_into().ok()?))?)
+                    }
                 };
                 Some(Position::Time(TimePosition { at, id }))
             }
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_of_one_list() {
+    fn a_cursor_is_valid_for_one_list() {
         let one = list(&["1", "/tags", "asc", "search", "a"]);
         let at = DateTime::from_timestamp_micros(1_764_000_000_123_456);
         assert!(at.is_some());
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_cursor_is_none() {
+    fn a_changed_cursor_is_refused() {
         let list = list(&["1"]);
         let cursor = list.cursor(&Position::Id(300));
         for at in 0..cursor.len() {
@@ -171,8 +174,8 @@ mod tests {
                 let mut changed: Vec<char> = cursor.chars().collect();
                 changed[at] = other;
                 let changed: String = changed.into_iter().collect();
-                let same = changed == cursor;
-                assert_eq!(list.position(&changed).is_some(), same, "{changed}");
+                let is_same = changed == cursor;
+                assert_eq!(list.position(&changed).is_some(), is_same, "{changed}");
             }
             assert_eq!(list.position(&cursor[..at]), None);
         }

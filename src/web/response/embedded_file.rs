@@ -13,7 +13,7 @@ use super::compression::accepts_gzip;
 
 /// An embedded text file.
 pub struct EmbeddedFile {
-    kind: &'static str,
+    content_type: &'static str,
     text: &'static str,
     etag: HeaderValue,
     /// `None` if compression does not make the text smaller.
@@ -22,28 +22,28 @@ pub struct EmbeddedFile {
 
 impl EmbeddedFile {
     /// Prepares a text with this content type.
-    pub fn new(kind: &'static str, text: &'static str) -> Self {
+    pub fn new(content_type: &'static str, text: &'static str) -> Self {
         let digest = Sha256::digest(text.as_bytes());
-        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let etag = HeaderValue::from_str(&format!("\"{name}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""));
+        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let etag = HeaderValue::from_str(&format!("\"{hex}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""));
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let compressed = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).ok();
         let compressed = compressed.filter(|bytes| bytes.len() < text.len()).map(Bytes::from);
-        Self { kind, text, etag, compressed }
+        Self { content_type, text, etag, compressed }
     }
 
-    /// The response; `304` without the text if the client's copy is current. `headers` adds further headers.
-    pub fn respond(&self, request: &HttpRequest, headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
-        let is_current = request.headers().get(IF_NONE_MATCH).is_some_and(|known| contains_etag(known, &self.etag));
+    /// The response; `304` without the text if the client's copy is current. `add_headers` adds others to both.
+    pub fn respond(&self, request: &HttpRequest, add_headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
+        let is_current = request.headers().get(IF_NONE_MATCH).is_some_and(|tags| contains_etag(tags, &self.etag));
         let mut response = if is_current { HttpResponse::NotModified() } else { HttpResponse::Ok() };
         response
             .insert_header((ETAG, self.etag.clone()))
             .insert_header((VARY, HeaderValue::from_static("Accept-Encoding")));
-        headers(&mut response);
+        add_headers(&mut response);
         if is_current {
             return response.finish();
         }
-        response.insert_header((CONTENT_TYPE, self.kind));
+        response.insert_header((CONTENT_TYPE, self.content_type));
         match &self.compressed {
             Some(bytes) if accepts_gzip(request.headers()) => {
                 response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone())
@@ -52,15 +52,15 @@ impl EmbeddedFile {
         }
     }
 
-    /// The compressed text, as most browsers load it.
+    /// The body for clients that accept gzip.
     #[cfg(test)]
     pub fn compressed(&self) -> &[u8] {
         self.compressed.as_deref().unwrap_or(self.text.as_bytes())
     }
 }
 
-/// Whether a list of ETags contains this one; a proxy may have made it weak.
-fn contains_etag(known: &HeaderValue, etag: &HeaderValue) -> bool {
-    let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
-    known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+/// Whether a list of ETags contains this one. A proxy may have made the listed one weak.
+fn contains_etag(tags: &HeaderValue, etag: &HeaderValue) -> bool {
+    let (Ok(tags), Ok(etag)) = (tags.to_str(), etag.to_str()) else { return false };
+    tags.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }

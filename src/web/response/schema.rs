@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Schemas by name, referred to from everywhere: `components.schemas`.
+/// Schemas by name: `components.schemas` of the API document.
 pub type Schemas = BTreeMap<String, Value>;
 
 /// A reference to the schema of a response's resource; the schemas it depends on are added to `schemas`.
@@ -15,12 +15,12 @@ pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     collected.push((T::name().into_owned(), <T as PartialSchema>::schema()));
     let mut by_name: BTreeMap<String, Value> =
         collected.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
-    let mut parts = Vec::new();
+    let mut merged_names = Vec::new();
     for name in by_name.keys().cloned().collect::<Vec<_>>() {
-        let whole = by_name.get(&name).and_then(|schema| flatten(schema, &by_name, &mut parts));
-        by_name.extend(whole.map(|whole| (name, whole)));
+        let flattened = by_name.get(&name).and_then(|schema| flatten(schema, &by_name, &mut merged_names));
+        by_name.extend(flattened.map(|schema| (name, schema)));
     }
-    by_name.retain(|name, _| !parts.contains(name));
+    by_name.retain(|name, _| !merged_names.contains(name));
     for (name, schema) in by_name {
         schemas.entry(public_name(&name)).or_insert_with(|| response_schema(schema));
     }
@@ -28,16 +28,16 @@ pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
 }
 
 /// Merges flattened objects into the schema, because the serialized object has their fields as its own. Returns `None`
-/// when nothing is flattened. `parts` collects the names of the merged schemas.
-fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
-    let mut whole = schema.as_object()?.clone();
-    let Value::Array(flattened) = whole.remove("allOf")? else { return None };
+/// when nothing is flattened. `merged_names` collects the names of the merged schemas.
+fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, merged_names: &mut Vec<String>) -> Option<Value> {
+    let mut merged = schema.as_object()?.clone();
+    let Value::Array(flattened) = merged.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
     // The fields of a flattened object come before the object's own.
     for part in flattened.iter().rev() {
         let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         let part = name.and_then(|name| by_name.get(name)).unwrap_or(part);
-        parts.extend(name.map(str::to_owned));
+        merged_names.extend(name.map(str::to_owned));
         properties.extend(
             part.get("properties")
                 .and_then(Value::as_object)
@@ -47,19 +47,19 @@ fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, parts: &mut Vec<St
         );
         required.extend(part.get("required").and_then(Value::as_array).into_iter().flatten().cloned());
     }
-    whole.extend([
+    merged.extend([
         ("type".to_owned(), json!("object")),
         ("properties".to_owned(), Value::Object(properties)),
         ("required".to_owned(), Value::Array(required)),
     ]);
-    Some(Value::Object(whole))
+    Some(Value::Object(merged))
 }
 
 /// A reference to the schema of a resource's envelope, named after the resource plus `ending`.
-pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &Value, text: &str) -> Value {
+pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &Value, description: &str) -> Value {
     let name = format!("{}{ending}", public_name(&T::name()));
     let required: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
-    let schema = json!({"type": "object", "description": text, "properties": properties, "required": required});
+    let schema = json!({"type": "object", "description": description, "properties": properties, "required": required});
     schemas.entry(name.clone()).or_insert(schema);
     reference(&name)
 }
@@ -70,28 +70,28 @@ fn public_name(name: &str) -> String {
     referred.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
 }
 
-/// Marks a field that may be left out, and may be `null` as well.
+/// Marks a field that may be left out, and may also be `null`.
 const OPTIONAL_MARK: &str = "x-left-out";
 
 /// Adjusts a response schema for client generators:
 ///
-/// - `Option` means `null`, never absence: serde writes every field. A field that may be left out is one that cannot be
-///   `null` (`#[schema(nullable = false)]`), or is marked by [`OPTIONAL_MARK`].
+/// - A nullable field is required: serde writes `null` for `None`. A field is optional if it is an `Option` that cannot
+///   be `null` (`#[schema(nullable = false)]`), or if it is marked by [`OPTIONAL_MARK`].
 /// - The description of a nullable field is beside both of its alternatives, not inside one of them.
 fn response_schema(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        let mut required = Vec::new();
+        let mut nullable_names = Vec::new();
         for (name, property) in properties.iter_mut() {
             let is_optional = property.as_object_mut().is_some_and(|property| property.remove(OPTIONAL_MARK).is_some());
             *property = response_schema(property.take());
             if !is_optional && is_nullable(property) {
-                required.push(json!(name));
+                nullable_names.push(json!(name));
             }
         }
         let required_names = schema.as_object_mut().map(|schema| schema.entry("required").or_insert_with(|| json!([])));
         if let Some(required_names) = required_names.and_then(Value::as_array_mut) {
-            required.retain(|name| !required_names.contains(name));
-            required_names.append(&mut required);
+            nullable_names.retain(|name| !required_names.contains(name));
+            required_names.append(&mut nullable_names);
         }
     }
     if let Some(items) = schema.get_mut("items") {
@@ -144,7 +144,7 @@ pub fn nullable(mut schema: Value) -> Value {
             kinds.push(json!("null"));
             Value::Array(kinds)
         }
-        one => json!([one, "null"]),
+        kind => json!([kind, "null"]),
     };
     schema
 }
@@ -156,8 +156,8 @@ pub fn or_blank(mut schema: Value) -> Value {
         if let Some(pattern) = object.get_mut("pattern") {
             *pattern = json!(format!("^\\s*$|{}", pattern.as_str().unwrap_or_default()));
         }
-        // A format excludes blank text; the format of a time is kept nevertheless, because it is more useful than this
-        // exception.
+        // A format would refuse blank text, so it is removed. Only the format of a time is kept: it is more useful to
+        // callers than to know that blank text is accepted.
         let is_time = object.get("format").is_some_and(|format| format == "date-time");
         if !is_time && object.remove("format").is_some_and(|format| format == "email") {
             object.insert("pattern".to_owned(), json!(r"^\s*$|^\s*[^@\s]+@[^@\s]+\s*$"));
@@ -166,7 +166,7 @@ pub fn or_blank(mut schema: Value) -> Value {
     schema
 }
 
-/// The fields of an object, as the code that reads them declares them.
+/// The fields of a request object, declared by the code that parses them.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     properties: Map<String, Value>,
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_flattened_is_spelled_out() {
+    fn a_flattened_struct_is_merged_into_the_schema() {
         #[derive(ToSchema)]
         #[allow(dead_code)]
         struct Inner {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_null_says_so_in_every_form() {
+    fn nullable_adds_null_to_every_kind_of_schema() {
         assert_eq!(nullable(json!({"type": "string"})), json!({"type": ["string", "null"]}));
         assert_eq!(nullable(json!({"type": "string", "enum": ["a"]}))["oneOf"][1], json!({"type": "null"}));
         assert_eq!(nullable(reference("Tag"))["oneOf"][1], json!({"type": "null"}));

@@ -117,7 +117,7 @@ impl CampaignRunner {
         actix::spawn(async move {
             let remaining = async {
                 let db = scope.base.reads().tables_as_of_now(company).await?;
-                Ok(campaigns::in_transit(db, company, id).await?)
+                Ok(campaigns::messages_in_transit(db, company, id).await?)
             };
             runner.do_send(TransitVerified { messages, remaining: remaining.await });
         });
@@ -296,8 +296,8 @@ async fn load_campaign(
     id: CampaignId,
 ) -> Result<Option<StoredCampaign>, Refusal> {
     let db = scope.base.reads().tables(company).await?;
-    let Some(run) = campaigns::run(db, company, id).await? else { return Ok(None) };
-    let in_transit = campaigns::in_transit(db, company, id).await?;
+    let Some(run) = campaigns::find_run(db, company, id).await? else { return Ok(None) };
+    let in_transit = campaigns::messages_in_transit(db, company, id).await?;
     Ok(Some(StoredCampaign { run, in_transit }))
 }
 
@@ -310,7 +310,7 @@ async fn load_page(
 ) -> Result<Vec<NextRecipient>, Refusal> {
     let withdrawal_version = scope.in_transit.withdrawals.version(company);
     let db = scope.base.reads().tables_as_of_now(company).await?;
-    let page = campaigns::waiting(db, company, id, after, limit).await?;
+    let page = campaigns::waiting_recipients(db, company, id, after, limit).await?;
     let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
     let fetched: HashSet<ContactId> = scope.contacts.prefetch(company, &contacts).await?.into_iter().collect();
     send::prefetch(scope, company, run, &contacts).await;
@@ -356,7 +356,7 @@ async fn run_update(
 async fn check_template(scope: &CampaignScope, company: CompanyId, id: CampaignId) -> Option<PausedReason> {
     let templates = scope.templates.get()?;
     let db = scope.base.reads().tables(company).await.ok()?;
-    let run = campaigns::run(db, company, id).await.ok()??;
+    let run = campaigns::find_run(db, company, id).await.ok()??;
     let template = &run.built_template.as_ref()?["template"];
     let (name, language) = (template["name"].as_str()?, template["language"]["code"].as_str()?);
     let organization = scope.base.organization(company).ok()?;

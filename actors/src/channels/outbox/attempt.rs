@@ -273,7 +273,7 @@ async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Opt
         let base = scope.base.clone();
         let query = async move {
             let db = base.reads().tables_as_of_now(company).await?;
-            Ok::<_, Refusal>(messages::withdrawn(db, company, id).await?)
+            Ok::<_, Refusal>(messages::withdrawal_reason(db, company, id).await?)
         };
         let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
         if let Some(error) = found.map_err(|refusal| refusal.to_string())? {

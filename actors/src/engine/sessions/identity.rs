@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
-use hotline_persistence::tables::contacts::{self, AnonymousContact, SignedIn, Visitor};
+use hotline_persistence::tables::contacts::{self, AnonymousContact, SignedInContact, Visitor};
 use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
@@ -75,7 +75,7 @@ impl Sessions {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable; [`Refusal::NotFound`] when the contact was deleted
     /// meanwhile.
-    pub async fn sign_in(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
+    pub async fn sign_in(&self, company: CompanyId, identity: &Identified) -> Result<SignedInContact, Refusal> {
         Ok(self.contact_of(company, identity, None).await?.0)
     }
 
@@ -87,7 +87,7 @@ impl Sessions {
         company: CompanyId,
         identity: &Identified,
         session: Option<&SessionRow>,
-    ) -> Result<(SignedIn, Option<VisitorLock>), Refusal> {
+    ) -> Result<(SignedInContact, Option<VisitorLock>), Refusal> {
         let db = self.base.db(company);
         let (id, visitor) = (&identity.external_id, &identity.visitor);
         let changes = self.contacts.changes(company);
@@ -107,7 +107,7 @@ impl Sessions {
         let contact = contacts::find(db, company, signed_in.id).await?.ok_or(Refusal::NotFound)?;
         if visitor.adds_to(&contact) {
             changes.add([contact.id]);
-            contacts::fill(db, company, contact.id, visitor).await?;
+            contacts::fill_empty_fields(db, company, contact.id, visitor).await?;
         }
         changes.settle().await;
         Ok((signed_in, lock))

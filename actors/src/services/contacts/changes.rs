@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hotline_persistence::table::Expected;
 use hotline_persistence::tables::contact_removal;
-use hotline_persistence::tables::contacts::{self, ContactRef, ContactUse};
+use hotline_persistence::tables::contacts::{self, ContactDeletionBlockers, ContactRef};
 use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use parking_lot::Mutex;
@@ -226,7 +226,7 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
-        check_unused(contacts::find_use(self.base.reads().tables(company).await?, company, id).await?)?;
+        check_unused(contacts::find_deletion_blockers(self.base.reads().tables(company).await?, company, id).await?)?;
 
         let guard = self.cache.marks.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
@@ -248,7 +248,7 @@ impl Contacts {
                 finish(guard).await;
                 Ok(())
             }
-            Ok(contact_use) => check_unused(contact_use),
+            Ok(blockers) => check_unused(blockers),
             // Nothing was deleted.
             Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
@@ -260,10 +260,10 @@ impl Contacts {
     }
 }
 
-fn check_unused(contact_use: Option<ContactUse>) -> Result<(), Refusal> {
-    match contact_use {
+fn check_unused(blockers: Option<ContactDeletionBlockers>) -> Result<(), Refusal> {
+    match blockers {
         None => Ok(()),
-        Some(ContactUse { tickets, sessions }) => {
+        Some(ContactDeletionBlockers { tickets, sessions }) => {
             let (state, reason) = if tickets > 0 {
                 ("the contact has an open ticket", "open_ticket")
             } else {

@@ -170,7 +170,9 @@ impl Contacts {
         company: CompanyId,
         change: &IdentityChange<'_>,
     ) -> Result<(), Refusal> {
-        let Some(contact) = identities::change(self.base.db(company), company, change).await? else { return Ok(()) };
+        let Some(contact) = identities::apply_change(self.base.db(company), company, change).await? else {
+            return Ok(());
+        };
         let changes = self.changes(company);
         changes.add([contact]);
         changes.settle().await;

@@ -116,7 +116,7 @@ impl Contacts {
         }
         let changes = self.changes(company);
         changes.add([contact.id]);
-        contacts::fill(self.base.db(company), company, contact.id, visitor).await?;
+        contacts::fill_empty_fields(self.base.db(company), company, contact.id, visitor).await?;
         changes.settle().await;
         Ok(())
     }

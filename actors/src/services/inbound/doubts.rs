@@ -59,7 +59,7 @@ impl Inbound {
         // The default, 1970, is before any message: no message is given up.
         let before = now().checked_sub_signed(time_max).unwrap_or_default();
         let db = self.base.store.housekeeper();
-        for message in campaigns::settleable(db, &ownership.slot_filter(), before, SETTLED_MAX).await? {
+        for message in campaigns::settleable_messages(db, &ownership.slot_filter(), before, SETTLED_MAX).await? {
             let Some(_presence) = ownership.try_enter(message.company_id) else { continue };
             let (company, id) = (message.company_id, message.id);
             if let Err(refusal) = self.settle(message).await {

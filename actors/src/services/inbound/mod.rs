@@ -380,7 +380,7 @@ impl Inbound {
         let rename = async move {
             let changes = inbound.contacts.changes(company);
             changes.add([contact]);
-            match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
+            match contacts::replace_number_as_name(inbound.base.db(company), company, contact, &name).await {
                 Ok(()) => changes.settle().await,
                 Err(error) => tracing::debug!(%error, "could not save a contact's name; the next message will retry"),
             }

@@ -12,7 +12,7 @@ use crate::tickets::{Author, Command, Context, Ticket};
 pub struct Transfer {
     /// The new queue; none keeps the queue.
     pub queue: Option<QueueId>,
-    /// The new user; `Some(None)` takes the ticket from its user. When only the queue changes, the user stays if
+    /// The new user; `Some(None)` leaves the ticket without a user. When only the queue changes, the user stays if
     /// they belong to it.
     pub user: Option<Option<UserId>>,
     /// Who moves it.

@@ -8,30 +8,30 @@ use hotline_persistence::tables::messages::MessageRow;
 use crate::seen::{Membership, SeenSet};
 
 /// Maximum messages that a session caches to answer retries; older ones are read from the table.
-const NEWEST_MAX: usize = 32;
+const CACHED_MAX: usize = 32;
 
-/// Maximum bytes of the texts of these messages: a browser retries short ones. A longer text is read from the table.
-const NEWEST_BYTES_MAX: usize = 16 * 1024;
+/// Maximum bytes of the texts of the cached messages; a message with a longer text is read from the table.
+const CACHED_BYTES_MAX: usize = 16 * 1024;
 
 /// Maximum ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more
 /// than any visitor sends. Beyond that, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
-/// The visitor's messages with ids of their own: a retry is answered with the first message.
+/// The client ids of a session's messages. A retry is answered with the message that used its id first.
 pub(super) struct ClientMessages {
     /// Hashes of the used ids.
     used_ids: SeenSet<u64, ()>,
     /// The newest messages, for retries right after a lost connection.
-    newest: VecDeque<MessageRow>,
+    cached: VecDeque<MessageRow>,
 }
 
 impl Default for ClientMessages {
     fn default() -> Self {
-        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
+        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), cached: VecDeque::new() }
     }
 }
 
-/// The result of looking up an id; `Unknown`: the tables must be read.
+/// Whether a client id was used before; `Unknown`: the tables must be read.
 pub(super) enum ClientIdLookup {
     New,
     Duplicate(Box<MessageRow>),
@@ -43,7 +43,7 @@ impl ClientMessages {
         let mut messages = Self::default();
         used_ids.iter().for_each(|id| messages.used_ids.insert(hash(id), ()));
         if used_ids.len() >= CLIENT_IDS_MAX {
-            // The tables may have more.
+            // The tables may have more ids, so an id that is not found here is unknown.
             messages.used_ids.mark_missing_up_to(());
         }
         messages
@@ -52,24 +52,24 @@ impl ClientMessages {
     pub(super) fn remember(&mut self, message: &MessageRow) {
         let Some(id) = &message.client_id else { return };
         self.used_ids.insert(hash(id), ());
-        let is_cached = self.newest.iter().any(|other| other.id == message.id);
-        if is_cached || text_bytes(message) > NEWEST_BYTES_MAX {
+        let is_cached = self.cached.iter().any(|other| other.id == message.id);
+        if is_cached || text_bytes(message) > CACHED_BYTES_MAX {
             return;
         }
-        self.newest.push_back(message.clone());
-        while self.newest.len() > NEWEST_MAX || self.newest_bytes() > NEWEST_BYTES_MAX {
-            self.newest.pop_front();
+        self.cached.push_back(message.clone());
+        while self.cached.len() > CACHED_MAX || self.cached_bytes() > CACHED_BYTES_MAX {
+            self.cached.pop_front();
         }
     }
 
-    /// Bytes of the texts in memory.
-    fn newest_bytes(&self) -> usize {
-        self.newest.iter().map(text_bytes).sum()
+    /// Bytes of the texts of the cached messages.
+    fn cached_bytes(&self) -> usize {
+        self.cached.iter().map(text_bytes).sum()
     }
 
     pub(super) fn look_up(&self, id: Option<&str>) -> ClientIdLookup {
         let Some(id) = id else { return ClientIdLookup::New };
-        if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
+        if let Some(first) = self.cached.iter().find(|message| message.client_id.as_deref() == Some(id)) {
             return ClientIdLookup::Duplicate(Box::new(first.clone()));
         }
         match self.used_ids.look_up(&hash(id), |()| true) {
@@ -111,18 +111,18 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_read_from_the_table() {
+    fn long_texts_are_not_cached() {
         let mut messages = ClientMessages::default();
         for id in 0..32 {
             messages.remember(&message(id, 64 * 1024));
         }
-        assert!(messages.newest_bytes() <= NEWEST_BYTES_MAX);
+        assert!(messages.cached_bytes() <= CACHED_BYTES_MAX);
         for id in ["m-0", "m-31"] {
             assert!(matches!(messages.look_up(Some(id)), ClientIdLookup::Unknown), "{id}");
         }
         messages.remember(&message(32, 10 * 1024));
         messages.remember(&message(33, 10 * 1024));
-        assert!(messages.newest_bytes() <= NEWEST_BYTES_MAX);
+        assert!(messages.cached_bytes() <= CACHED_BYTES_MAX);
         assert!(matches!(messages.look_up(Some("m-32")), ClientIdLookup::Unknown));
         assert!(matches!(messages.look_up(Some("m-33")), ClientIdLookup::Duplicate(found) if found.id.0 == 33));
         assert!(matches!(messages.look_up(Some("m-34")), ClientIdLookup::New));

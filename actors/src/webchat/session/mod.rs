@@ -90,7 +90,7 @@ impl Drop for VisitorSession {
     }
 }
 
-/// A session to begin.
+/// A session to create.
 #[derive(Clone)]
 pub struct NewSession {
     /// Its first row.
@@ -105,7 +105,7 @@ pub struct NewSession {
 pub struct SendVisitorMessage {
     /// The text, or the caption of the file.
     pub body: Option<String>,
-    /// The file they send. A retry is answered with the first message, and so with the first file.
+    /// The file they send. A retry is answered with the first message, and so has that message's file.
     pub file: Option<StoredMedia>,
     /// The content besides the text: the option they chose.
     pub content: Option<Value>,
@@ -134,8 +134,8 @@ pub struct End {
 #[rtype(result = "Result<(), Refusal>")]
 pub struct MarkPresent;
 
-/// The session's contact or ticket was merged into another: the rows in the tables have the change already. To be sent
-/// while the contact is marked, so that no change comes before it.
+/// The session's contact or ticket was merged into another: the rows in the tables have the change already. Send it
+/// while the contact is still marked for the merge, so that the session appends no change before it.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct SessionMoved {
@@ -225,7 +225,7 @@ impl VisitorSession {
         self.check_contact()?;
         let reservation = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
+        changes.extend(attached.into_iter().flat_map(|changes_for| changes_for(&row)));
         let (seq, _) = reservation.append(changes)?;
         self.row = row;
         self.status.record_append(seq);
@@ -242,17 +242,17 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
         let scope = self.scope.clone();
         let row = self.row.clone();
         let lookup = self.client_messages.look_up(command.client_id.as_deref());
-        let active = if self.retired { Err(Refusal::Retired) } else { self.check_active() };
-        let receipt = async move {
+        let active_check = if self.retired { Err(Refusal::Retired) } else { self.check_active() };
+        let receive = async move {
             // A retry is answered even after the session has ended, because its first message was received.
-            let look_up = match lookup {
+            let must_read_tables = match lookup {
                 ClientIdLookup::Duplicate(message) => return Ok((*message, None)),
                 ClientIdLookup::Unknown => true,
                 ClientIdLookup::New => false,
             };
-            receive_message(scope, row, command, look_up, active).await
+            receive_message(scope, row, command, must_read_tables, active_check).await
         };
-        AtomicResponse::new(Box::pin(receipt.into_actor(self).map(|outcome, session, _| {
+        AtomicResponse::new(Box::pin(receive.into_actor(self).map(|outcome, session, _| {
             let outcome = outcome.map(|(message, row)| {
                 if let Some(row) = row {
                     session.row = row;
@@ -278,25 +278,24 @@ async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
     command: SendVisitorMessage,
-    look_up: bool,
-    active: Result<(), Refusal>,
+    must_read_tables: bool,
+    active_check: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
-    if look_up
+    if must_read_tables
         && let Some(client_id) = &command.client_id
         && let Some(first) = scope.base.reads().message_by_client_id(row.company_id, &row.id, client_id).await?
     {
         return Ok((first, None));
     }
-    active?;
-    let mut seen = row;
+    active_check?;
+    let row = SessionRow { last_seen_at: now(), ..row };
     let caller_changes = command.attached;
-    seen.last_seen_at = now();
     let attached: AttachedChanges<MessageRow> = {
-        let seen = seen.clone();
+        let row = row.clone();
         Arc::new(move |message: &MessageRow| {
-            let row = received_in(message, seen.clone());
+            let row = row_after_message(message, row.clone());
             let mut changes = vec![Change::Session(Box::new(row))];
-            changes.extend(caller_changes.iter().flat_map(|attached| attached(message)));
+            changes.extend(caller_changes.iter().flat_map(|changes_for| changes_for(message)));
             changes
         })
     };
@@ -305,18 +304,18 @@ async fn receive_message(
         media: command.file.as_ref().map(|file| json!(file)),
         content: command.content,
         quoted: command.quoted,
-        session: Some(seen.id.clone()),
+        session: Some(row.id.clone()),
         client_id: command.client_id,
         ..Receive::default()
     };
     let execute = Execute { command: receive, attached: Some(attached), only_if: None };
-    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, execute).await?;
-    let seen = received_in(&message, seen);
-    Ok((message, Some(seen)))
+    let message = scope.inbound.receive(row.company_id, row.channel_id, row.contact_id, execute).await?;
+    let row = row_after_message(&message, row);
+    Ok((message, Some(row)))
 }
 
-/// The session after its visitor's message. Its contact may have been merged into another since.
-fn received_in(message: &MessageRow, row: SessionRow) -> SessionRow {
+/// The session's row after its visitor's message. The message has another contact if the session's was merged into it.
+fn row_after_message(message: &MessageRow, row: SessionRow) -> SessionRow {
     SessionRow { ticket_id: Some(message.ticket_id), contact_id: message.contact_id, ..row }
 }
 
@@ -338,7 +337,7 @@ impl VisitorSession {
             return Err(Refusal::Retired);
         }
         if end.idle_since.is_some() && !self.sockets.is_empty() {
-            // The visitor is present but idle. Recorded, so that the sweep does not retry at once.
+            // With an open socket, the visitor is present. Recorded, so that the sweep does not retry at once.
             return self.record_presence(self.sockets.presence_after(now()));
         }
         let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);

@@ -21,8 +21,8 @@ pub const PUSH_BYTES_MAX: usize = 1 << 20;
 /// Maximum bytes that wait for all sockets of the process.
 pub const ALL_PUSH_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes that a socket may always have queued, even if the total is reached: slow readers do not affect those who keep
-/// up.
+/// Bytes that each socket may have queued even if the total is reached, so that slow readers do not affect readers who
+/// keep up.
 const SLACK_BYTES: usize = 16 << 10;
 
 /// Bytes of a push without its texts.
@@ -34,23 +34,24 @@ static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 pub fn push_channel() -> (PushSender, PushReceiver) {
     // Not tokio's, which takes 2 KiB while it is empty.
     let (sender, receiver) = unbounded();
-    let (end, ended) = watch::channel(None);
-    (PushSender { queue: sender, queued: Arc::default(), end }, PushReceiver { queue: receiver, ended })
+    let (end_sender, end_receiver) = watch::channel(None);
+    (PushSender { queue: sender, queued: Arc::default(), end_sender }, PushReceiver { queue: receiver, end_receiver })
 }
 
 /// The sending end of a socket's queue, used by its session.
 #[derive(Clone)]
 pub struct PushSender {
     queue: UnboundedSender<QueuedPush>,
-    /// What is queued for this socket.
-    queued: Arc<Queued>,
-    end: watch::Sender<Option<DateTime<Utc>>>,
+    /// The size of this socket's queue.
+    queued: Arc<QueueSize>,
+    /// Sends the time at which the session ended.
+    end_sender: watch::Sender<Option<DateTime<Utc>>>,
 }
 
 /// The receiving end of a socket's queue.
 pub struct PushReceiver {
     queue: UnboundedReceiver<QueuedPush>,
-    ended: watch::Receiver<Option<DateTime<Utc>>>,
+    end_receiver: watch::Receiver<Option<DateTime<Utc>>>,
 }
 
 struct QueuedPush {
@@ -60,7 +61,7 @@ struct QueuedPush {
 
 /// The size of a queue.
 #[derive(Default)]
-struct Queued {
+struct QueueSize {
     pushes: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -68,7 +69,7 @@ struct Queued {
 /// The place of a push in a queue; dropping it frees the place.
 struct QueuePlace {
     bytes: usize,
-    queued: Arc<Queued>,
+    queued: Arc<QueueSize>,
 }
 
 /// Why a push cannot be added.
@@ -84,13 +85,15 @@ impl PushSender {
     /// Adds a push of this size.
     pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), PushError> {
         if let Push::Ended(at) = push {
-            self.end.send_replace(Some(*at));
+            self.end_sender.send_replace(Some(*at));
         }
         // Only the session's actor adds, so the queue of its socket cannot grow meanwhile.
-        let (queued_here, all) = (self.queued.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
+        let (queued_bytes, total_bytes) =
+            (self.queued.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
         let is_full = self.queued.pushes.load(Ordering::Relaxed) >= PUSHES_MAX
-            || queued_here > 0 && queued_here + bytes > PUSH_BYTES_MAX;
-        if is_full || queued_here > SLACK_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
+            || queued_bytes > 0 && queued_bytes + bytes > PUSH_BYTES_MAX;
+        let exceeds_total = queued_bytes > SLACK_BYTES && total_bytes + bytes > ALL_PUSH_BYTES_MAX;
+        if is_full || exceeds_total {
             return Err(PushError::Full);
         }
         let place = QueuePlace::take(self.queued.clone(), bytes);
@@ -110,14 +113,14 @@ impl PushReceiver {
         self.queue.try_recv().ok().map(|queued| queued.push)
     }
 
-    /// When the session ended, once it has: for a socket that does not take pushes yet.
-    pub fn ended(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
-        self.ended.clone()
+    /// Receives the time at which the session ended, also for a socket that does not take pushes yet.
+    pub fn end_receiver(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
+        self.end_receiver.clone()
     }
 }
 
 impl QueuePlace {
-    fn take(queued: Arc<Queued>, bytes: usize) -> Self {
+    fn take(queued: Arc<QueueSize>, bytes: usize) -> Self {
         queued.pushes.fetch_add(1, Ordering::Relaxed);
         queued.bytes.fetch_add(bytes, Ordering::Relaxed);
         TOTAL_BYTES.fetch_add(bytes, Ordering::Relaxed);
@@ -136,16 +139,16 @@ impl Drop for QueuePlace {
 /// The approximate size of a push.
 pub(super) fn bytes_of(push: &Push) -> usize {
     let Push::Message(row) = push else { return BASE_BYTES };
-    let documents = [&row.interactive, &row.template].into_iter().flatten().map(length).sum::<usize>();
+    let documents = [&row.interactive, &row.template].into_iter().flatten().map(text_bytes).sum::<usize>();
     BASE_BYTES + row.body.as_ref().map_or(0, String::len) + documents
 }
 
-/// The length of a document's texts, without serializing it.
-fn length(document: &Value) -> usize {
+/// The bytes of a document's texts and field names, without serializing it.
+fn text_bytes(document: &Value) -> usize {
     match document {
         Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(length).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + length(value)).sum(),
+        Value::Array(values) => values.iter().map(text_bytes).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + text_bytes(value)).sum(),
         _ => size_of::<Value>(),
     }
 }
@@ -163,53 +166,53 @@ mod tests {
     async fn pushes_are_bounded_by_number_by_bytes_and_in_total() {
         let push = typing();
         // By number.
-        let (ours, mut theirs) = push_channel();
+        let (sender, mut receiver) = push_channel();
         for _ in 0..PUSHES_MAX {
-            ours.add(&push, 1).expect("room");
+            sender.add(&push, 1).expect("room");
         }
-        assert_eq!(ours.add(&push, 1), Err(PushError::Full));
-        assert!(theirs.next().await.is_some());
-        ours.add(&push, 1).expect("one was taken");
+        assert_eq!(sender.add(&push, 1), Err(PushError::Full));
+        assert!(receiver.next().await.is_some());
+        sender.add(&push, 1).expect("room for the push that was taken");
         // By bytes.
-        let (large, mut slow) = push_channel();
-        large.add(&push, PUSH_BYTES_MAX + 1).expect("larger alone");
+        let (large, mut large_receiver) = push_channel();
+        large.add(&push, PUSH_BYTES_MAX + 1).expect("a single push may be larger");
         assert_eq!(large.add(&push, 1), Err(PushError::Full));
-        assert!(slow.next().await.is_some() && slow.next_now().is_none());
-        assert_eq!(large.queued.bytes.load(Ordering::Relaxed), 0, "what was taken is not counted");
+        assert!(large_receiver.next().await.is_some() && large_receiver.next_now().is_none());
+        assert_eq!(large.queued.bytes.load(Ordering::Relaxed), 0, "a push that was taken is not counted");
         large.add(&push, PUSH_BYTES_MAX / 2).expect("room");
-        // Of all.
-        let (others, behind) = push_channel();
-        others.add(&push, ALL_PUSH_BYTES_MAX).expect("larger alone");
-        assert_eq!(large.add(&push, 1), Err(PushError::Full), "it holds much, and so do all");
-        let (small, reader) = push_channel();
+        // In total.
+        let (largest, largest_receiver) = push_channel();
+        largest.add(&push, ALL_PUSH_BYTES_MAX).expect("a single push may be larger");
+        assert_eq!(large.add(&push, 1), Err(PushError::Full), "above its slack, a socket is limited by the total");
+        let (small, small_receiver) = push_channel();
         for _ in 0..4 {
-            small.add(&push, SLACK_BYTES / 4).expect("who holds little does not notice");
+            small.add(&push, SLACK_BYTES / 4).expect("up to its slack, a socket is not limited by the total");
         }
-        drop((behind, reader));
-        large.add(&push, 1).expect("those have gone, and what they held");
-        assert_eq!(others.add(&push, 1), Err(PushError::Closed));
+        drop((largest_receiver, small_receiver));
+        large.add(&push, 1).expect("dropped queues are not counted");
+        assert_eq!(largest.add(&push, 1), Err(PushError::Closed));
         let (session, mut socket) = push_channel();
         drop(session);
-        assert!(socket.next().await.is_none(), "its session has gone");
+        assert!(socket.next().await.is_none(), "the session has dropped its end");
     }
 
     #[test]
     fn the_end_is_known_before_the_queue_is_read() {
-        let (ours, theirs) = push_channel();
-        let ended = theirs.ended();
+        let (sender, receiver) = push_channel();
+        let end_receiver = receiver.end_receiver();
         for _ in 0..PUSHES_MAX {
-            ours.add(&typing(), 1).expect("room");
+            sender.add(&typing(), 1).expect("room");
         }
-        assert_eq!(*ended.borrow(), None);
+        assert_eq!(*end_receiver.borrow(), None);
         let at = DateTime::UNIX_EPOCH;
-        assert_eq!(ours.add(&Push::Ended(at), 1), Err(PushError::Full));
-        assert_eq!(*ended.borrow(), Some(at));
+        assert_eq!(sender.add(&Push::Ended(at), 1), Err(PushError::Full));
+        assert_eq!(*end_receiver.borrow(), Some(at));
     }
 
     #[test]
     fn the_length_of_a_document_is_that_of_its_texts() {
         let document = serde_json::json!({"text": "hello", "rows": ["one", "two"]});
-        assert_eq!(length(&document), 4 + 5 + 4 + 6);
+        assert_eq!(text_bytes(&document), 4 + 5 + 4 + 6);
         assert_eq!(bytes_of(&typing()), BASE_BYTES);
     }
 }

@@ -21,7 +21,7 @@ pub const SOCKETS_MAX: usize = 10;
 /// The sockets of a session, and the watch that feeds them.
 #[derive(Default)]
 pub(in crate::webchat) struct Sockets {
-    open: Vec<Socket>,
+    open_sockets: Vec<Socket>,
     /// Retained while there are any sockets.
     watch: Option<Watch>,
     last_id: u64,
@@ -93,17 +93,17 @@ struct RecordPresence;
 impl Sockets {
     /// Whether no socket is connected.
     pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.open_sockets.is_empty()
     }
 
-    /// When the visitor was last present on a socket, or `known` if that is later.
-    pub(super) fn presence_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
-        self.last_presence.map_or(known, |presence| presence.max(known))
+    /// When the visitor was last present on a socket, or `earliest` if that is later.
+    pub(super) fn presence_after(&self, earliest: DateTime<Utc>) -> DateTime<Utc> {
+        self.last_presence.map_or(earliest, |presence| presence.max(earliest))
     }
 
     /// Disconnects all sockets.
     pub(super) fn disconnect_all(&mut self, reason: DisconnectReason) {
-        for socket in self.open.drain(..) {
+        for socket in self.open_sockets.drain(..) {
             socket.close_sender.send_replace(Some(reason));
         }
         self.watch = None;
@@ -112,7 +112,7 @@ impl Sockets {
     /// Pushes to all sockets; disconnects those whose queue is full.
     fn push(&mut self, push: &Push) {
         let bytes = bytes_of(push);
-        self.open.retain(|socket| match socket.push_sender.add(push, bytes) {
+        self.open_sockets.retain(|socket| match socket.push_sender.add(push, bytes) {
             Ok(()) => true,
             Err(PushError::Full) => {
                 socket.close_sender.send_replace(Some(DisconnectReason::TooSlow));
@@ -141,7 +141,7 @@ impl VisitorSession {
             return Err(Refusal::Retired);
         }
         self.check_active()?;
-        if self.sockets.open.len() >= SOCKETS_MAX {
+        if self.sockets.open_sockets.len() >= SOCKETS_MAX {
             return Ok(None);
         }
         let conversation = (self.row.company_id, self.row.channel_id, self.row.contact_id);
@@ -150,7 +150,11 @@ impl VisitorSession {
         let typing = watch.typing.clone();
         self.sockets.last_id += 1;
         let id = self.sockets.last_id;
-        self.sockets.open.push(Socket { id, push_sender: attach.push_sender, close_sender: attach.close_sender });
+        self.sockets.open_sockets.push(Socket {
+            id,
+            push_sender: attach.push_sender,
+            close_sender: attach.close_sender,
+        });
         self.sockets.last_presence = Some(now());
         // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
         let row = SessionRow {
@@ -164,7 +168,7 @@ impl VisitorSession {
         Ok(Some(AttachedSocket { row, id, session: cx.address(), typing }))
     }
 
-    /// Records, when the last socket was detached, that the visitor is idle from now on.
+    /// If the last socket was detached, records that the visitor is idle from now on.
     fn record_departure(&mut self) {
         if !self.sockets.is_empty() || self.sockets.watch.take().is_none() {
             return;
@@ -181,7 +185,7 @@ impl Handler<Detach> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, Detach(id): Detach, _: &mut ActorContext<Self>) {
-        self.sockets.open.retain(|socket| socket.id != id);
+        self.sockets.open_sockets.retain(|socket| socket.id != id);
         self.record_departure();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::super::binaries::{choose, major};
+use super::super::binaries::{choose, parse_major_version};
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, ClusterOptions};
 use super::{Folder, connect, execute, scalar};
@@ -134,8 +134,8 @@ async fn a_cluster_of_another_version_is_refused() {
 
 #[test]
 fn versions_are_parsed_from_the_output_of_postgres() {
-    assert_eq!(major("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"), Some(15));
-    assert_eq!(major("postgres (PostgreSQL) 17beta1"), Some(17));
-    assert_eq!(major("postgres (PostgreSQL) 9.6.24"), Some(9));
-    assert_eq!(major("postgres: command not found"), None);
+    assert_eq!(parse_major_version("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"), Some(15));
+    assert_eq!(parse_major_version("postgres (PostgreSQL) 17beta1"), Some(17));
+    assert_eq!(parse_major_version("postgres (PostgreSQL) 9.6.24"), Some(9));
+    assert_eq!(parse_major_version("postgres: command not found"), None);
 }

@@ -34,7 +34,7 @@ fn the_socket_of_a_path_with_special_characters_is_in_tmp() {
 }
 
 #[tokio::test]
-async fn the_url_leads_to_the_same_database() {
+async fn the_url_connects_to_the_same_database() {
     let folder = Folder::new();
     let cluster = Cluster::start(options(folder.root().join("ä & b"))).await.unwrap();
     let options_of_url: PgConnectOptions = cluster.url().parse().unwrap();
@@ -67,7 +67,7 @@ fn a_linked_socket_folder_is_refused_and_permissions_are_restricted() {
 }
 
 #[test]
-#[ignore = "takes root, to make a folder another user's"]
+#[ignore = "takes root, to give a folder to another user"]
 fn a_socket_folder_of_another_user_is_refused_as_root() {
     let folder = Folder::new();
     let user = OsUser::choose(None).unwrap();
@@ -98,10 +98,10 @@ async fn a_restored_cluster_gets_its_owner_back_as_root() {
     let status = std::process::Command::new("chown").args(["-R", "0:0"]).arg(cluster.cluster_dir()).status().unwrap();
     assert!(status.success());
 
-    let again = Cluster::start(folder.options()).await.unwrap();
-    assert_eq!(scalar(&again, "select 1").await.unwrap(), 1);
-    assert_eq!(again.cluster_dir().metadata().unwrap().uid(), owner);
-    again.stop().await.unwrap();
+    let restarted = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(scalar(&restarted, "select 1").await.unwrap(), 1);
+    assert_eq!(restarted.cluster_dir().metadata().unwrap().uid(), owner);
+    restarted.stop().await.unwrap();
 }
 
 /// Removes a cluster that was stored elsewhere, which no temporary folder cleans up.
@@ -120,7 +120,7 @@ impl Drop for ExternalCluster {
 }
 
 #[tokio::test]
-#[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
+#[ignore = "takes root, to enter a folder that PostgreSQL's user cannot"]
 async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
     let folder = Folder::new();
     let closed = folder.root().join("closed");
@@ -137,12 +137,12 @@ async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
     assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
     cluster.stop().await.unwrap();
 
-    // Killed between the creation of the link and the rename: the next start completes it.
+    // As if the process was killed between the creation of the link and the rename: the next start renames the folder.
     let unfinished = PathBuf::from(format!("{}.new", path.display()));
     std::fs::rename(path, &unfinished).unwrap();
-    let again = Cluster::start(options(data_dir.clone())).await.unwrap();
-    assert_eq!(again.cluster_dir(), path);
-    again.stop().await.unwrap();
+    let restarted = Cluster::start(options(data_dir.clone())).await.unwrap();
+    assert_eq!(restarted.cluster_dir(), path);
+    restarted.stop().await.unwrap();
 
     // A lost link must neither reuse nor replace the cluster.
     std::fs::remove_file(&link).unwrap();
@@ -159,7 +159,7 @@ async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
 }
 
 #[tokio::test]
-#[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
+#[ignore = "takes root, to enter a folder that PostgreSQL's user cannot"]
 async fn a_folder_that_becomes_inaccessible_is_reported_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();

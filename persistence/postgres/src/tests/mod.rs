@@ -70,7 +70,7 @@ fn options(data_dir: PathBuf) -> ClusterOptions {
 /// Kills the postmaster of the cluster, and waits until it has exited.
 fn kill_postmaster(data_dir: &Path) {
     let cluster = data_dir.join("postgres");
-    let Ok(Some(pid)) = super::pid_file::running(&cluster) else {
+    let Ok(Some(pid)) = super::pid_file::running_pid(&cluster) else {
         return;
     };
     let _ = kill(to_pid(pid), Signal::SIGQUIT);

@@ -11,15 +11,16 @@ use super::*;
 const DIR: &str = "HOTLINE_JOURNAL_TEST_DIR";
 
 /// Runs the named test in its own process; returns whether it succeeded.
-fn in_own_process(name: &str, dir: &Path) -> bool {
-    let status = Command::new(std::env::current_exe().unwrap())
+fn succeeds_in_own_process(name: &str, dir: &Path) -> bool {
+    let output = Command::new(std::env::current_exe().unwrap())
         .args([&format!("{}::{name}", module_path!().split_once("::").unwrap().1), "--exact", "--quiet"])
         .env(DIR, dir)
         .output()
         .unwrap();
-    status.status.success()
+    output.status.success()
 }
 
+/// The directory of a test that runs in its own process; `None` in the process that starts it.
 fn own_dir() -> Option<PathBuf> {
     std::env::var_os(DIR).map(PathBuf::from)
 }
@@ -28,40 +29,40 @@ fn own_dir() -> Option<PathBuf> {
 fn a_failed_sync_poisons_and_releases_nothing() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("a_failed_sync_poisons_and_releases_nothing", dir.path()));
+        assert!(succeeds_in_own_process("a_failed_sync_poisons_and_releases_nothing", dir.path()));
         return;
     };
-    let (poisoned, on_poisoned) = channel();
-    let (released, on_released) = channel();
+    let (poisoned_sender, poisoned) = channel();
+    let (released_sender, released) = channel();
     let journal = open(&dir, SMALL)
         .unwrap()
         .start(
             0,
-            move |items| items.drain(..).for_each(|item: (Seq, u64)| released.send(item).unwrap()),
-            move |error| poisoned.send(error.to_string()).unwrap(),
+            move |items| items.drain(..).for_each(|item: (Seq, u64)| released_sender.send(item).unwrap()),
+            move |error| poisoned_sender.send(error.to_string()).unwrap(),
         )
         .unwrap();
     let reservation = journal.reserve().unwrap();
     append(&journal, b"one");
-    assert_eq!(on_released.recv().unwrap().0, 1);
+    assert_eq!(released.recv().unwrap().0, 1);
     fail::cfg("journal_sync", "return").unwrap();
     append(&journal, b"two");
-    assert_eq!(on_poisoned.recv().unwrap(), "injected sync error");
+    assert_eq!(poisoned.recv().unwrap(), "injected sync error");
     assert_eq!(journal.reserve().unwrap_err(), Refused::Poisoned);
     fail::remove("journal_sync");
     assert_eq!(reservation.append(b"three", 0).unwrap(), 3);
     assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
     assert_eq!(journal.synced(), 1);
     drop(journal);
-    assert_eq!(on_released.iter().count(), 0);
-    assert_eq!(on_poisoned.iter().count(), 0);
+    assert_eq!(released.iter().count(), 0);
+    assert_eq!(poisoned.iter().count(), 0);
 }
 
 #[test]
-fn a_full_disk_holds_what_is_queued_until_there_is_room() {
+fn a_full_disk_delays_queued_records_until_there_is_room() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("a_full_disk_holds_what_is_queued_until_there_is_room", dir.path()));
+        assert!(succeeds_in_own_process("a_full_disk_delays_queued_records_until_there_is_room", dir.path()));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
@@ -83,24 +84,27 @@ fn a_full_disk_holds_what_is_queued_until_there_is_room() {
     assert!(matches!(journal.close(), Err(JournalError::Unwritten { records: 1 })));
 }
 
-/// System resources that may be exhausted.
+/// System resources that the failpoint reports as exhausted: open files of the process, of the system, or memory.
 const SHORTAGES: [&str; 3] = ["files", "all files", "memory"];
 
 #[test]
 fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing", dir.path()));
+        assert!(succeeds_in_own_process(
+            "a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing",
+            dir.path()
+        ));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
-    // Uses up the reserve file.
+    // The next segment takes the reserve file, and no other reserve is created.
     fail::cfg("journal_create_reserve", "return").unwrap();
     fail::cfg("journal_create_segment", "return(files)").unwrap();
     let mut last = append_synced(&journal, &released, &[7; 2000]);
     for shortage in SHORTAGES {
         fail::cfg("journal_create_segment", &format!("return({shortage})")).unwrap();
-        let waiting = append(&journal, &[7; 2000]);
+        let delayed = append(&journal, &[7; 2000]);
         let mut refused = journal.reserve().map(drop);
         while refused.is_ok() {
             std::thread::yield_now();
@@ -108,9 +112,9 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
         }
         assert_eq!((refused.unwrap_err(), journal.synced()), (Refused::JournalFull, last), "{shortage}");
         fail::remove("journal_create_segment");
-        assert_eq!(released.recv().unwrap().0, waiting, "{shortage}");
+        assert_eq!(released.recv().unwrap().0, delayed, "{shortage}");
         wait_until_accepted(&journal);
-        last = waiting;
+        last = delayed;
     }
     journal.close().unwrap();
     drop(journal);
@@ -121,7 +125,7 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
 fn without_open_files_the_next_segment_reuses_the_open_file() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("without_open_files_the_next_segment_reuses_the_open_file", dir.path()));
+        assert!(succeeds_in_own_process("without_open_files_the_next_segment_reuses_the_open_file", dir.path()));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
@@ -138,11 +142,11 @@ fn without_open_files_the_next_segment_reuses_the_open_file() {
     drop(journal);
     let recovered = open(&dir, SMALL).unwrap();
     assert_eq!(contents(&recovered, 1), (1..=20).map(|seq| (u64::from(seq), vec![seq; 2000])).collect::<Vec<_>>());
-    assert!(!dir.join("reserve").exists(), "what is left of it goes with the next open");
+    assert!(!dir.join("reserve").exists(), "the next open removes the rest of the reserve");
 }
 
 #[test]
-fn a_process_killed_at_any_point_keeps_all_it_released() {
+fn a_process_killed_at_any_point_keeps_every_released_record() {
     if let Some(dir) = own_dir() {
         return append_until_killed(&dir);
     }
@@ -163,7 +167,7 @@ fn a_process_killed_at_any_point_keeps_all_it_released() {
         for round in 1..6u64 {
             fs::write(dir.path().join("kill"), format!("{point} {}", round * 3)).unwrap();
             let journal = dir.path().join("journal");
-            assert!(!in_own_process("a_process_killed_at_any_point_keeps_all_it_released", dir.path()));
+            assert!(!succeeds_in_own_process("a_process_killed_at_any_point_keeps_every_released_record", dir.path()));
             let read = |name| -> Seq { fs::read_to_string(dir.path().join(name)).unwrap().parse().unwrap() };
             let (acknowledged, watermark) = (read("released"), read("watermark"));
             let recovered = open(&journal, SMALL).unwrap();
@@ -180,7 +184,7 @@ fn a_process_killed_at_any_point_keeps_all_it_released() {
 fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("a_segment_that_cannot_be_removed_retains_the_later_ones", dir.path()));
+        assert!(succeeds_in_own_process("a_segment_that_cannot_be_removed_retains_the_later_ones", dir.path()));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
@@ -200,7 +204,7 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
         fail::remove(point);
     }
     assert_eq!(contents(&open(&dir, SMALL).unwrap(), 1), expected(1, 60));
-    // Retried at the next chore; the later segments follow.
+    // The first attempt fails; the next chore removes this segment, and then the later ones.
     fail::cfg("journal_before_recycle", "1*return->off").unwrap();
     fail::cfg("journal_before_remove", "1*return->off").unwrap();
     let (journal, _released) = start(&dir, &SMALL, 60);
@@ -209,9 +213,9 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
 }
 
 /// How many records the database lags behind the last synced one: several segments.
-const BEHIND: u64 = 50;
+const LAG_RECORDS: u64 = 50;
 
-/// Kills the process at the point and hit that the file `kill` names.
+/// Appends records until the process is killed. The file `kill` names the failpoint, and at which of its hits.
 fn append_until_killed(dir: &Path) {
     let kill = fs::read_to_string(dir.join("kill")).unwrap();
     let (point, hits) = kill.split_once(' ').unwrap();
@@ -224,29 +228,29 @@ fn append_until_killed(dir: &Path) {
         }
     })
     .unwrap();
-    note(dir, "released", 0);
+    write_seq(dir, "released", 0);
     let recovered = open(&dir.join("journal"), SMALL).unwrap();
     let mut watermark = recovered.first().map_or(0, |first| first - 1);
-    note(dir, "watermark", watermark);
+    write_seq(dir, "watermark", watermark);
     let folder = dir.to_owned();
-    let on_synced = move |items: &mut Vec<(Seq, u64)>| note(&folder, "released", items.last().unwrap().0);
+    let on_synced = move |items: &mut Vec<(Seq, u64)>| write_seq(&folder, "released", items.last().unwrap().0);
     let journal = recovered.start(watermark, on_synced, |_| {}).unwrap();
     loop {
         if let Ok(reservation) = journal.reserve() {
             let seq = journal.appended() + 1;
             reservation.append(&record(seq), 0).unwrap();
         }
-        let flushed = journal.synced().saturating_sub(BEHIND);
-        if flushed >= watermark + BEHIND {
+        let flushed = journal.synced().saturating_sub(LAG_RECORDS);
+        if flushed >= watermark + LAG_RECORDS {
             watermark = flushed;
-            note(dir, "watermark", watermark);
+            write_seq(dir, "watermark", watermark);
             journal.release(watermark);
         }
     }
 }
 
-/// Atomic, since the process may be killed meanwhile.
-fn note(dir: &Path, name: &str, seq: Seq) {
+/// Writes a sequence to a file, atomically because the process may be killed meanwhile.
+fn write_seq(dir: &Path, name: &str, seq: Seq) {
     let new = dir.join(format!("{name}.new"));
     fs::write(&new, seq.to_string()).unwrap();
     fs::rename(new, dir.join(name)).unwrap();

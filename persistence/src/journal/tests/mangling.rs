@@ -18,7 +18,7 @@ use super::*;
 const CASES: u32 = 256;
 
 /// Records in the journal that is corrupted.
-const WRITTEN: Seq = 20;
+const RECORDS: Seq = 20;
 
 /// Allowed memory growth while files of some kilobytes are read: noise of the process itself.
 const GROWTH_BYTES_MAX: u64 = 256 << 20;
@@ -33,17 +33,17 @@ enum Corruption {
     Flip(Index, u8),
     Overwrite(Index, Vec<u8>),
     Insert(Index, Vec<u8>),
-    Take(Index, usize),
+    Remove(Index, usize),
     Truncate(Index),
     Zero(Index, usize),
     /// A group frame with arbitrary fields.
-    Promise {
+    Frame {
         at: Index,
         length: u32,
         count: u32,
         first: Seq,
     },
-    /// Complete groups, correctly sealed for some segment, at a place that may not be theirs.
+    /// A complete group with the checksum of any segment, at any offset.
     Group {
         at: Index,
         segment: Seq,
@@ -79,10 +79,10 @@ fn corruption() -> impl Strategy<Value = Corruption> {
         (any::<Index>(), 1..=u8::MAX).prop_map(|(at, bits)| Corruption::Flip(at, bits)),
         (any::<Index>(), bytes()).prop_map(|(at, bytes)| Corruption::Overwrite(at, bytes)),
         (any::<Index>(), bytes()).prop_map(|(at, bytes)| Corruption::Insert(at, bytes)),
-        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Corruption::Take(at, count)),
+        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Corruption::Remove(at, count)),
         any::<Index>().prop_map(Corruption::Truncate),
         (any::<Index>(), 1usize..200).prop_map(|(at, count)| Corruption::Zero(at, count)),
-        (any::<Index>(), sizes(), sizes(), sequences()).prop_map(|(at, length, count, first)| Corruption::Promise {
+        (any::<Index>(), sizes(), sizes(), sequences()).prop_map(|(at, length, count, first)| Corruption::Frame {
             at,
             length,
             count,
@@ -98,7 +98,7 @@ fn corruption() -> impl Strategy<Value = Corruption> {
 }
 
 impl Corruption {
-    fn apply(&self, bytes: &mut Vec<u8>, id: &JournalId, others: &[Vec<u8>]) {
+    fn apply(&self, bytes: &mut Vec<u8>, id: &JournalId, all_segments: &[Vec<u8>]) {
         let offset = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
         match self {
             Self::Flip(at, bits) if !bytes.is_empty() => {
@@ -106,12 +106,12 @@ impl Corruption {
                 bytes[at] ^= bits;
             }
             Self::Flip(..) => {}
-            Self::Overwrite(at, new) => put(bytes, offset(at, bytes), new),
+            Self::Overwrite(at, new) => write_at(bytes, offset(at, bytes), new),
             Self::Insert(at, new) => {
                 let at = offset(at, bytes);
                 drop(bytes.splice(at..at, new.iter().copied()));
             }
-            Self::Take(at, count) => {
+            Self::Remove(at, count) => {
                 let at = offset(at, bytes);
                 let end = bytes.len().min(at + count);
                 drop(bytes.drain(at..end));
@@ -122,43 +122,44 @@ impl Corruption {
                 let end = bytes.len().min(at + count);
                 bytes[at..end].fill(0);
             }
-            Self::Promise { at, length, count, first } => {
+            Self::Frame { at, length, count, first } => {
                 let frame =
                     [&GROUP_MAGIC[..], &length.to_le_bytes(), &[7; 4], &count.to_le_bytes(), &first.to_le_bytes()];
-                put(bytes, offset(at, bytes), &frame.concat());
+                write_at(bytes, offset(at, bytes), &frame.concat());
             }
             Self::Group { at, segment, first, records } => {
                 let records: Vec<_> = (0..*records).map(|number| record(first.saturating_add(number))).collect();
-                put(bytes, offset(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
+                write_at(bytes, offset(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
             }
             Self::Header { frame_bytes_max, first, stale_end, has_own_id } => {
                 let id = if *has_own_id { *id } else { JournalId::default() };
                 let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
-                put(bytes, 0, &Header { frame_bytes_max, first, id, stale_end }.encode());
+                write_at(bytes, 0, &Header { frame_bytes_max, first, id, stale_end }.encode());
             }
-            Self::Copy(from) => bytes.clone_from(from.get(others)),
+            Self::Copy(from) => bytes.clone_from(from.get(all_segments)),
         }
     }
 }
 
-fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
+/// Overwrites bytes, and extends the file if it is too short.
+fn write_at(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
     bytes.resize(bytes.len().max(at + new.len()), 0);
     bytes[at..at + new.len()].copy_from_slice(new);
 }
 
-/// A journal's files, except those that are not part of the log.
+/// A journal, its files except temporary ones, and its id.
 fn journal() -> (TempDir, Files, JournalId) {
-    let dir = written_journal(WRITTEN);
-    load(dir)
+    let dir = written_journal(RECORDS);
+    load_files(dir)
 }
 
 /// As [`journal`], with recycled files.
 fn recycled_journal() -> (TempDir, Files, JournalId) {
-    let dir = recycling::recycled_journal(WRITTEN);
-    load(dir)
+    let dir = recycling::recycled_journal(RECORDS);
+    load_files(dir)
 }
 
-fn load(dir: TempDir) -> (TempDir, Files, JournalId) {
+fn load_files(dir: TempDir) -> (TempDir, Files, JournalId) {
     let mut files = snapshot(dir.path());
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
     let id = segment::read_id(dir.path()).unwrap().unwrap();
@@ -177,16 +178,16 @@ fn memory_bytes_max() -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Fails if memory grew by much more than the files can explain.
-fn assert_small(before: Option<u64>) {
+/// Fails if the process's peak memory grew by more than [`GROWTH_BYTES_MAX`].
+fn assert_small_growth(before: Option<u64>) {
     if let (Some(before), Some(after)) = (before, memory_bytes_max()) {
         assert!(after - before < GROWTH_BYTES_MAX, "memory grew from {before} to {after} bytes");
     }
 }
 
-/// The damage names one of these files and an offset in it; for a file without a complete header, the offset where its
-/// groups would start.
-fn assert_named(error: &JournalError, files: &Files) {
+/// The error names one of these files and an offset in it. For a file without a complete header, the offset may be
+/// where its groups would start.
+fn assert_names_place(error: &JournalError, files: &Files) {
     let JournalError::Damaged { file, offset, .. } = error else { panic!("{error}") };
     let bytes = files.get(file).unwrap_or_else(|| panic!("{error}"));
     assert!(*offset <= bytes.len().max(HEADER_BYTES) as u64, "{error}");
@@ -202,7 +203,7 @@ fn check_recovery(dir: &Path, files: &Files) {
             assert_eq!(read, expected(first, last));
         }
         Err(error) => {
-            assert_named(&error, files);
+            assert_names_place(&error, files);
             let mut files_after = snapshot(dir);
             files_after.retain(|path, _| files.contains_key(path));
             assert!(files_after == *files, "a damaged journal was changed: {error}");
@@ -214,25 +215,25 @@ fn check_recovery(dir: &Path, files: &Files) {
 fn a_corrupted_journal_recovers_a_prefix_or_names_the_damage() {
     for (dir, files, id) in [journal(), recycled_journal()] {
         let segments = segments(dir.path());
-        let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
+        let all_segments: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
         let before = memory_bytes_max();
         runner()
             .run(&vec((any::<Index>(), corruption()), 1..4), |corruptions| {
                 let mut files = files.clone();
                 for (segment, corruption) in &corruptions {
                     let bytes = files.get_mut(segment.get(&segments)).unwrap();
-                    corruption.apply(bytes, &id, &others);
+                    corruption.apply(bytes, &id, &all_segments);
                 }
                 check_recovery(dir.path(), &files);
                 Ok(())
             })
             .unwrap();
-        assert_small(before);
+        assert_small_growth(before);
     }
 }
 
 #[test]
-fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
+fn a_segment_of_arbitrary_bytes_recovers_nothing_or_is_reported_as_damaged() {
     let (dir, mut files, id) = journal();
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "journal"));
     let before = memory_bytes_max();
@@ -247,58 +248,59 @@ fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
             restore(dir.path(), &files);
             match open(dir.path(), SMALL) {
                 Ok(recovered) => assert_eq!((recovered.first(), recovered.last()), (None, None)),
-                Err(error) => assert_named(&error, &files),
+                Err(error) => assert_names_place(&error, &files),
             }
             Ok(())
         })
         .unwrap();
-    assert_small(before);
+    assert_small_growth(before);
 }
 
 #[test]
 fn a_reader_of_a_corrupted_journal_yields_a_prefix_and_then_names_the_damage() {
     for journal in [journal(), recycled_journal()] {
-        read_corrupted(journal);
+        check_reader(journal);
     }
 }
 
-fn read_corrupted((dir, files, id): (TempDir, Files, JournalId)) {
+fn check_reader((dir, files, id): (TempDir, Files, JournalId)) {
     let segments = segments(dir.path());
-    let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
-    let sources = sources(dir.path());
+    let all_segments: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
+    let sources = segment_sources(dir.path());
     let before = memory_bytes_max();
     runner()
-        .run(&(vec((any::<Index>(), corruption()), 1..4), 0..=WRITTEN + 1), |(corruptions, from)| {
+        .run(&(vec((any::<Index>(), corruption()), 1..4), 0..=RECORDS + 1), |(corruptions, from)| {
             // Recovery saw these files intact: the damage happened later.
             let mut files = files.clone();
             for (segment, corruption) in &corruptions {
-                corruption.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);
+                corruption.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &all_segments);
             }
             restore(dir.path(), &files);
-            let mut records = Records::new(sources.clone(), from, WRITTEN, id).unwrap();
+            let mut records = Records::new(sources.clone(), from, RECORDS, id).unwrap();
             let mut next = from.max(1);
             for read in records.by_ref() {
                 match read {
                     Ok(read) => assert_eq!(read, (next, record(next))),
                     Err(error) => {
-                        assert_named(&error, &files);
-                        next = WRITTEN;
+                        assert_names_place(&error, &files);
+                        // Nothing may follow an error.
+                        next = RECORDS;
                     }
                 }
                 next += 1;
             }
-            assert_eq!(next, from.max(1).max(WRITTEN + 1));
-            assert!(records.next().is_none(), "it goes on after its end");
+            assert_eq!(next, from.max(1).max(RECORDS + 1));
+            assert!(records.next().is_none(), "nothing follows the end");
             Ok(())
         })
         .unwrap();
-    assert_small(before);
+    assert_small_growth(before);
 }
 
 #[test]
-fn a_group_that_promises_more_than_its_file_holds_costs_no_memory() {
+fn a_group_longer_than_its_file_takes_no_memory() {
     let (dir, files, id) = journal();
-    let sources = sources(dir.path());
+    let sources = segment_sources(dir.path());
     let path = &segments(dir.path())[0];
     let before = memory_bytes_max();
     for length in [1 << 20, u32::MAX >> 1, u32::MAX - FRAME_BYTES as u32, u32::MAX] {
@@ -306,8 +308,8 @@ fn a_group_that_promises_more_than_its_file_holds_costs_no_memory() {
         files.get_mut(path).unwrap()[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&length.to_le_bytes());
         check_recovery(dir.path(), &files);
         restore(dir.path(), &files);
-        let read: Vec<_> = Records::new(sources.clone(), 1, WRITTEN, id).unwrap().collect();
+        let read: Vec<_> = Records::new(sources.clone(), 1, RECORDS, id).unwrap().collect();
         assert!(matches!(&read[..], [Err(JournalError::Damaged { offset, .. })] if *offset == HEADER_BYTES as u64));
     }
-    assert_small(before);
+    assert_small_growth(before);
 }

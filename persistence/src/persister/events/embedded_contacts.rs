@@ -33,7 +33,8 @@ pub(super) async fn embedded_contacts(
     Ok(found)
 }
 
-pub(super) fn by_company<I: Ord>(ids: impl Iterator<Item = (CompanyId, I)>) -> BTreeMap<CompanyId, Vec<I>> {
+/// Groups ids by company, sorted and without duplicates.
+pub(super) fn group_by_company<I: Ord>(ids: impl Iterator<Item = (CompanyId, I)>) -> BTreeMap<CompanyId, Vec<I>> {
     let mut companies: BTreeMap<CompanyId, Vec<I>> = BTreeMap::new();
     for (company, id) in ids {
         companies.entry(company).or_default().push(id);

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use self::embedded_contacts::{as_sqlx, by_company};
+use self::embedded_contacts::{as_sqlx, group_by_company};
 use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
@@ -57,8 +57,8 @@ struct StatusReport {
 /// The events of a batch.
 #[derive(Default)]
 pub(super) struct EventCollector<'a> {
-    /// Number of changes added.
-    changes: BatchIndex,
+    /// The index of the next change.
+    next_index: BatchIndex,
     row_events: Vec<RowEvent<'a>>,
     status_reports: Vec<StatusReport>,
     /// Tickets whose messages were marked as delivered to or read by the contact.
@@ -97,13 +97,13 @@ impl<'a> EventCollector<'a> {
     /// Adds the events of one entry. Every kind of change is listed, with its events or the reason why it has none.
     pub(super) fn add(&mut self, entry: &'a [Change]) {
         for change in entry {
-            let index = self.changes;
-            self.changes += 1;
+            let index = self.next_index;
+            self.next_index += 1;
             match change {
-                // A separate event change covers it; its last message and unread count follow from the messages.
+                // Its events come from `Change::Event`; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
                 Change::Event(event) => {
-                    // The event of a note is that of its message.
+                    // A note's event comes from its message.
                     let ticket = entry.iter().rev().find_map(|change| match change {
                         Change::Ticket(row) if row.id == event.ticket_id => Some(row),
                         _ => None,
@@ -136,16 +136,16 @@ impl<'a> EventCollector<'a> {
                     company: row.company_id,
                     message: row.message_id,
                     status: row.delivery_status.status(),
-                    // A provider's clock is shown on the message; the event has Hotline's.
+                    // The event has Hotline's time, the message the provider's.
                     at: row.noted_at.unwrap_or(row.at),
                 }),
                 Change::Delivered(receipt) | Change::Seen(receipt) => {
                     self.receipts.insert((receipt.company_id, receipt.ticket_id), (index, receipt.at));
                 }
-                // The ticket's own event covers reading.
+                // The ticket has an event of its own for it.
                 Change::Read(_) => {}
                 Change::Session(row) => self.sessions.push((index, row)),
-                // The event of the message covers it.
+                // It is recorded when a ticket opens, and the ticket has the event.
                 Change::ContactChannel(_) => {}
                 Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
@@ -154,7 +154,7 @@ impl<'a> EventCollector<'a> {
                 Change::Attempt(_) => {}
                 // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
-                // A recorded answer: the other changes of the entry have the events.
+                // The recorded response to a request: the other changes of the entry have the events.
                 Change::Answer(_) => {}
             }
         }
@@ -187,7 +187,7 @@ impl<'a> EventCollector<'a> {
             previous.schedules = schedules::find_all(db, ids).await?;
         }
         // With these locks, other changes of the contacts come either before or after what is written here.
-        for (company, ids) in by_company(self.contacts.keys().copied()) {
+        for (company, ids) in group_by_company(self.contacts.keys().copied()) {
             contacts::lock_rows(&mut *db, company, &ids).await.map_err(as_sqlx)?;
         }
         previous.contacts = self.load_contacts(db).await?;
@@ -197,7 +197,7 @@ impl<'a> EventCollector<'a> {
     /// The current state of the contacts that may change.
     async fn load_contacts(&self, db: &mut PgConnection) -> sqlx::Result<HashMap<(CompanyId, ContactId), ContactRow>> {
         let mut found = HashMap::new();
-        for (company, ids) in by_company(self.contacts.keys().copied()) {
+        for (company, ids) in group_by_company(self.contacts.keys().copied()) {
             let rows = contacts::find_all(&mut *db, company, &ids).await.map_err(as_sqlx)?;
             found.extend(rows.into_iter().map(|row| ((company, row.id), row)));
         }

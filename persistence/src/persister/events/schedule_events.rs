@@ -28,7 +28,7 @@ impl EventCollector<'_> {
         let previous = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
         let current = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let contacts = embedded_contacts(db, current.chain(previous)).await?;
-        let failed = self.schedules.iter().filter(|(_, row)| fails_without_command(row));
+        let failed = self.schedules.iter().filter(|(_, row)| has_failed_on_its_own(row));
         let failed = failed.map(|(_, row)| (row.company_id, row.contact_id));
         let without_contact: Vec<_> = failed.filter(|contact| !contacts.contains_key(contact)).collect();
         let deleted = cascades::deleted_contacts(db, without_contact).await?;
@@ -41,8 +41,8 @@ impl EventCollector<'_> {
                 continue;
             }
             let previous_row = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
-            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_without_command(row));
-            let contact_was = row.contact_was.clone().or_else(|| deletion?.contact_was());
+            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| has_failed_on_its_own(row));
+            let contact_was = row.contact_was.clone().or_else(|| deletion?.deleted_contact());
             let previous = previous_row
                 .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
             let kind = match (previous_row, row.status) {
@@ -71,8 +71,9 @@ impl EventCollector<'_> {
     }
 }
 
-/// Whether it failed without a command: for example because it was due before the deletion of its contact reached it.
-fn fails_without_command(row: &ScheduleRow) -> bool {
+/// Whether a scheduled message failed by itself when it was due, perhaps because its contact was deleted before. If the
+/// deletion of the contact has failed it, `contact_was` is set.
+fn has_failed_on_its_own(row: &ScheduleRow) -> bool {
     row.status == ScheduleStatus::Failed && row.contact_was.is_none()
 }
 
@@ -83,20 +84,20 @@ fn changed_fields(
     contact_was: Option<&DeletedContact>,
     contacts: &HashMap<(CompanyId, ContactId), ContactSnapshot>,
 ) -> Option<Value> {
-    let contact = |id: ContactId| {
+    let contact_json = |id: ContactId| {
         let contact = contacts.get(&(row.company_id, id))?;
         Some(json!({"id": id, "name": contact.name, "number": contact.number}))
     };
-    // The contact was deleted before the schedule failed.
-    let deleted =
+    // The contact was deleted before the scheduled message failed.
+    let deleted_contact =
         contact_was.map(|contact| json!({"id": row.contact_id, "name": contact.name, "number": contact.number}));
-    let json = |row: &ScheduleRow, contact: Option<Value>| {
+    let row_json = |row: &ScheduleRow, contact: Option<Value>| {
         json!({
             "contact": contact, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
             "sendAt": crate::Timestamp(row.send_at), "status": row.status, "messageId": row.message_id,
             "error": row.error,
         })
     };
-    let before = contact(previous_row.contact_id).or(deleted);
-    events::previous(&json(previous_row, before), &json(row, contact(row.contact_id)))
+    let previous_contact = contact_json(previous_row.contact_id).or(deleted_contact);
+    events::previous(&row_json(previous_row, previous_contact), &row_json(row, contact_json(row.contact_id)))
 }

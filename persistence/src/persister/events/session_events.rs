@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::embedded_contacts::{as_sqlx, by_company};
+use super::embedded_contacts::{as_sqlx, group_by_company};
 use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::tables::contacts;
 use crate::tables::events::{By, ByKind, EventKind, NewEvent, Record, SessionSnapshot};
@@ -45,7 +45,8 @@ impl EventCollector<'_> {
             return Ok(());
         }
         let mut contacts = HashMap::new();
-        for (company, ids) in by_company(transitions.iter().map(|(_, _, _, row)| (row.company_id, row.contact_id))) {
+        let contact_keys = transitions.iter().map(|(_, _, _, row)| (row.company_id, row.contact_id));
+        for (company, ids) in group_by_company(contact_keys) {
             let rows = contacts::find_all(&mut *db, company, &ids).await.map_err(as_sqlx)?;
             contacts.extend(rows.into_iter().map(|row| ((company, row.id), row)));
         }

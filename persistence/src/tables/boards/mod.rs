@@ -1,4 +1,5 @@
-//! Boards: sales pipelines with their goals, and the queues whose users see them. Plain.
+//! Boards: sales pipelines with their goals, and the queues whose users see them. Plain: changed by
+//! transactions, not by actors.
 
 mod stages;
 
@@ -7,8 +8,8 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use stages::{
-    NewStage, STAGES_MAX, Stage, counts, insert as insert_stage, remove as remove_stage, update as update_stage,
-    won_cards,
+    NewStage, STAGES_MAX, Stage, count_cards, count_won_cards, insert as insert_stage, remove as remove_stage,
+    update as update_stage,
 };
 
 use crate::error::with_timeout;
@@ -111,7 +112,7 @@ pub async fn insert(
     find_existing(db, company, board.id).await
 }
 
-/// Updates the given parts: columns, the archived flag, and queues.
+/// Updates the given columns, archived flag and queues.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the board does not exist, or the company does not have one of the queues.

@@ -1,4 +1,4 @@
-//! Stages of boards, which the API calls lists. Plain.
+//! Stages of boards, which the API calls lists. Plain: changed by transactions, not by actors.
 //!
 //! At most one stage of a board receives won cards: the index `board_lists_one_done` enforces that for concurrent
 //! writers.
@@ -131,33 +131,33 @@ pub async fn update(
     id: BoardListId,
     columns: &Columns,
 ) -> Result<Stage> {
-    check(&mut *db, company, board, id).await?;
+    check_board_of(&mut *db, company, board, id).await?;
     table::update(db, company, id, columns).await.map_err(map_second_won_stage(company, board))
 }
 
 /// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this
-/// transaction has changed the stage, its lock keeps concurrent transactions from winning cards into the stage.
-pub async fn won_cards(
+/// transaction has changed the stage, its row lock keeps concurrent transactions from adding won cards.
+pub async fn count_won_cards(
     db: &mut PgConnection,
     company: CompanyId,
     stage: BoardListId,
-    of: Option<UserId>,
+    assigned_to: Option<UserId>,
 ) -> Result<i64> {
     let count = "select count(*) from (select from cards where company_id = $1 and list_id = $2 and won
         and ($4::bigint is null or assigned_user_id = $4) limit $3) counted";
-    let count = sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).bind(of);
+    let count = sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).bind(assigned_to);
     with_timeout(count.fetch_one(db)).await
 }
 
 /// Number of cards per stage of a board, by an index-only count; empty stages are missing. With a user, only cards
 /// assigned to them.
-pub async fn counts(
+pub async fn count_cards(
     db: impl Database<'_>,
     company: CompanyId,
     board: BoardId,
-    of: Option<UserId>,
+    assigned_to: Option<UserId>,
 ) -> Result<HashMap<BoardListId, i64>> {
-    let count = match of {
+    let count = match assigned_to {
         None => "select list_id, count(*) from cards where company_id = $1 and board_id = $2 group by list_id",
         Some(_) => {
             "select list_id, count(*) from cards where company_id = $1 and board_id = $2 and assigned_user_id = $3
@@ -165,7 +165,7 @@ pub async fn counts(
         }
     };
     let count = sqlx::query_as(count).bind(company).bind(board);
-    let count = if of.is_some() { count.bind(of) } else { count };
+    let count = if assigned_to.is_some() { count.bind(assigned_to) } else { count };
     let counts: Vec<(BoardListId, i64)> = with_timeout(count.fetch_all(db)).await?;
     Ok(counts.into_iter().collect())
 }
@@ -175,17 +175,17 @@ pub async fn counts(
 /// # Errors
 /// [`Error::NotFound`] when the board does not have the stage; [`Error::InUse`] when it has cards.
 pub async fn remove(db: impl Database<'_>, company: CompanyId, board: BoardId, id: BoardListId) -> Result<()> {
-    check(db, company, board, id).await?;
+    check_board_of(db, company, board, id).await?;
     table::remove::<Stage>(db, company, id).await
 }
 
 /// Checks that a stage belongs to a board. A stage never moves to another board.
-async fn check(db: impl PgExecutor<'_>, company: CompanyId, board: BoardId, id: BoardListId) -> Result<()> {
+async fn check_board_of(db: impl PgExecutor<'_>, company: CompanyId, board: BoardId, id: BoardListId) -> Result<()> {
     let stage: Option<Stage> = table::find(db, company, id).await?;
     stage.filter(|stage| stage.board_id == board).map(|_| ()).ok_or(Error::NotFound(Stage::NOUN))
 }
 
-/// Maps the violation that a board already has a stage for won cards.
+/// Maps the constraint violation that a board already has a stage for won cards.
 fn map_second_won_stage(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::Database(error) => {

@@ -1,5 +1,5 @@
-//! Campaigns: a message to every contact of a list. Plain, except for the outcomes of recipients, which are written
-//! with the messages.
+//! Campaigns: a message to every contact of a list. Plain (changed by transactions, not by actors), except for the
+//! outcomes of recipients, which are written with the messages.
 
 mod recipients;
 
@@ -12,8 +12,8 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use recipients::{
-    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, UnknownMessage, WaitingRecipient, in_transit,
-    is_waiting, recipients, settleable, skip_canceled, waiting,
+    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, UnknownMessage, WaitingRecipient, is_waiting,
+    messages_in_transit, recipients, settleable_messages, skip_canceled, waiting_recipients,
 };
 pub(crate) use recipients::{mark_unknown, remove_of_contact, settle, update_recipients};
 
@@ -34,21 +34,21 @@ const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 /// Why a campaign does not start, although the database answers.
 pub const RECIPIENTS_TOO_SLOW: &str = "the campaign's recipients were not inserted within 120 s";
 
-/// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
+/// Maximum recipients that one statement skips when a campaign is canceled: it takes a tenth of a second.
 pub const SKIP_BATCH_SIZE: i64 = 5000;
 
 /// Maximum number of a company's unfinished campaigns: each has an actor with a timer, and its message in memory.
 pub const UNFINISHED_MAX: i64 = 1_000;
 
-/// The condition of an unfinished campaign, as that of the index `campaigns_unfinished`.
+/// The condition of an unfinished campaign: the same as that of the index `campaigns_unfinished`.
 const UNFINISHED: &str = "(k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0)";
 
 text_enum! {
     /// The status of a campaign.
     CampaignStatus {
-        /// Its time has not come.
+        /// It will start at its scheduled time.
         Scheduled = "scheduled",
-        /// It is sent.
+        /// It is being sent.
         Processing = "processing",
         /// Nothing is sent until it is resumed.
         Paused = "paused",
@@ -207,11 +207,11 @@ pub async fn insert(
     list: ContactListId,
     columns: &Columns,
 ) -> Result<Campaign> {
-    hold_list(db, company, list).await?;
+    lock_list(db, company, list).await?;
     table::insert(db, company, columns).await
 }
 
-/// Updates a campaign that the caller has locked ([`hold`]).
+/// Updates a campaign that the caller has locked ([`lock`]).
 ///
 /// # Errors
 /// [`Error::NotFound`] when the campaign does not exist, or the company does not have the new list.
@@ -223,13 +223,13 @@ pub async fn update(
     columns: &Columns,
 ) -> Result<Campaign> {
     if let Some(list) = list {
-        hold_list(db, company, list).await?;
+        lock_list(db, company, list).await?;
     }
     table::update(db, company, id, columns).await
 }
 
 /// Locks a list against deletion until the transaction ends.
-async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
+async fn lock_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
     let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let row = with_timeout(select.bind(company).bind(list).fetch_optional(db)).await?;
     row.map(drop).ok_or(Error::NotFound(ContactList::NOUN))
@@ -239,7 +239,7 @@ async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListI
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
-pub async fn hold(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let select = sqlx::query("select * from campaigns where company_id = $1 and id = $2 for no key update");
     let row = with_timeout(select.bind(company).bind(id).fetch_optional(db)).await?;
     Ok(document::read(&row.ok_or(Error::NotFound(Campaign::NOUN))?)?)
@@ -298,7 +298,7 @@ pub async fn pause_refused(
     id: CampaignId,
     reason: PausedReason,
 ) -> Result<bool> {
-    let campaign = match hold(&mut *db, company, id).await {
+    let campaign = match lock(&mut *db, company, id).await {
         Ok(campaign) => campaign,
         Err(Error::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
@@ -311,7 +311,7 @@ pub async fn pause_refused(
 
 /// Resumes a locked campaign that is paused.
 pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let reason = hold(&mut *db, company, id).await?.paused_reason;
+    let reason = lock(&mut *db, company, id).await?.paused_reason;
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
     write_event(db, company, EventKind::CampaignResumed, (CampaignStatus::Paused, reason), &campaign).await?;
     Ok(campaign)
@@ -335,8 +335,7 @@ pub async fn sending_template(
     with_timeout(select.bind(company).bind(channels).bind(name).bind(language).fetch_all(db)).await
 }
 
-/// Starts a locked campaign: its recipients are the current contacts of its list, inserted in one statement, however
-/// many.
+/// Starts a locked campaign. Its recipients are the current contacts of its list; one statement inserts all of them.
 ///
 /// # Errors
 /// [`Error::Unavailable`] with [`RECIPIENTS_TOO_SLOW`] when they are too many for the time limit.
@@ -370,7 +369,7 @@ async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: Campai
 /// Starts a campaign if it is still scheduled, and due; returns whether it was started. The event's author is its
 /// creator.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
-    let campaign = match hold(&mut *db, company, id).await {
+    let campaign = match lock(&mut *db, company, id).await {
         Ok(campaign) => campaign,
         Err(Error::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
@@ -382,8 +381,8 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
     act_as(by, start(db, company, id)).await.map(|_| true)
 }
 
-/// Who created a campaign, as its messages name it: the integration, else the user, or Hotline itself if that user was
-/// deleted.
+/// Who created a campaign, also the author of its messages: the integration, else the user, or Hotline itself if that
+/// user was deleted.
 async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<By> {
     let select = sqlx::query_as(
         "select c.integration_id, u.id, u.name from campaigns c
@@ -402,10 +401,10 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 /// Cancels a locked campaign, and skips a first batch of the recipients that were not written to; [`skip_canceled`]
 /// skips the others.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let previous = hold(&mut *db, company, id).await?;
+    let previous = lock(&mut *db, company, id).await?;
     set_status(&mut *db, company, id, CampaignStatus::Canceled, None).await?;
     skip_canceled(&mut *db, company, id).await?;
-    let campaign = hold(&mut *db, company, id).await?;
+    let campaign = lock(&mut *db, company, id).await?;
     let previous = (previous.status, previous.paused_reason);
     write_event(db, company, EventKind::CampaignCanceled, previous, &campaign).await?;
     Ok(campaign)
@@ -459,7 +458,7 @@ pub struct CampaignRun {
 
 /// The data of a campaign that sending needs; `None` if it was deleted. Waits for a transaction that changes the
 /// campaign: its commit may still be in progress after the caller has stopped waiting.
-pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
+pub async fn find_run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
     let select = sqlx::query(
         "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped + k.unknown > 0 or exists (
                  select from campaign_recipients r where r.company_id = k.company_id and r.campaign_id = k.id

@@ -82,8 +82,8 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Copies the statuses of messages to the recipients with one of these messages, or who are one of these contacts. A
-/// message that was not sent because the campaign was canceled, or the contact opted out, counts as skipped.
+/// Copies the status of their message to recipients with one of these messages, and to those who are one of these
+/// contacts. A message that was not sent because its campaign was canceled or its contact opted out counts as skipped.
 pub(crate) async fn update_recipients(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -122,7 +122,8 @@ pub(crate) async fn update_recipients(
     Ok(())
 }
 
-/// Sets the recipients of these messages to `unknown`: since the time of each, it is not known whether it was sent.
+/// Sets the recipients of these messages to `unknown`. The time is when an attempt to send began whose outcome is
+/// unknown.
 pub(crate) async fn mark_unknown(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId, DateTime<Utc>)],
@@ -146,7 +147,7 @@ pub(crate) async fn mark_unknown(
     Ok(())
 }
 
-/// A campaign's message of which it is not known whether it was sent.
+/// A campaign's message of which it is unknown whether it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct UnknownMessage {
     pub company_id: CompanyId,
@@ -156,9 +157,9 @@ pub struct UnknownMessage {
     pub provider_message_id: Option<String>,
 }
 
-/// The first `limit` unknown messages of campaigns that can be settled, because a status has named them, or they have
-/// been unknown since before `before`. Only for background work.
-pub async fn settleable(
+/// The first `limit` unknown messages of campaigns that can be settled: a status has named them, or they have been
+/// unknown since before `before`. Only for background work.
+pub async fn settleable_messages(
     db: impl Database<'_>,
     slots: &SlotFilter,
     before: DateTime<Utc>,
@@ -189,8 +190,8 @@ pub struct WaitingRecipient {
     pub is_group: bool,
 }
 
-/// The first `limit` recipients after a contact that are still to be written to, by contact id.
-pub async fn waiting(
+/// The first `limit` recipients that are still to be written to, after the contact `after`, by contact id.
+pub async fn waiting_recipients(
     db: impl Database<'_>,
     company: CompanyId,
     id: CampaignId,
@@ -233,7 +234,7 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
 }
 
 /// The messages of a campaign that the provider has not accepted yet. They are few: sending limits how many there are.
-pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
+pub async fn messages_in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
     with_timeout(
         sqlx::query_scalar(
             "select message_id from campaign_recipients where company_id = $1 and campaign_id = $2

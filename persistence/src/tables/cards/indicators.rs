@@ -72,8 +72,8 @@ pub async fn indicators(
     year: Period,
 ) -> Result<Indicators> {
     let query = sqlx::query_as(
-        // Without a span, the won and lost sums are added up from those of the stages, and the parts `… in span` read
-        // no card.
+        // Without a span, the won and lost sums are added up from those of the stages, and the subqueries `… in span`
+        // read no card.
         "with sums (kind, list_id, cards, value) as (
              select case when won then 'won' when lost then 'lost' else 'open' end, list_id, count(*),
                  sum(products_total_e4)

@@ -1,4 +1,4 @@
-//! Cards: opportunities that move through the stages of a board. Plain.
+//! Cards: opportunities that move through the stages of a board. Plain: changed by transactions, not by actors.
 
 pub(crate) mod events;
 mod indicators;
@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 
 pub use indicators::{BoardGoals, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
-pub use positions::{CardPosition, LockedStage, Target, are_known, is_at, lock_stage, place};
+pub use positions::{CardPosition, LockedStage, Target, board_and_list_exist, is_at, lock_stage, place};
 pub use products::{
-    CardProduct, CardProductId, CatalogueProduct, Line, add_line, catalogue, change_line, count_lines, find_line,
-    remove_line, set_lines,
+    CardProduct, CardProductId, CatalogueProduct, Line, add_line, change_line, count_lines, find_line,
+    lock_catalogue_products, remove_line, set_lines,
 };
-pub use state::{CardOutcome, State, conclude, lock, put, reopen};
+pub use state::{CardOutcome, State, conclude, lock, move_card, reopen};
 
 use super::businesses::BusinessId;
 use super::card_origins::CardOriginId;
@@ -90,7 +90,7 @@ pub struct LoadedCard {
 /// Columns of [`Card`], including related data, without a statement per row and in one snapshot.
 const SELECT: &str = include_str!("select.sql");
 
-/// The written part of a card; related data is in other tables.
+/// A card's id and board, without its other data.
 #[derive(Clone, Debug, FromRow)]
 pub struct CardRef {
     pub id: CardId,
@@ -104,8 +104,8 @@ impl Table for CardRef {
     type Id = CardId;
 }
 
-/// What determines who may see a card: its board and the assigned user; `None` if there is no such card.
-pub async fn seen_in(
+/// The board and the assigned user of a card, which determine who may see it; `None` if there is no such card.
+pub async fn find_board_and_assignee(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     id: CardId,
@@ -137,7 +137,7 @@ pub struct CardFilter {
 
 impl CardFilter {
     /// Whether the company has the board, stage, status, business and origin that the filter refers to.
-    pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
+    pub async fn references_exist(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
         let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
         if (board_id, list_id, status_id, business_id, origin_id) == (&None, &None, &None, &None, &None) {
             return Ok(true);
@@ -154,8 +154,8 @@ impl CardFilter {
     }
 }
 
-/// Condition that a card is assigned to a user, whose id precedes it, or is on a board that they see
-/// ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]).
+/// The end of a condition that a card is assigned to a user or on a board that they see
+/// ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]), after `exists (select from (select` and the user's id.
 const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
@@ -173,11 +173,15 @@ pub async fn list(
     let key = if is_by_position { "k.position" } else { "k.id" };
     // `$1` is the company: the list's first bound value.
     let select = format!(") {SELECT} join page on page.id = k.id where k.company_id = $1");
-    let has_more_conditions =
-        [filter.assigned_user_id.is_some(), filter.status_id.is_some(), filter.business_id.is_some()]
-            .into_iter()
-            .chain([filter.origin_id.is_some(), filter.won.is_some(), filter.lost.is_some()])
-            .any(|is_set| is_set);
+    let has_more_conditions = [
+        filter.assigned_user_id.is_some(),
+        filter.status_id.is_some(),
+        filter.business_id.is_some(),
+        filter.origin_id.is_some(),
+        filter.won.is_some(),
+        filter.lost.is_some(),
+    ]
+    .contains(&true);
     let list = Select::new("with page as (select k.id from cards k", "k.company_id", company)
         .equals("k.board_id", filter.board_id)
         .equals("k.list_id", filter.list_id)
@@ -197,28 +201,29 @@ pub async fn list(
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
         .only_by("exists (select from (select", filter.seen_by, VISIBLE_TO)
-        .heavy_if(has_more_conditions)
+        .mark_heavy_if(has_more_conditions)
         // A stage's index is by position, but a cursor needs the cards by id.
-        .heavy_if(filter.list_id.is_some() && page.is_by_cursor());
+        .mark_heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
     let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
     let rows = std::mem::take(&mut cards.rows);
-    Ok(cards.with(load_contacts(db, company, rows).await?))
+    Ok(cards.with_rows(load_contacts(db, company, rows).await?))
 }
 
 /// One card, or `None`.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = find_card(db, company, id).await?;
+    let card = find_cards(db, company, id).await?;
     Ok(load_contacts(db, company, card).await?.pop())
 }
 
 /// As [`find`], in an open transaction.
 pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = find_card(&mut *db, company, id).await?;
+    let card = find_cards(&mut *db, company, id).await?;
     Ok(load_contacts(db, company, card).await?.pop())
 }
 
-async fn find_card(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
+/// The card with this id, in a list of at most one.
+async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
     let sql = AssertSqlSafe(format!("{SELECT} where k.company_id = $1 and k.id = $2"));
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
@@ -246,8 +251,8 @@ pub async fn first_of_stages(
     stages: usize,
     limits: FirstCards,
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
-    let shares = stages.max(1);
-    let rows = limits.of_stage.min(limits.of_board / i64::try_from(shares).unwrap_or(i64::MAX)).max(1);
+    let stage_count = stages.max(1);
+    let rows = limits.of_stage.min(limits.of_board / i64::try_from(stage_count).unwrap_or(i64::MAX)).max(1);
     let condition = if limits.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
     let sql = AssertSqlSafe(format!(
         "with page as (
@@ -268,7 +273,7 @@ pub async fn first_of_stages(
         let contacts = contacts.entry(list.id).or_default();
         let is_first = *contacts == 0;
         *contacts += card.contact_ids.len().max(1);
-        is_first || *contacts <= limits.contacts / shares
+        is_first || *contacts <= limits.contacts / stage_count
     });
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
     for loaded in load_contacts(db, company, cards).await? {

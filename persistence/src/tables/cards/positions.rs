@@ -42,7 +42,7 @@ pub enum Target {
     Done,
 }
 
-/// The number of cards above. `None` means the bottom, and so does a rank beyond it.
+/// Number of cards above the position. `None`, or more than the stage has, means the bottom.
 pub type Rank = Option<i64>;
 
 /// Locks a stage of a board; `None` if the board does not have it.
@@ -58,16 +58,16 @@ pub async fn lock_stage(
              and case $3::text when 'first' then true when 'done' then done_list else id = $4::bigint end
          order by position, id limit 1 for no key update",
     );
-    let (word, id) = match target {
+    let (selector, id) = match target {
         Target::Stage(id) => ("stage", id.0),
         Target::First => ("first", 0),
         Target::Done => ("done", 0),
     };
-    with_timeout(lock.bind(company).bind(board).bind(word).bind(id).fetch_optional(db)).await
+    with_timeout(lock.bind(company).bind(board).bind(selector).bind(id).fetch_optional(db)).await
 }
 
 /// Whether the company has the board, and whether it has the stage, on any board.
-pub async fn are_known(
+pub async fn board_and_list_exist(
     db: &mut PgConnection,
     company: CompanyId,
     board: BoardId,
@@ -103,6 +103,7 @@ pub async fn place(
                 respace(db, company, stage, &above).await?;
                 let Neighbours { below, .. } = neighbours(db, company, stage, card, rank).await?;
                 match below {
+                    // A respaced gap always has a position between; otherwise the card would share that of `below`.
                     Some(below) => Ok(between(db, &above, &below).await?.unwrap_or(CardPosition(below))),
                     None => bottom(db, company, stage).await,
                 }
@@ -197,12 +198,12 @@ async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, 
         cards *= 4;
     };
     let update = sqlx::query(
-        "with held as (
+        "with respaced as (
              select id, round($3::numeric + $5::numeric * row_number() over (order by position), $6::int) as place from (
                  select id, position from cards where company_id = $1 and list_id = $2 and position > $3::numeric
                  order by position limit $4::bigint) behind)
-         update cards set position = held.place from held
-         where cards.company_id = $1 and cards.id = held.id and cards.list_id = $2",
+         update cards set position = respaced.place from respaced
+         where cards.company_id = $1 and cards.id = respaced.id and cards.list_id = $2",
     );
     let update = update.bind(company).bind(stage.id).bind(above).bind(cards).bind(step).bind(RESPACE_DIGITS + 2);
     with_timeout(update.execute(db)).await?;

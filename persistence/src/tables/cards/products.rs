@@ -17,14 +17,14 @@ pub type CardProductId = Id<CardProduct>;
 #[serde(rename_all = "camelCase")]
 pub struct CardProduct {
     pub id: CardProductId,
-    /// The product of the catalogue; none of what never was in it, and of what is there no more.
+    /// The product of the catalogue; `None` for a line without one, or if the product was deleted.
     pub product_id: Option<ProductId>,
     #[schema(example = "Solar panel")]
     pub name: String,
     #[schema(example = "SP-400")]
     pub sku: Option<String>,
     pub quantity: Amount,
-    /// What one of it costs on this card.
+    /// The price per unit on this card.
     pub unit_price: Amount,
     /// `quantity` x `unitPrice`, rounded half away from zero to four decimals.
     pub total_price: Amount,
@@ -49,8 +49,12 @@ pub struct CatalogueProduct {
     pub price: Amount,
 }
 
-/// Those of these products that exist, locked against deletion until the transaction ends.
-pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[ProductId]) -> Result<Vec<CatalogueProduct>> {
+/// Locks products against deletion until the transaction ends, and returns those that exist.
+pub async fn lock_catalogue_products(
+    db: &mut PgConnection,
+    company: CompanyId,
+    ids: &[ProductId],
+) -> Result<Vec<CatalogueProduct>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

@@ -20,9 +20,7 @@ pub struct State {
 /// The outcome of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardOutcome {
-    /// It is won.
     Won,
-    /// It is lost.
     Lost,
 }
 
@@ -36,18 +34,18 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Resu
 }
 
 /// Moves a locked card to a position in a locked stage.
-pub async fn put(
+pub async fn move_card(
     db: &mut PgConnection,
     company: CompanyId,
     id: CardId,
     stage: BoardListId,
     position: &CardPosition,
 ) -> Result<()> {
-    let put = sqlx::query(
+    let update = sqlx::query(
         "update cards set list_id = $3, position = $4::numeric, updated_at = greatest(now(), updated_at + interval '1 millisecond')
          where company_id = $1 and id = $2",
     );
-    with_timeout(put.bind(company).bind(id).bind(stage).bind(&position.0).execute(db)).await?;
+    with_timeout(update.bind(company).bind(id).bind(stage).bind(&position.0).execute(db)).await?;
     Ok(())
 }
 

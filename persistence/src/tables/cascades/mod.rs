@@ -2,9 +2,9 @@
 //! ([decision 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
 //! A million records may refer to one. That one is deleted first, and a row of `cascades` says that references to it
-//! are left. Steps then remove these references, each in its own transaction with its events. Until then they are never
-//! visible, because every read joins the deleted record. A change that replaces references leaves those to a deleted
-//! record to the steps, or removes them first ([`settle`]).
+//! are left. Steps then remove these references, each in its own transaction with its events. References that are left
+//! are never visible, because every read joins the deleted record. A change that replaces references leaves those to a
+//! deleted record to the steps, or removes them first ([`settle`]).
 
 mod steps;
 
@@ -18,7 +18,7 @@ use crate::table::CHANGED_AT;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
 pub use steps::{
-    DeletedRecord, STEP_RECORDS, companies, count_failure, end, find, lock_record, record_deletion,
+    DeletedRecord, STEP_RECORDS, companies, count_failure, find, finish, lock_record, record_deletion,
     remove_references_at_once, settle, step, unfinished,
 };
 pub(crate) use steps::{deleted_contacts, forget_tickets};
@@ -81,10 +81,10 @@ pub struct Reference {
     owner: RecordKind,
     /// Whether the removal deletes the row; otherwise it clears the column.
     is_link: bool,
-    /// What is set beside a cleared column: `, column = value`.
-    also: &'static str,
-    /// What the event needs to know of the reference: an expression of the row.
-    with: &'static str,
+    /// Further assignments when the column is cleared: `, column = value`.
+    extra_assignments: &'static str,
+    /// The data of the reference that the event needs: an expression of the row.
+    event_data: &'static str,
     /// When the reference is removed.
     pub when: When,
 }
@@ -116,20 +116,29 @@ impl Reference {
         owner: RecordKind,
         when: When,
     ) -> Self {
-        Self { table, column, owner_column, owner, is_link: true, also: "", with: "null::text", when }
+        Self {
+            table,
+            column,
+            owner_column,
+            owner,
+            is_link: true,
+            extra_assignments: "",
+            event_data: "null::text",
+            when,
+        }
     }
 
     /// A column of the owner.
     const fn column(table: &'static str, column: &'static str, owner: RecordKind, when: When) -> Self {
-        Self { table, column, owner_column: "id", owner, is_link: false, also: "", with: "null::text", when }
+        Self { is_link: false, ..Self::link(table, column, "id", owner, when) }
     }
 
-    const fn also(self, also: &'static str) -> Self {
-        Self { also, ..self }
+    const fn with_extra_assignments(self, extra_assignments: &'static str) -> Self {
+        Self { extra_assignments, ..self }
     }
 
-    const fn with(self, with: &'static str) -> Self {
-        Self { with, ..self }
+    const fn with_event_data(self, event_data: &'static str) -> Self {
+        Self { event_data, ..self }
     }
 
     /// Selects the ids of the owners: company `$1`, the deleted record's id `$2`, at most `$3`.
@@ -140,17 +149,18 @@ impl Reference {
         format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
     }
 
-    /// Removes the reference from some owners, and returns their ids with the value of `with`: company `$1`, the
+    /// Removes the reference from some owners, and returns their ids with `event_data`: company `$1`, the
     /// deleted record's id `$2`, the owners' ids `$3`.
     pub fn remove_sql(&self) -> String {
-        let Self { table, column, owner_column, also, with, .. } = self;
+        let Self { table, column, owner_column, extra_assignments, event_data, .. } = self;
         let condition = format!(
-            "where company_id = $1 and {column} = $2 and {owner_column} = any ($3) returning {owner_column}, {with}"
+            "where company_id = $1 and {column} = $2 and {owner_column} = any ($3) \
+             returning {owner_column}, {event_data}"
         );
         if self.is_link {
             format!("delete from {table} {condition}")
         } else {
-            format!("update {table} set {column} = null{also} {condition}")
+            format!("update {table} set {column} = null{extra_assignments} {condition}")
         }
     }
 
@@ -178,9 +188,9 @@ impl Cascade {
                             Contacts,
                             InSteps,
                         )
-                        .with("value"),
+                        .with_event_data("value"),
                         Reference::link("card_custom_field_values", "custom_field_id", "card_id", Cards, InSteps)
-                            .with("value"),
+                            .with_event_data("value"),
                     ]
                 }
             }
@@ -189,8 +199,8 @@ impl Cascade {
             Self::CardOrigin(_) => const { &[Reference::column("cards", "origin_id", Cards, InSteps)] },
             Self::Product(_) => {
                 const {
-                    let lines =
-                        Reference::link("card_products", "product_id", "card_id", Cards, InSteps).with("id::text");
+                    let lines = Reference::link("card_products", "product_id", "card_id", Cards, InSteps)
+                        .with_event_data("id::text");
                     &[Reference { is_link: false, ..lines }]
                 }
             }
@@ -201,8 +211,9 @@ impl Cascade {
                 const {
                     &[
                         // In reports, a won or lost card stays the user's.
-                        Reference::column("cards", "assigned_user_id", Cards, InSteps)
-                            .also(", former_user_id = case when won or lost then assigned_user_id end"),
+                        Reference::column("cards", "assigned_user_id", Cards, InSteps).with_extra_assignments(
+                            ", former_user_id = case when won or lost then assigned_user_id end",
+                        ),
                         Reference::column("boards", "created_by_user_id", Others("boards"), AtOnce),
                     ]
                 }

@@ -36,7 +36,7 @@ pub struct DeletedRecord {
 
 impl DeletedRecord {
     /// The deleted contact, as scheduled messages to it showed it; `None` if unreadable.
-    pub fn contact_was(&self) -> Option<DeletedContact> {
+    pub fn deleted_contact(&self) -> Option<DeletedContact> {
         serde_json::from_value(self.view.clone()).ok()
     }
 
@@ -44,35 +44,35 @@ impl DeletedRecord {
         serde_json::from_value(self.view.clone()).ok()
     }
 
-    /// The value that a record had of the deleted custom field; `with` is what its reference had.
-    fn value(&self, with: &[Option<String>]) -> Option<CustomFieldValue> {
+    /// The value of the deleted custom field on a record. `event_data` is that of the record's references.
+    fn value(&self, event_data: &[Option<String>]) -> Option<CustomFieldValue> {
         let Value::Object(mut field) = self.view.clone() else { return None };
-        field.insert("value".to_owned(), json!(with.first()?.as_ref()?));
+        field.insert("value".to_owned(), json!(event_data.first()?.as_ref()?));
         serde_json::from_value(Value::Object(field)).ok()
     }
 
-    /// Adds the deleted record to a contact again. `with` is what the contact's references had.
-    fn restore_on_contact(&self, row: &mut ContactRow, with: &[Option<String>]) {
+    /// Adds the deleted record to a contact again. `event_data` is that of the contact's references.
+    fn restore_on_contact(&self, row: &mut ContactRow, event_data: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
                 row.tags.extend(self.view::<contacts::ContactTag>());
                 row.tags.sort_by_key(|tag| tag.id);
             }
-            Cascade::CustomField(_) => row.custom_fields.extend(self.value(with)),
+            Cascade::CustomField(_) => row.custom_fields.extend(self.value(event_data)),
             _ => {}
         }
     }
 
-    /// Adds the deleted record to a card again. `with` is what the card's references had.
-    fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, with: &[Option<String>]) {
+    /// Adds the deleted record to a card again. `event_data` is that of the card's references.
+    fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, event_data: &[Option<String>]) {
         match self.cascade {
             Cascade::CardStatus(_) => card.status = self.view().map(Json),
             Cascade::Business(_) => card.business = self.view().map(Json),
             Cascade::CardOrigin(_) => card.origin = self.view().map(Json),
             Cascade::User(_) => card.assigned_to = self.view().map(Json),
-            Cascade::CustomField(_) => card.custom_fields.extend(self.value(with)),
+            Cascade::CustomField(_) => card.custom_fields.extend(self.value(event_data)),
             Cascade::Product(id) => {
-                let lines: Vec<i64> = with.iter().flatten().filter_map(|line| line.parse().ok()).collect();
+                let lines: Vec<i64> = event_data.iter().flatten().filter_map(|line| line.parse().ok()).collect();
                 for line in card.products.iter_mut().filter(|line| lines.contains(&line.id.0)) {
                     line.product_id = Some(id);
                 }
@@ -175,8 +175,8 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade)
     Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
 }
 
-/// Those of these contacts that are deleted, and that others may still refer to. For the persister, which writes for
-/// many companies.
+/// Finds the contacts among `ids` that are deleted and that others may still refer to. For the persister, which writes
+/// for many companies.
 pub(crate) async fn deleted_contacts(
     db: &mut PgConnection,
     ids: Vec<(CompanyId, ContactId)>,
@@ -258,16 +258,16 @@ pub async fn count_failure(db: impl PgExecutor<'_>, record: &DeletedRecord) -> R
     with_timeout(count.fetch_optional(db)).await
 }
 
-/// Deletes the record of a deletion that is complete.
-pub async fn end(db: impl PgExecutor<'_>, record: &DeletedRecord) -> Result<()> {
-    let end = sqlx::query("delete from cascades where company_id = $1 and noun = $2 and id = $3");
-    with_timeout(end.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id()).execute(db)).await?;
+/// Deletes the row of a deletion that is complete.
+pub async fn finish(db: impl PgExecutor<'_>, record: &DeletedRecord) -> Result<()> {
+    let delete = sqlx::query("delete from cascades where company_id = $1 and noun = $2 and id = $3");
+    with_timeout(delete.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id()).execute(db)).await?;
     Ok(())
 }
 
-/// Records that show a deleted one.
+/// Ids of records that show a deleted one.
 struct ReferringIds {
-    /// In order.
+    /// In ascending order, without duplicates.
     ids: Vec<i64>,
     /// Whether there may be more of them.
     has_more: bool,
@@ -297,8 +297,8 @@ async fn next_ids(
     Ok(ReferringIds { ids, has_more })
 }
 
-/// Removes the references to a deleted record from some of those that show it; returns the ids of those that did, with
-/// what their references had.
+/// Removes the references to a deleted record from the records `ids`; returns the ids of those that had references,
+/// with the `event_data` of these.
 async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
@@ -309,8 +309,8 @@ async fn remove_references(
     let delete = sqlx::query_as(AssertSqlSafe(reference.remove_sql())).bind(company).bind(cascade.id()).bind(ids);
     let mut removed: BTreeMap<i64, Vec<Option<String>>> = BTreeMap::new();
     let rows: Vec<(i64, Option<String>)> = with_timeout(delete.fetch_all(db)).await?;
-    for (id, with) in rows {
-        removed.entry(id).or_default().push(with);
+    for (id, event_data) in rows {
+        removed.entry(id).or_default().push(event_data);
     }
     Ok(removed)
 }
@@ -343,26 +343,26 @@ async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &
     Ok(has_more)
 }
 
-/// Removes a deleted record from those of these locked records that still show it, and writes their events.
+/// Removes a deleted record from the locked records `ids` that still show it, and writes their events.
 async fn remove_from(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference, ids: &[i64]) -> Result<()> {
     let DeletedRecord { company, cascade, .. } = *record;
     let removed = remove_references(&mut *db, company, cascade, reference, ids).await?;
     let ids: Vec<i64> = removed.keys().copied().collect();
-    let values = |id: i64| removed.get(&id).map(Vec::as_slice).unwrap_or_default();
+    let event_data_of = |id: i64| removed.get(&id).map(Vec::as_slice).unwrap_or_default();
     match reference.owner {
         RecordKind::Contacts => {
             let contacts: Vec<ContactId> = ids.into_iter().map(ContactId::new).collect();
             let restore = |row: &mut ContactRow| {
-                let with = values(row.id.0);
-                record.restore_on_contact(row, with);
+                let event_data = event_data_of(row.id.0);
+                record.restore_on_contact(row, event_data);
             };
             contacts::write_removal_events(db, company, &contacts, restore).await?;
         }
         RecordKind::Cards => {
             let cards: Vec<CardId> = ids.into_iter().map(CardId::new).collect();
             let restore = |card: &mut LoadedCard| {
-                let with = values(card.card.id.0);
-                record.restore_on_card(card, with);
+                let event_data = event_data_of(card.card.id.0);
+                record.restore_on_card(card, event_data);
             };
             cards::events::write_removal_events(db, company, &cards, restore).await?;
         }

@@ -9,7 +9,7 @@ use crate::error::with_timeout;
 use crate::sealed::{self, KeyError, Keyring};
 use crate::{ChannelId, Result};
 
-/// The last error of a channel whose key is missing. By this error the channel is found once the key is back.
+/// The last error of a channel whose key is missing. [`connect_found`] finds the channels by it.
 const MISSING: &str = "the key that encrypts its credentials is missing";
 
 /// The last error of a channel that needs its credentials again.
@@ -27,13 +27,14 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
     for id in ids {
         let mut transaction = db.begin().await?;
         let Some(mut row) = lock(&mut transaction, id).await? else { continue };
-        if !open(&mut row, keys) {
+        let is_key_missing = open_secrets(&mut row, keys);
+        if !is_key_missing {
             continue;
         }
         unreadable += 1;
         // With settings of a newer release, which this one cannot read, the status stays.
-        let is_enough = row.settings().map_or(true, |settings| settings.has_required_credentials(row.kind));
-        let status = if is_enough { row.status } else { ChannelStatus::Disconnected };
+        let has_credentials = row.settings().map_or(true, |settings| settings.has_required_credentials(row.kind));
+        let status = if has_credentials { row.status } else { ChannelStatus::Disconnected };
         if row.last_error.as_deref() != Some(MISSING) || row.status != status {
             set_status(&mut transaction, &row, status, Some(MISSING)).await?;
         }
@@ -52,11 +53,12 @@ pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
     for id in ids {
         let mut transaction = db.begin().await?;
         let Some(mut row) = lock(&mut transaction, id).await? else { continue };
-        if open(&mut row, keys) || row.last_error.as_deref() != Some(MISSING) {
+        let is_key_missing = open_secrets(&mut row, keys);
+        if is_key_missing || row.last_error.as_deref() != Some(MISSING) {
             continue;
         }
-        let is_enough = row.settings().is_ok_and(|settings| settings.has_required_credentials(row.kind));
-        let status = if is_enough { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
+        let has_credentials = row.settings().is_ok_and(|settings| settings.has_required_credentials(row.kind));
+        let status = if has_credentials { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
         set_status(&mut transaction, &row, status, None).await?;
         transaction.commit().await?;
     }
@@ -83,9 +85,9 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
         with_timeout(update.bind(row.company_id).bind(id).bind(Json(&row.settings)).execute(&mut *db)).await?;
         // Secrets that other keys seal stay, and count as set.
         let settings = ChannelSettings::read(&sealed::as_if_open(&row.settings));
-        let is_enough = settings.map_or(true, |settings| settings.has_required_credentials(row.kind));
+        let has_credentials = settings.map_or(true, |settings| settings.has_required_credentials(row.kind));
         let (status, error) =
-            if is_enough { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED)) };
+            if has_credentials { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED)) };
         set_status(&mut *db, &row, status, error).await?;
     }
     Ok((channels, secrets))
@@ -98,10 +100,10 @@ async fn lock(db: &mut PgConnection, id: ChannelId) -> Result<Option<ChannelRow>
 }
 
 /// Opens the secrets, and leaves out those that cannot be opened; returns whether the key of one is missing.
-fn open(row: &mut ChannelRow, keys: &Keyring) -> bool {
+fn open_secrets(row: &mut ChannelRow, keys: &Keyring) -> bool {
     let id = row.id.to_string();
-    let lost = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);
-    lost.iter().any(|secret| KeyError::missing_key(&secret.error).is_some())
+    let unopened = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);
+    unopened.iter().any(|secret| KeyError::missing_key(&secret.error).is_some())
 }
 
 async fn set_status(

@@ -124,7 +124,7 @@ impl ChannelRow {
 
     /// Derives the status from changed credentials. An error stays until the token is replaced: only the provider knows
     /// whether other credentials fix it.
-    pub fn credentials_changed(&mut self, settings: &ChannelSettings, is_token_new: bool) {
+    pub fn update_status(&mut self, settings: &ChannelSettings, is_token_new: bool) {
         self.status = match self.status {
             _ if !settings.has_required_credentials(self.kind) => ChannelStatus::Disconnected,
             ChannelStatus::Error if !is_token_new => ChannelStatus::Error,
@@ -430,7 +430,7 @@ pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>>
 }
 
 /// Number of channels that use a queue.
-pub async fn of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
+pub async fn count_of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
     with_timeout(count.bind(company).bind(queue).fetch_one(db)).await
 }

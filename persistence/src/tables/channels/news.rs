@@ -73,7 +73,7 @@ pub async fn set_phone_news(db: impl Database<'_>, company: CompanyId, id: Chann
     Ok(())
 }
 
-/// Stores an alert of the provider as the channel's last error, with its event. The channel sends as before.
+/// Stores an alert of the provider as the channel's last error, with its event. The channel stays connected.
 pub async fn add_alert(db: impl Database<'_>, company: CompanyId, id: ChannelId, alert: &str) -> Result<()> {
     let mut transaction = db.transaction().await?;
     let update = sqlx::query(

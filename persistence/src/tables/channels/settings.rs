@@ -159,7 +159,7 @@ mod tests {
             "position": "left", "preChatFields": ["name"], "identitySecrets": ["hidden"], "requireIdentity": true,
             "laterKey": {"also": "hidden"}});
         let settings = ChannelSettings::read(&stored).expect("settings");
-        assert!(serde_json::to_value(&settings).is_err(), "a secret is written as it is");
+        assert!(serde_json::to_value(&settings).is_err(), "a secret was serialized unsealed");
         let without = ChannelSettings { access_token: None, identity_secrets: Vec::new(), ..settings.clone() };
         assert_eq!(serde_json::to_value(&without).expect("json")["laterKey"], stored["laterKey"]);
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");

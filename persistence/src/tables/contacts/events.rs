@@ -18,8 +18,8 @@ use crate::{CompanyId, ContactId, Error, Result};
 pub struct ContactTracker {
     company: CompanyId,
     before: HashMap<ContactId, ContactRow>,
-    /// The event of changed fields.
-    changed: EventKind,
+    /// The kind of the event for changed fields.
+    change_kind: EventKind,
 }
 
 /// Reads contacts that are about to be changed, created or deleted, within the transaction of the change. They are
@@ -31,7 +31,7 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
     Ok(ContactTracker {
         company,
         before: rows.into_iter().map(|row| (row.id, row)).collect(),
-        changed: EventKind::ContactUpdated,
+        change_kind: EventKind::ContactUpdated,
     })
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn lock_rows(db: &mut PgConnection, company: CompanyId, ids: &[
 
 /// Writes the events of created contacts.
 pub async fn record_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
-    ContactTracker { company, before: HashMap::new(), changed: EventKind::ContactUpdated }.record(db, ids).await
+    ContactTracker { company, before: HashMap::new(), change_kind: EventKind::ContactUpdated }.record(db, ids).await
 }
 
 /// Sets the `updated_at` of locked contacts from which a deleted record was removed, and writes their events. `restore`
@@ -60,8 +60,8 @@ pub(crate) async fn write_removal_events(
     ids: &[ContactId],
     restore: impl Fn(&mut ContactRow),
 ) -> Result<()> {
-    let date = format!("update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
-    with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(&mut *db)).await?;
+    let sql = format!("update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    with_timeout(sqlx::query(AssertSqlSafe(sql)).bind(company).bind(ids).execute(&mut *db)).await?;
     let mut rows = find_all(&mut *db, company, ids).await?;
     rows.sort_by_key(|row| row.id);
     let mut events = Vec::with_capacity(rows.len());
@@ -92,20 +92,20 @@ pub(crate) async fn record_merged(
 
 impl ContactTracker {
     /// For a change in which the provider reports who the contact is.
-    pub(super) fn identified(self) -> Self {
-        Self { changed: EventKind::ContactIdentified, ..self }
+    pub(super) fn into_identification(self) -> Self {
+        Self { change_kind: EventKind::ContactIdentified, ..self }
     }
 
     /// Writes the events of these contacts, and sets the `updatedAt` of those that have changed. A contact that has not
     /// changed gets no event, and keeps its `updatedAt`.
     pub async fn record(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
         let mut events = Vec::new();
-        let mut after = find_all(&mut *db, self.company, ids).await?;
-        after.sort_by_key(|row| row.id);
-        self.set_updated_at(&mut *db, &mut after).await?;
-        for after in after {
+        let mut rows = find_all(&mut *db, self.company, ids).await?;
+        rows.sort_by_key(|row| row.id);
+        self.set_updated_at(&mut *db, &mut rows).await?;
+        for after in rows {
             match self.before.remove(&after.id) {
-                Some(before) => add_change_events(&before, &after, self.changed, &mut events)?,
+                Some(before) => add_change_events(&before, &after, self.change_kind, &mut events)?,
                 None => events.push(event(EventKind::ContactCreated, after.created_at, &after, None)?),
             }
         }
@@ -129,10 +129,10 @@ impl ContactTracker {
             return Ok(());
         }
         let ids: Vec<ContactId> = undated.keys().copied().collect();
-        let date = format!(
+        let sql = format!(
             "update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2) returning id, updated_at"
         );
-        let update = sqlx::query_as(AssertSqlSafe(date)).bind(self.company).bind(ids).fetch_all(db);
+        let update = sqlx::query_as(AssertSqlSafe(sql)).bind(self.company).bind(ids).fetch_all(db);
         let dates: Vec<(ContactId, DateTime<Utc>)> = with_timeout(update).await?;
         for (id, updated_at) in dates {
             if let Some(row) = undated.get_mut(&id) {
@@ -166,7 +166,7 @@ fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<
 fn add_change_events(
     before: &ContactRow,
     after: &ContactRow,
-    changed: EventKind,
+    change_kind: EventKind,
     events: &mut Vec<NewEvent>,
 ) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
@@ -180,7 +180,7 @@ fn add_change_events(
         json
     };
     if let Some(previous) = events::previous(&without_tags(before), &without_tags(after)) {
-        events.push(event(changed, after.updated_at, after, Some(previous))?);
+        events.push(event(change_kind, after.updated_at, after, Some(previous))?);
     }
     let previous = || Some(json!({"tags": &*before.tags}));
     if has.difference(&had).next().is_some() {

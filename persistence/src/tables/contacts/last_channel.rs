@@ -1,4 +1,4 @@
-//! The channel on which a contact was last talked to.
+//! The channel of the last conversation of a contact.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -83,12 +83,12 @@ impl LastChannelFilter {
     }
 
     /// Whether the channel has few contacts.
-    pub(super) fn has_few(self) -> bool {
+    pub(super) fn has_few_contacts(self) -> bool {
         matches!(self, Self::Few(_))
     }
 
     /// The channel, if it has many contacts.
-    pub(super) fn has_many(self) -> Option<ChannelId> {
+    pub(super) fn channel_with_many_contacts(self) -> Option<ChannelId> {
         match self {
             Self::EachFound(channel) | Self::EachInOrder(channel) => Some(channel),
             _ => None,
@@ -96,14 +96,14 @@ impl LastChannelFilter {
     }
 
     /// The start of the list's statement.
-    pub(super) fn start(self) -> &'static str {
+    pub(super) fn statement_start(self) -> &'static str {
         match self {
             Self::EachInOrder(_) => "with page as (select c.id from (select c.id, c.company_id from contacts c",
             _ => "with page as (select c.id from contacts c",
         }
     }
 
-    /// Adds the condition to a list that begins with [`Self::start`] and has all other conditions.
+    /// Adds the condition to a list that begins with [`Self::statement_start`] and has all other conditions.
     pub(super) fn apply(self, list: Select, page: PageRequest) -> Select {
         const OF_CONTACT: &str = "exists (select from contact_last_channels l
             where l.company_id = c.company_id and l.contact_id = c.id and l.channel_id =";

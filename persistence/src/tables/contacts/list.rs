@@ -25,7 +25,7 @@ pub async fn list(
             return Ok(found);
         }
     }
-    let list = conditions(Select::new(channel_filter.start(), "c.company_id", company), filter);
+    let list = conditions(Select::new(channel_filter.statement_start(), "c.company_id", company), filter);
     let db = list.weigh(db, page);
     with_timeout(channel_filter.apply(list, page).page_of_subquery(db, "c.id", page, &select_page())).await
 }
@@ -33,7 +33,7 @@ pub async fn list(
 /// Adds all conditions except for the channel.
 fn conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
-        .only_by("c.id = any (", filter.numbered.clone(), ")")
+        .only_by("c.id = any (", filter.number_owner_ids.clone(), ")")
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
         .equals("c.code", filter.code.as_deref())
         .equals("c.origin", filter.origin.as_deref())
@@ -44,7 +44,7 @@ fn conditions(list: Select, filter: &ContactFilter) -> Select {
         )
         .between("c.created_at", filter.created)
         .between("c.updated_at", filter.updated)
-        .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some())
+        .mark_heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some())
 }
 
 /// Joins the shown data to the page's ids. `$1` is the company: the list's first bound value.
@@ -86,13 +86,14 @@ enum ScanResult {
     Page,
 }
 
-/// The scans that may fill a page sooner than an index, which finds and sorts all contacts with a word or within a span
-/// to return a page. If many contacts match, enough of them are among the first ones of a scan.
+/// The scans that may fill a page sooner than an index. An index finds and sorts all contacts with a word or within a
+/// span before it returns a page. A scan reads contacts in list order: if many match, the first ones fill the page.
 fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRequest) -> impl Iterator<Item = Scan> {
-    let all = filter.search.is_some() && page.is_deep() && !channel_filter.has_few();
+    let may_scan_all = filter.search.is_some() && page.is_deep() && !channel_filter.has_few_contacts();
     // An origin with a span has an index of its own.
-    let of_channel = channel_filter.has_many().filter(|_| filter.search.is_some() || filter.origin.is_none());
-    let scans = [all.then_some(Scan::All), of_channel.map(Scan::OfChannel)];
+    let channel =
+        channel_filter.channel_with_many_contacts().filter(|_| filter.search.is_some() || filter.origin.is_none());
+    let scans = [may_scan_all.then_some(Scan::All), channel.map(Scan::OfChannel)];
     // These conditions match few contacts, or have an index that returns the contacts in list order.
     let has_index = filter.number.is_some()
         || filter.email.is_some()

@@ -21,7 +21,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 pub use events::{ContactTracker, record_created, watch};
 pub(crate) use events::{lock_rows, record_merged, without_last_channel, write_removal_events};
 pub use find_or_create::{ContactByNumber, find_or_create_by_number};
-pub use identities::{address_of, by_address, name_numbered};
+pub use identities::{address_of, by_address, replace_number_as_name};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
 pub use list::{list, list_of};
@@ -29,11 +29,11 @@ pub(crate) use opt_out::set_opt_out;
 pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
-pub use remove::{ContactUse, find_use, sessions};
+pub use remove::{ContactDeletionBlockers, find_deletion_blockers, sessions};
 pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
-    AnonymousContact, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified,
-    set_verified, sign_in,
+    AnonymousContact, SignedInContact, Visitor, VouchedContact, fill_empty_fields, find_or_create_visitor,
+    insert_anonymous, is_verified, set_verified, sign_in,
 };
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
@@ -152,8 +152,8 @@ pub struct ContactFilter {
     pub search: Option<String>,
     /// The current or a former number of the contacts, in any spelling.
     pub number: Option<String>,
-    /// The contacts that have or had `number`. Set by the list itself.
-    pub numbered: Option<Vec<ContactId>>,
+    /// The contacts that have or had `number`. Set by [`list()`].
+    pub number_owner_ids: Option<Vec<ContactId>>,
     pub email: Option<String>,
     pub code: Option<String>,
     pub tag_id: Option<TagId>,
@@ -168,7 +168,7 @@ impl ContactFilter {
     /// Finds the contacts with the filter's number.
     async fn with_number(mut self, db: impl Database<'_>, company: CompanyId) -> Result<Self> {
         if let Some(number) = &self.number {
-            self.numbered = Some(identities::ids_by_number(db, company, number).await?);
+            self.number_owner_ids = Some(identities::ids_by_number(db, company, number).await?);
         }
         Ok(self)
     }
@@ -180,14 +180,14 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Those of several contacts that exist.
+/// Several contacts; those that do not exist are missing from the result.
 pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = any ($2)"));
     let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
     Ok(document::read_all(&rows))
 }
 
-/// Whether all of these contacts exist. They are locked against deletion until the transaction ends.
+/// Locks contacts against deletion until the transaction ends; returns whether all of them exist.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
     let mut distinct = ids.to_vec();
     distinct.sort_unstable();

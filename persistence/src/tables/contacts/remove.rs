@@ -7,18 +7,22 @@ use crate::{CompanyId, ContactId, Database, Error, Result, SessionId};
 
 /// Reasons why a contact cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContactUse {
+pub struct ContactDeletionBlockers {
     /// Number of open tickets.
     pub tickets: i64,
     /// Number of active visitor sessions.
     pub sessions: i64,
 }
 
-/// What prevents the deletion of this contact, according to the tables; `None` if nothing does.
+/// What prevents the deletion of a contact, according to the tables; `None` if nothing does.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
-pub async fn find_use(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactUse>> {
+pub async fn find_deletion_blockers(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: ContactId,
+) -> Result<Option<ContactDeletionBlockers>> {
     let counts: Option<(i64, i64)> = with_timeout(
         sqlx::query_as(
             "select (select count(*) from tickets t
@@ -34,7 +38,7 @@ pub async fn find_use(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId
     .await?;
     match counts.ok_or(Error::NotFound("contact"))? {
         (0, 0) => Ok(None),
-        (tickets, sessions) => Ok(Some(ContactUse { tickets, sessions })),
+        (tickets, sessions) => Ok(Some(ContactDeletionBlockers { tickets, sessions })),
     }
 }
 

@@ -35,7 +35,7 @@ impl Visitor {
         identity_keys(self).is_empty()
     }
 
-    /// Whether [`fill`] would add something to this contact.
+    /// Whether [`fill_empty_fields`] would add something to this contact.
     pub fn adds_to(&self, contact: &ContactRow) -> bool {
         let is_named = ![Some(DEFAULT_NAME), contact.number.as_deref(), contact.email.as_deref()]
             .contains(&Some(contact.name.as_str()));
@@ -55,7 +55,7 @@ impl Visitor {
 
 /// The contact of a vouched visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct Vouched {
+pub struct VouchedContact {
     /// The contact.
     pub id: ContactId,
     /// Whether it was verified before; if not, the caller must mark it ([`set_verified`]).
@@ -72,11 +72,11 @@ pub async fn find_or_create_visitor(
     db: impl Acquire<'_, Database = Postgres>,
     company: CompanyId,
     visitor: &Visitor,
-) -> Result<Vouched> {
+) -> Result<VouchedContact> {
     let mut transaction = with_timeout(db.begin()).await?;
     identities::lock(&mut transaction, company, identity_keys(visitor)).await?;
     let contact = with_timeout(async {
-        let found: Option<Vouched> = sqlx::query_as(include_str!("visitor.sql"))
+        let found: Option<VouchedContact> = sqlx::query_as(include_str!("visitor.sql"))
             .bind(company)
             .bind(&visitor.external_id)
             .bind(visitor.number.as_deref().map(phone_numbers::spellings))
@@ -88,7 +88,7 @@ pub async fn find_or_create_visitor(
                 remember_external_id(&mut transaction, company, found.id, visitor).await?;
                 found
             }
-            None => insert(&mut transaction, company, visitor, true).await?,
+            None => insert(&mut transaction, company, visitor, Verification::Verified).await?,
         };
         Ok(contact)
     })
@@ -126,12 +126,19 @@ async fn remember_external_id(
     Ok(())
 }
 
+/// Whether the company vouches for the identity of a new contact.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verification {
+    Verified,
+    Unverified,
+}
+
 async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
     visitor: &Visitor,
-    verified: bool,
-) -> std::result::Result<Vouched, sqlx::Error> {
+    verification: Verification,
+) -> std::result::Result<VouchedContact, sqlx::Error> {
     let name = visitor.name.as_ref().or(visitor.number.as_ref()).or(visitor.email.as_ref());
     sqlx::query_as(
         "insert into contacts (company_id, name, number, email, external_id, origin, source_url, utm_source,
@@ -152,7 +159,7 @@ async fn insert(
     .bind(&visitor.utm_campaign)
     .bind(&visitor.utm_id)
     .bind(&visitor.number_country)
-    .bind(verified)
+    .bind(verification == Verification::Verified)
     .bind(DEFAULT_NAME)
     .fetch_one(db)
     .await
@@ -163,14 +170,14 @@ async fn insert(
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
-    let id = with_timeout(insert(&mut *db, company, &without_identities, false)).await?.id;
+    let id = with_timeout(insert(&mut *db, company, &without_identities, Verification::Unverified)).await?.id;
     record_created(db, company, &[id]).await?;
     Ok(id)
 }
 
 /// The contact of a signed identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SignedIn {
+pub struct SignedInContact {
     /// The contact.
     pub id: ContactId,
     /// Whether it was just created.
@@ -186,16 +193,16 @@ pub struct AnonymousContact<'a> {
     pub claimed_name: Option<&'a str>,
 }
 
-/// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which
-/// becomes it; otherwise a new one. Only the external id is matched. An unverified contact with that external id, as
-/// earlier releases may have created, loses it.
+/// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which gets
+/// the external id and becomes verified; otherwise a new one. Only the external id is matched. An unverified contact
+/// with that external id, as earlier releases may have created, loses it.
 pub async fn sign_in(
     db: Db<'_>,
     company: CompanyId,
     external_id: &str,
     visitor: &Visitor,
     session_contact: Option<AnonymousContact<'_>>,
-) -> Result<SignedIn> {
+) -> Result<SignedInContact> {
     let mut transaction = db.begin().await?;
     identities::lock(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
     let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
@@ -209,7 +216,7 @@ pub async fn sign_in(
                 .fetch_optional(&mut *connection)
                 .await?;
         if let Some(id) = found {
-            return Ok(SignedIn { id, is_new: false });
+            return Ok(SignedInContact { id, is_new: false });
         }
         sqlx::query("update contacts set external_id = null where company_id = $1 and external_id = $2")
             .bind(company)
@@ -229,25 +236,26 @@ pub async fn sign_in(
         .fetch_optional(&mut *connection)
         .await?;
         let contact = match updated {
-            Some(id) => SignedIn { id, is_new: false },
+            Some(id) => SignedInContact { id, is_new: false },
             None => {
-                // `fill` adds the number, unless it belongs to another contact.
+                // `fill_empty_fields` adds the number, unless it belongs to another contact.
                 let visitor = Visitor {
                     number: None,
                     number_country: None,
                     external_id: Some(external_id.to_owned()),
                     ..visitor.clone()
                 };
-                let created = insert(connection, company, &visitor, true).await?;
-                SignedIn { id: created.id, is_new: true }
+                let created = insert(connection, company, &visitor, Verification::Verified).await?;
+                SignedInContact { id: created.id, is_new: true }
             }
         };
         Ok(contact)
     })
     .await?;
-    match signed_in.is_new {
-        true => record_created(transaction.connection()?, company, &[signed_in.id]).await?,
-        false => tracker.record(transaction.connection()?, &tracked).await?,
+    if signed_in.is_new {
+        record_created(transaction.connection()?, company, &[signed_in.id]).await?;
+    } else {
+        tracker.record(transaction.connection()?, &tracked).await?;
     }
     transaction.commit().await?;
     Ok(signed_in)
@@ -255,7 +263,12 @@ pub async fn sign_in(
 
 /// Fills in empty fields of a contact with what is known now; a default name counts as empty. A number that belongs to
 /// another contact is skipped.
-pub async fn fill(db: impl Database<'_>, company: CompanyId, id: ContactId, visitor: &Visitor) -> Result<()> {
+pub async fn fill_empty_fields(
+    db: impl Database<'_>,
+    company: CompanyId,
+    id: ContactId,
+    visitor: &Visitor,
+) -> Result<()> {
     match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
         // The number was taken meanwhile.
         Err(Error::Taken(_)) => fill_with(db, company, id, visitor, None).await,

@@ -55,7 +55,7 @@ pub async fn redact_events(db: impl Database<'_>, ownership: &Ownership, erasure
         );
         let find = find.bind(company).bind(after).bind(after + EVENTS_PER_STEP).bind(pattern);
         for (id, at, text) in run_here(ownership, company, find.fetch_all(db)).await? {
-            let Some((text, count)) = redaction::of_events(&text, erasure) else { continue };
+            let Some((text, count)) = redaction::redact_row_events(&text, erasure) else { continue };
             let update =
                 sqlx::query("update events set told = $4 where company_id = $1 and last_id = $2 and created_at = $3");
             let update = update.bind(company).bind(id).bind(at).bind(text);

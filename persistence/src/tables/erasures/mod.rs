@@ -46,7 +46,7 @@ impl Traces {
 }
 
 /// Numbers of removed records by their kind.
-pub type Removed = BTreeMap<String, i64>;
+pub type RemovedCounts = BTreeMap<String, i64>;
 
 /// An erasure.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Erasure {
     pub contact_id: ContactId,
     pub traces: Traces,
     /// Empty if the stored numbers are unreadable: nothing depends on them.
-    pub removed: Removed,
+    pub removed: RemovedCounts,
     pub failure: Option<String>,
     pub done_at: Option<DateTime<Utc>>,
     /// Whether the stored traces can be read. Without them copies would be left, so the erasure must not be carried
@@ -68,7 +68,7 @@ struct ErasureRow {
     company_id: CompanyId,
     contact_id: ContactId,
     traces: Document<Traces>,
-    removed: Document<Removed>,
+    removed: Document<RemovedCounts>,
     failure: Option<String>,
     done_at: Option<DateTime<Utc>>,
 }
@@ -137,7 +137,7 @@ pub async fn pending(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<Er
 }
 
 #[derive(FromRow)]
-struct Found {
+struct FoundRecords {
     exists: bool,
     tickets: Vec<i64>,
     /// Tickets that were merged into others: events still name them.
@@ -150,7 +150,8 @@ struct Found {
     recipients: i64,
 }
 
-/// Adds what the tables have of the contact to the erasure, and stores the erasure; returns whether the contact exists.
+/// Adds the ids and numbers of the contact's records in the tables to the erasure, and stores it; returns whether the
+/// contact exists.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -170,7 +171,7 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
              (select count(*) from messages where company_id = $1 and contact_id = $2) as messages,
              (select count(*) from campaign_recipients where company_id = $1 and contact_id = $2) as recipients",
     );
-    let found: Found = with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
+    let found: FoundRecords = with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let tickets = count(found.tickets.len());
     erasure.traces.add(Traces {
@@ -205,7 +206,7 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn unfinished(
+pub async fn open_tickets_and_sessions(
     db: impl Database<'_>,
     company: CompanyId,
     contact: ContactId,
@@ -233,8 +234,8 @@ pub async fn remove_schedules(
     let remove =
         sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and (status <> 'pending' or $3)");
     with_timeout(remove.bind(company).bind(contact).bind(with_pending).execute(db)).await?;
-    let left = sqlx::query_scalar("select exists (select from schedules where company_id = $1 and contact_id = $2)");
-    with_timeout(left.bind(company).bind(contact).fetch_one(db)).await
+    let exists = sqlx::query_scalar("select exists (select from schedules where company_id = $1 and contact_id = $2)");
+    with_timeout(exists.bind(company).bind(contact).fetch_one(db)).await
 }
 
 /// Whether one of the contact's files may still exist.
@@ -243,8 +244,8 @@ pub async fn remove_schedules(
 /// When the database cannot answer.
 pub async fn has_files(db: impl Database<'_>, erasure: &Erasure) -> Result<bool> {
     let files: Vec<&String> = erasure.traces.files.iter().collect();
-    let left = sqlx::query_scalar("select exists (select from media where company_id = $1 and id = any ($2))");
-    with_timeout(left.bind(erasure.company_id).bind(files).fetch_one(db)).await
+    let exists = sqlx::query_scalar("select exists (select from media where company_id = $1 and id = any ($2))");
+    with_timeout(exists.bind(erasure.company_id).bind(files).fetch_one(db)).await
 }
 
 /// Records the end of an erasure. Of its traces, only the cards are kept.

@@ -1,16 +1,18 @@
 //! Finds and removes a contact's data in stored JSON. A redacted event keeps its form, so that readers can parse it.
+//! The one-letter fields are those of [`NewEvent`](crate::tables::events::NewEvent) and
+//! [`Record`](crate::tables::events::Record).
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::Erasure;
 
-/// Fields of a contact in the API that say nothing about the person.
-const KEPT: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
+/// Fields of a contact in the API that contain no personal data. They are not redacted.
+const IMPERSONAL_FIELDS: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
 
 /// The events of a row without the contact's data, and the number of changed ones; `None` if none changes, or the row
 /// is unreadable. Tickets of the contact that are found in the events are added to its traces.
-pub(super) fn of_events(text: &str, erasure: &mut Erasure) -> Option<(String, u64)> {
+pub(super) fn redact_row_events(text: &str, erasure: &mut Erasure) -> Option<(String, u64)> {
     let events: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let mut changed = 0;
     let mut redact = |event: &&RawValue| {
@@ -103,7 +105,7 @@ fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
 fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
     let is_of_person = record.get("i").and_then(Value::as_i64) == Some(contact);
     if is_of_person && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
-        for (field, value) in shown.iter_mut().filter(|(field, _)| !KEPT.contains(&field.as_str())) {
+        for (field, value) in shown.iter_mut().filter(|(field, _)| !IMPERSONAL_FIELDS.contains(&field.as_str())) {
             *value = match value {
                 _ if field == "name" => "".into(),
                 Value::Array(_) => Value::Array(Vec::new()),
@@ -155,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tables::erasures::{Removed, Traces};
+    use crate::tables::erasures::{RemovedCounts, Traces};
     use crate::{CompanyId, ContactId};
 
     fn erasure() -> Erasure {
@@ -163,7 +165,7 @@ mod tests {
             company_id: CompanyId::new(1),
             contact_id: ContactId::new(7),
             traces: Traces { tickets: [70].into(), sessions: ["ses".to_owned()].into(), ..Traces::default() },
-            removed: Removed::new(),
+            removed: RemovedCounts::new(),
             failure: None,
             done_at: None,
             is_readable: true,
@@ -185,17 +187,17 @@ mod tests {
             {"k": 1, "a": 5, "r": {"t": {"r": {"id": 72, "contact_id": 8}, "c": {"n": "Link"}}}, "p": {"status": "open"}},
         ]);
         let mut erasure = erasure();
-        let (text, changed) = of_events(&events.to_string(), &mut erasure).expect("changed");
+        let (text, changed) = redact_row_events(&events.to_string(), &mut erasure).expect("changed");
         assert_eq!(changed, 6);
         assert!(!text.contains("Zelda") && text.contains("Link"), "{text}");
         let redacted: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(redacted.as_array().map(Vec::len), Some(7), "each event keeps its number");
+        assert_eq!(redacted.as_array().map(Vec::len), Some(7), "an event was removed");
         assert_eq!(redacted[6], events[6]);
         assert_eq!(redacted[5]["p"], json!({"contacts": [], "name": "Old"}));
         let contact = json!({"id": 7, "name": "", "number": null, "isGroup": false, "tags": [], "createdAt": "then"});
         assert_eq!(redacted[4]["r"]["c"]["s"], contact);
-        assert!(of_events(&text, &mut erasure).is_none(), "a second run changes something");
-        assert!(of_events("no JSON", &mut erasure).is_none());
+        assert!(redact_row_events(&text, &mut erasure).is_none(), "a second run changes something");
+        assert!(redact_row_events("no JSON", &mut erasure).is_none());
     }
 
     #[test]

@@ -80,19 +80,20 @@ pub(crate) async fn append(
     let mut minimum_times = vec![];
     for ((company, rows), count) in rows.into_iter().zip(&counts) {
         let Ok(index) = last.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
-        let Some((_, last, not_before)) = last.get(index) else { continue };
+        let Some((_, last_id, not_before)) = last.get(index) else { continue };
+        // A reader raises the times of a row's events to `not_before`, the latest time of the events before the row.
         let mut not_before = *not_before;
-        let mut before = last.0 - count;
+        let mut previous_id = last_id.0 - count;
         for row in rows {
-            let last_of_row = before + i64::try_from(row.events).unwrap_or(i64::MAX);
+            let last_of_row = previous_id + i64::try_from(row.events).unwrap_or(i64::MAX);
             row_companies.push(company);
-            first_ids.push(before + 1);
+            first_ids.push(previous_id + 1);
             last_ids.push(last_of_row);
             types.push(row.types);
             texts.push(row.json);
             minimum_times.push(not_before);
             not_before = not_before.max(row.last_at);
-            before = last_of_row;
+            previous_id = last_of_row;
         }
     }
     sqlx::query(

@@ -58,7 +58,7 @@ text_enum! {
 }
 
 impl EventKind {
-    /// The distinct words of some types.
+    /// The names of these types, each once.
     pub fn words(kinds: impl IntoIterator<Item = Self>) -> Vec<&'static str> {
         let mut words: Vec<&'static str> = Vec::new();
         for kind in kinds {

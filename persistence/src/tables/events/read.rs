@@ -8,9 +8,13 @@ use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// How much earlier than a row the next row may be dated, because transactions are dated at their start. If the clock
-/// was ahead, a row is dated later than those that follow, so the rows of the last day are never left out.
+/// How much earlier the date of a row may be than that of the row before it, because transactions are dated at their
+/// start. If the clock was ahead, a row has a later date than the rows after it, so a read always includes the rows of
+/// the last day.
 const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
+
+/// The type mask of all types.
+const ALL_TYPES: i64 = -1;
 
 /// The position after which a company's events are read.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +74,7 @@ pub async fn read(
     kinds: &[EventKind],
     Portion { events: limit, bytes: bytes_max }: Portion,
 ) -> Result<StoredEventPage> {
-    let types = if kinds.is_empty() { -1 } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
+    let types = if kinds.is_empty() { ALL_TYPES } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
     let mut page = StoredEventPage { events: Vec::new(), next: after, has_more: false };
     let (mut rows_scanned, mut bytes) = (0, 0);
     loop {
@@ -181,8 +185,8 @@ pub async fn find(
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
     let before = After::event(LoggedEventId::new(id.0 - 1));
-    // If the clock was ahead before, the event has the time of the events before it, which may be much later than its
-    // row's.
+    // If the clock was ahead, the event has the time of an earlier event, which may be much later than its row's date.
+    // Then the second look-up finds it.
     for since in [at - DATE_LAG_MAX, DateTime::UNIX_EPOCH] {
         let select = sqlx::query_as(
             "select first_id, last_id, created_at, not_before, told from events
@@ -191,7 +195,7 @@ pub async fn find(
         let select = select.bind(company).bind(id).bind(since);
         let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
         let mut page = StoredEventPage { events: Vec::new(), next: before, has_more: false };
-        row.iter().for_each(|row| page.add_row(company, row, -1, 1));
+        row.iter().for_each(|row| page.add_row(company, row, ALL_TYPES, 1));
         if let Some(event) = page.events.into_iter().find(|event| event.id == id) {
             return Ok(Some(event));
         }

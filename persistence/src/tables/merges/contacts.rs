@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 
 use super::schedules::move_schedules;
-use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as hold_tickets, move_rows};
-use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record};
+use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as lock_tickets, move_rows};
+use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record_merge};
 use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
 use crate::table::{Expected, map_constraint};
@@ -39,41 +39,41 @@ pub struct ContactMerge<'a> {
 pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
     let ContactMerge { company, into, from, .. } = *merge;
     identities::lock_contacts(&mut *db, company, &[into, from]).await?;
-    let others = identities::suggested_to(&mut *db, company, from).await?;
-    let (into_row, from_row) = hold(&mut *db, merge, &others).await?;
+    let suggested = identities::merge_candidates(&mut *db, company, from).await?;
+    let (into_row, from_row) = lock_pair(&mut *db, merge, &suggested).await?;
     if let Some(conflict) = find_conflict(&mut *db, company, &into_row, &from_row).await? {
         return Ok(Err(conflict));
     }
     let pairs = open_pairs(&mut *db, company, into, from).await?;
-    let before = Before::read(&mut *db, merge, others, &pairs).await?;
-    // Moving messages takes long, so it comes before the locks on the zones of tickets, for which the persister would
-    // wait.
+    let before = Before::read(&mut *db, merge, suggested, &pairs).await?;
+    // Moving messages takes long, so it comes before the locks on the zone map of tickets, for which the persister
+    // waits.
     move_messages(&mut *db, company, from, into).await?;
-    let mut held = Vec::with_capacity(pairs.len());
-    for (stays, goes) in pairs {
+    let mut locked_tickets = Vec::with_capacity(pairs.len());
+    for (older, newer) in pairs {
         let author = merge.author.clone();
         let (at, ids) = (merge.at, merge.ids);
-        let merge = TicketMerge { company, into: stays, from: goes, contact: into, author, at, ids };
-        let (into, from) = hold_tickets(&mut *db, &merge).await?;
-        move_rows(&mut *db, company, from.id, into.id).await?;
-        held.push((merge, into, from));
+        let ticket_merge = TicketMerge { company, into: older, from: newer, contact: into, author, at, ids };
+        let (older_row, newer_row) = lock_tickets(&mut *db, &ticket_merge).await?;
+        move_rows(&mut *db, company, newer, older).await?;
+        locked_tickets.push((ticket_merge, older_row, newer_row));
     }
-    let mut absorbed = Vec::with_capacity(held.len());
-    for (merge, into, from) in held {
-        absorbed.push(absorb(&mut *db, &merge, into, from).await?);
+    let mut absorbed = Vec::with_capacity(locked_tickets.len());
+    for (ticket_merge, older_row, newer_row) in locked_tickets {
+        absorbed.push(absorb(&mut *db, &ticket_merge, older_row, newer_row).await?);
     }
     move_conversations(&mut *db, company, from, into).await?;
     move_records(&mut *db, company, from, into).await?;
     move_recipients(&mut *db, company, from, into).await?;
-    identities::move_to(&mut *db, company, (from, into), into_row.adopted_number(&from_row), merge.at).await?;
-    fill(&mut *db, company, &into_row, &from_row).await?;
-    record(&mut *db, company, MergedNoun::Contact, (from.0, into.0), merge.at).await?;
+    identities::move_identities(&mut *db, company, (from, into), into_row.adopted_number(&from_row), merge.at).await?;
+    fill_and_delete(&mut *db, company, &into_row, &from_row).await?;
+    record_merge(&mut *db, company, MergedNoun::Contact, (from.0, into.0), merge.at).await?;
     before.write_events(db, merge, absorbed).await.map(Ok)
 }
 
-/// What decides whether and how two contacts are merged.
+/// A locked contact, with the columns that decide whether and how it is merged.
 #[derive(FromRow)]
-struct HeldContact {
+struct LockedContact {
     id: ContactId,
     number: Option<String>,
     number_country: Option<String>,
@@ -83,7 +83,7 @@ struct HeldContact {
     updated_at: DateTime<Utc>,
 }
 
-impl HeldContact {
+impl LockedContact {
     /// The number that it takes over from the other.
     fn adopted_number<'a>(&self, from: &'a Self) -> Option<&'a str> {
         from.number.as_deref().filter(|_| self.number.is_none())
@@ -97,38 +97,38 @@ impl HeldContact {
     }
 }
 
-/// Locks both contacts and returns them: the one that stays, then the one that is merged. Concurrent changes of both,
-/// and of what refers to them, come first or find them merged. Also locks `others`, which the merge changes too.
-async fn hold(
+/// Locks both contacts and returns them: the one that stays, then the one that is merged. A concurrent change of them,
+/// or of a row that refers to them, commits before or sees the merge. Also locks `suggested`: the merge changes them.
+async fn lock_pair(
     db: &mut PgConnection,
     merge: &ContactMerge<'_>,
-    others: &[ContactId],
-) -> Result<(HeldContact, HeldContact)> {
-    // This lock is weaker than the next, because the others stay: rows that refer to them can be written meanwhile.
-    let all = [&[merge.into, merge.from], others].concat();
+    suggested: &[ContactId],
+) -> Result<(LockedContact, LockedContact)> {
+    // Weaker than the next lock, because `suggested` stay: rows that refer to them can be written meanwhile.
+    let all = [&[merge.into, merge.from], suggested].concat();
     contacts::lock_rows(&mut *db, merge.company, &all).await?;
     let lock = sqlx::query_as(
         "select id, number, number_country, external_id, verified, is_group, updated_at from contacts
          where company_id = $1 and id = any ($2) order by id for update",
     );
-    let mut rows: Vec<HeldContact> =
+    let mut rows: Vec<LockedContact> =
         with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
     let mut take = |id: ContactId| {
         let index = rows.iter().position(|row| row.id == id).ok_or(Error::NotFound("contact"))?;
         Ok::<_, Error>(rows.swap_remove(index))
     };
     let (into, from) = (take(merge.into)?, take(merge.from)?);
-    if merge.expected.holds(into.updated_at) { Ok((into, from)) } else { Err(Error::Changed) }
+    if merge.expected.includes(into.updated_at) { Ok((into, from)) } else { Err(Error::Changed) }
 }
 
 async fn find_conflict(
     db: &mut PgConnection,
     company: CompanyId,
-    into: &HeldContact,
-    from: &HeldContact,
+    into: &LockedContact,
+    from: &LockedContact,
 ) -> Result<Option<MergeConflict>> {
-    let has_id = |row: &HeldContact| row.verified && row.external_id.is_some();
-    if has_id(into) && has_id(from) {
+    let has_verified_id = |row: &LockedContact| row.verified && row.external_id.is_some();
+    if has_verified_id(into) && has_verified_id(from) {
         return Ok(Some(MergeConflict::TwoExternalIds));
     }
     // A group is never the same as another contact: what is written to one must not reach the other.
@@ -143,16 +143,16 @@ async fn find_conflict(
                  and message_id is not null and status in ('pending', 'unknown')
                  group by campaign_id having count(*) > 1)",
     );
-    let (is_erased, is_unverified, is_written_to): (bool, bool, bool) =
+    let (is_being_erased, has_unverified_session, has_two_unknown_outcomes): (bool, bool, bool) =
         with_timeout(find.bind(company).bind(vec![into.id, from.id]).fetch_one(db)).await?;
-    if is_erased {
+    if is_being_erased {
         return Ok(Some(MergeConflict::Erasure));
     }
     // A recipient has one message, from which its outcome follows, so two with unknown outcomes cannot become one.
-    if is_written_to {
+    if has_two_unknown_outcomes {
         return Ok(Some(MergeConflict::Campaign));
     }
-    Ok((is_unverified && (into.verified || from.verified)).then_some(MergeConflict::UnverifiedSession))
+    Ok((has_unverified_session && (into.verified || from.verified)).then_some(MergeConflict::UnverifiedSession))
 }
 
 /// The pairs of open tickets of both contacts on one channel: the older, which stays, and the newer, which is merged.
@@ -172,13 +172,13 @@ async fn open_pairs(
     with_timeout(find.bind(company).bind(into).bind(from).fetch_all(db)).await
 }
 
-/// The records that the merge changes, as they are before it.
+/// The records that the merge changes, as they are before it: for the events that compare before and after.
 struct Before {
     contact: ContactRow,
     /// The contact that is merged.
     merged: ContactRow,
-    /// Contacts with a suggestion to merge with the one that is merged.
-    others: Vec<ContactId>,
+    /// The contacts to which merging with `merged` was suggested, without the one that stays.
+    suggested: Vec<ContactId>,
     tracker: ContactTracker,
     cards: CardTracker,
 }
@@ -187,24 +187,24 @@ impl Before {
     async fn read(
         db: &mut PgConnection,
         merge: &ContactMerge<'_>,
-        mut others: Vec<ContactId>,
+        mut suggested: Vec<ContactId>,
         pairs: &[(TicketId, TicketId)],
     ) -> Result<Self> {
         let ContactMerge { company, into, from, .. } = *merge;
         let contact = contacts::find(&mut *db, company, into).await?.ok_or(Error::NotFound("contact"))?;
         let merged = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
-        others.retain(|other| *other != into);
-        let tracker = contacts::watch(&mut *db, company, &others).await?;
-        let of_contact =
+        suggested.retain(|other| *other != into);
+        let tracker = contacts::watch(&mut *db, company, &suggested).await?;
+        let card_ids =
             sqlx::query_scalar("select card_id from card_contacts where company_id = $1 and contact_id = $2");
-        let mut cards: Vec<CardId> = with_timeout(of_contact.bind(company).bind(from).fetch_all(&mut *db)).await?;
-        for (_, goes) in pairs {
-            cards.extend(cards_of(&mut *db, company, *goes).await?);
+        let mut cards: Vec<CardId> = with_timeout(card_ids.bind(company).bind(from).fetch_all(&mut *db)).await?;
+        for (_, newer) in pairs {
+            cards.extend(cards_of(&mut *db, company, *newer).await?);
         }
         cards.sort_unstable();
         cards.dedup();
         let cards = track(db, company, &cards).await?;
-        Ok(Self { contact, merged, others, tracker, cards })
+        Ok(Self { contact, merged, suggested, tracker, cards })
     }
 
     /// Writes the event of the contact that stays, then those of other records, and returns the contact.
@@ -215,13 +215,13 @@ impl Before {
         absorbed: Vec<Absorbed>,
     ) -> Result<ContactRow> {
         let company = merge.company;
-        let Self { contact, merged, others, tracker, cards } = self;
+        let Self { contact, merged, suggested, tracker, cards } = self;
         let contact = contacts::record_merged(&mut *db, company, &contact, merged.id).await?;
-        for absorbed in absorbed {
-            absorbed.write_event(&mut *db).await?;
+        for ticket in absorbed {
+            ticket.write_event(&mut *db).await?;
         }
         move_schedules(&mut *db, company, &merged, &contact, merge.at).await?;
-        tracker.record(&mut *db, &others).await?;
+        tracker.record(&mut *db, &suggested).await?;
         cards.write_events(db).await?;
         Ok(contact)
     }
@@ -307,7 +307,12 @@ async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: Contac
 }
 
 /// Fills what the contact that stays lacks, and deletes the other.
-async fn fill(db: &mut PgConnection, company: CompanyId, into: &HeldContact, from: &HeldContact) -> Result<()> {
+async fn fill_and_delete(
+    db: &mut PgConnection,
+    company: CompanyId,
+    into: &LockedContact,
+    from: &LockedContact,
+) -> Result<()> {
     let fill = sqlx::query(
         "update contacts c set updated_at = greatest(now(), c.updated_at + interval '1 millisecond'),
              name = case when c.name in ($4, c.number, c.email)
@@ -346,8 +351,8 @@ async fn fill(db: &mut PgConnection, company: CompanyId, into: &HeldContact, fro
 mod tests {
     use super::*;
 
-    fn held(number: Option<&str>, external_id: Option<&str>, verified: bool) -> HeldContact {
-        HeldContact {
+    fn contact(number: Option<&str>, external_id: Option<&str>, verified: bool) -> LockedContact {
+        LockedContact {
             id: ContactId::new(1),
             number: number.map(str::to_owned),
             number_country: None,
@@ -360,15 +365,18 @@ mod tests {
 
     #[test]
     fn a_number_is_adopted_only_where_there_is_none() {
-        let (with, without) = (held(Some("1"), None, false), held(None, None, false));
+        let (with, without) = (contact(Some("1"), None, false), contact(None, None, false));
         assert_eq!(without.adopted_number(&with), Some("1"));
-        assert_eq!((with.adopted_number(&held(Some("2"), None, false)), with.adopted_number(&without)), (None, None));
+        assert_eq!(
+            (with.adopted_number(&contact(Some("2"), None, false)), with.adopted_number(&without)),
+            (None, None)
+        );
     }
 
     #[test]
     fn a_verified_id_comes_before_one_that_is_not() {
         let united = |into: (Option<&str>, bool), from: (Option<&str>, bool)| {
-            held(None, into.0, into.1).united_external_id(&held(None, from.0, from.1))
+            contact(None, into.0, into.1).united_external_id(&contact(None, from.0, from.1))
         };
         assert_eq!(united((Some("a"), false), (Some("b"), false)).as_deref(), Some("a"));
         assert_eq!(united((Some("a"), false), (Some("b"), true)).as_deref(), Some("b"));

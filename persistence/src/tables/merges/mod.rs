@@ -19,7 +19,7 @@ use crate::{CompanyId, Result, TokenId, UserId};
 pub use contacts::{ContactMerge, merge_contacts};
 pub use tickets::{TicketMerge, merge_tickets};
 
-/// Messages, or events of a ticket, that one statement moves: takes a few tenths of a second.
+/// Maximum messages, or events of a ticket, that one statement moves: it takes a few tenths of a second.
 const ROWS_MAX: i64 = 5_000;
 
 text_enum! {
@@ -34,7 +34,7 @@ pub enum MergeConflict {
     TwoExternalIds,
     /// One of the contacts is a group.
     Group,
-    /// A visitor who is not verified has a session, and would see the conversations of one who is.
+    /// An active session of an unverified visitor would show the conversations of a verified contact.
     UnverifiedSession,
     /// One of the contacts is being erased.
     Erasure,
@@ -42,7 +42,7 @@ pub enum MergeConflict {
     Campaign,
     /// The tickets have different contacts or channels.
     OtherConversation,
-    /// The ticket that would go is open, and the one that would stay is closed.
+    /// The ticket to be merged is open, and the one that would stay is closed.
     OpenTicket,
 }
 
@@ -76,8 +76,8 @@ pub async fn any_successor(
     with_timeout(find.bind(company).bind(noun).bind(ids).fetch_optional(db)).await
 }
 
-/// Records that a record was merged into another. Earlier merges into the first now lead to the second, too.
-async fn record(
+/// Records that a record was merged into another. Records that were merged into the first now lead to the second, too.
+async fn record_merge(
     db: &mut PgConnection,
     company: CompanyId,
     noun: MergedNoun,
@@ -92,7 +92,7 @@ async fn record(
     Ok(())
 }
 
-/// Forgets what was merged into records that are being deleted.
+/// Deletes the stored merges into records that are being deleted.
 pub(crate) async fn forget(db: &mut PgConnection, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> Result<()> {
     let delete = sqlx::query("delete from merges where company_id = $1 and noun = $2 and into_id = any ($3)");
     with_timeout(delete.bind(company).bind(noun).bind(ids).execute(db)).await?;

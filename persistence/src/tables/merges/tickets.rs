@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
-use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record};
+use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record_merge};
 use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
 use crate::tables::cards::{self, CardId};
@@ -112,7 +112,7 @@ pub(super) async fn absorb(
     let (into_id, from_id) = (into.id, from.id);
     with_timeout(tickets::update(&mut *db, &[&merged_row(into, from, at)])).await?;
     with_timeout(ticket_events::insert(&mut *db, &[&event])).await?;
-    record(db, company, MergedNoun::Ticket, (from_id.0, into_id.0), at).await?;
+    record_merge(db, company, MergedNoun::Ticket, (from_id.0, into_id.0), at).await?;
     Ok(Absorbed { company, into: into_id, from: from_id, before, at })
 }
 

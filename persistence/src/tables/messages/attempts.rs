@@ -1,4 +1,4 @@
-//! How often a message was handed to its provider, where its status alone does not say so.
+//! Attempts to send a message to its provider, recorded where the message's status does not imply them.
 //!
 //! A campaign's message is never sent twice, so each attempt is recorded before its call. For other messages, only
 //! attempts whose answer was lost are recorded.
@@ -12,26 +12,26 @@ use super::{Direction, MessageRow, MessageStatus};
 use crate::tables::source::Source;
 use crate::{CompanyId, MessageId};
 
-/// The attempts to hand a message over: its column `attempts`.
+/// The attempts to send a message: its column `attempts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Attempts {
     /// How often the provider was given the message and did not refuse it.
     pub count: u32,
-    /// When the attempt began whose end is not recorded.
+    /// When an attempt began whose end is not recorded: it is running, or a restart has cut it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<DateTime<Utc>>,
-    /// When the attempt began whose outcome is unknown.
+    /// When an attempt began whose outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_at: Option<DateTime<Utc>>,
     /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether only the message's file was handed over, and its text is sent separately.
+    /// Whether the attempt handed over only the message's file; its text is sent separately.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
-    /// The provider's id of the message's file, which it has accepted while the text that is sent separately is not
-    /// accepted yet; empty if the id is unknown.
+    /// Set while the provider has accepted the message's file, but not yet the text that is sent separately: the
+    /// provider's id of the file, empty if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -53,13 +53,13 @@ pub struct AttemptRow {
 }
 
 impl MessageRow {
-    /// The recorded attempts to hand the message over; empty also if only a newer release can read them.
+    /// The recorded attempts to send the message; empty also if only a newer release can read them.
     pub fn attempts(&self) -> Attempts {
         self.attempts.as_ref().and_then(|value| Attempts::deserialize(value).ok()).unwrap_or_default()
     }
 
-    /// How often the provider was given the message and did not refuse it. Where nothing is recorded, a message that
-    /// was sent was handed over once.
+    /// How often the provider was given the message and did not refuse it: if nothing is recorded, once for a sent
+    /// message.
     pub fn attempt_count(&self) -> u32 {
         match &self.attempts {
             Some(_) => self.attempts().count,
@@ -67,7 +67,7 @@ impl MessageRow {
         }
     }
 
-    /// Whether it is unknown if the message was sent.
+    /// Whether an attempt's outcome is recorded as unknown. An attempt that a restart cut off is not recorded so yet.
     pub fn is_in_doubt(&self) -> bool {
         self.status == MessageStatus::Queued && self.attempts().unknown_at.is_some()
     }

@@ -1,5 +1,5 @@
-//! The parts of a message that programs need besides its text, as the provider sent them: all of them are in the column
-//! `content`. Each part may be missing, so a later release may add one.
+//! The parts of a message that programs need besides its text, as the provider sent them. All of them are in the column
+//! `content`, and each is optional, so that a later release can add one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ impl MessageContent {
             (self.forwarded || self.frequently_forwarded, ContentKind::Forwarded),
         ]
         .into_iter()
-        .find_map(|(is_there, kind)| is_there.then_some(kind))?;
+        .find_map(|(is_set, kind)| is_set.then_some(kind))?;
         Some(json!(self))
     }
 }
@@ -354,7 +354,7 @@ impl MessageRow {
         MessageOrigin::deserialize(self.content.as_ref()?.get("via")?).ok()
     }
 
-    /// Its content besides the text; `None` also if only a newer release can read it.
+    /// The additional content; `None` also if only a newer release can read it.
     pub fn content(&self) -> Option<MessageContent> {
         MessageContent::deserialize(self.content.as_ref()?).ok()
     }
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wrote_a_message_and_where_is_beside_its_content() {
+    fn an_origin_is_stored_beside_the_content() {
         let app = MessageApp { id: Some("1".to_owned()), name: None };
         let origin = MessageOrigin { kind: Via::OtherApp, app, late: false };
         let content = origin.add_to_content(None).expect("content");

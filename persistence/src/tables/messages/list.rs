@@ -62,8 +62,8 @@ pub async fn list(
     } else {
         add_conditions(Select::new("select t.* from messages t", "t.company_id", company), filter)
     };
-    list.heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
-        .heavy_if(filter.channel_id.is_some() && !is_of_record)
+    list.mark_heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
+        .mark_heavy_if(filter.channel_id.is_some() && !is_of_record)
         .page(db, "t.id", page)
         .await
 }

@@ -29,13 +29,16 @@ pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until, was_sent};
 pub use list::{MessageFilter, list};
 pub use outbox::{
-    AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn, withdrawn_of_channel,
+    AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawal_reason,
+    withdrawn_of_channel,
 };
-pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
+pub(crate) use progress::{
+    ChangeCause, ChangedMessage, FailedMessage, advance_statuses, find_failed, find_unfailed, merge_reports,
+};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 pub use reaction_send::{ReactionSend, ReactionTarget};
 pub use receipts::DeliveryReceipt;
-pub(crate) use receipts::{deliver, read, see};
+pub(crate) use receipts::{apply_delivered, apply_read_by_company, apply_read_by_contact};
 pub use revisions::{
     EDIT_ID, EDITS_MAX, EMOJI_CHARACTERS_MAX, EarlierText, REACTIONS_MAX, Reaction, Reactor, Revisable, Revision,
     RevisionRow, Revisions,
@@ -50,7 +53,7 @@ use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, Sessio
 /// Suffix of a journal's id in the name of the messages' own watermark during a replay.
 pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
-/// Whether a replay has written messages that are not counted yet.
+/// Whether a replay has written messages that the report figures do not count yet.
 pub(crate) async fn is_replay_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
     let exists = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
     Ok(exists.bind(MESSAGES_WATERMARK_SUFFIX).fetch_one(db).await?)
@@ -59,11 +62,12 @@ pub(crate) async fn is_replay_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
 /// One message, or `None`.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
     let found = sqlx::query("select * from messages where company_id = $1 and id = $2").bind(company).bind(id);
-    one(with_timeout(found.fetch_optional(db)).await?)
+    read_row(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// Those of several messages that exist, in the given order and with repetitions, up to `bytes_max` bytes, but at least
-/// one; also returns whether these are all. The database adds up their sizes, so that no further ones are loaded.
+/// Loads messages by their ids, in the given order and with repetitions; ids that do not exist are skipped. Stops at
+/// `bytes_max` bytes, but not before the first message; the flag is whether all were loaded. The database adds up the
+/// sizes, so that no further messages are loaded.
 pub async fn find_within(
     db: impl Database<'_>,
     company: CompanyId,
@@ -90,7 +94,7 @@ pub async fn find_within(
     Ok((document::read_all(&rows), are_all))
 }
 
-/// Those of several messages that exist and were not deleted by their authors.
+/// Which of these messages exist and were not deleted by their authors.
 pub async fn undeleted(db: impl PgExecutor<'_>, company: CompanyId, ids: &[MessageId]) -> Result<HashSet<MessageId>> {
     let undeleted = sqlx::query_scalar(
         "select id from messages where company_id = $1 and id = any($2) and revisions ->> 'deletedAt' is null",
@@ -99,7 +103,7 @@ pub async fn undeleted(db: impl PgExecutor<'_>, company: CompanyId, ids: &[Messa
     Ok(undeleted.into_iter().collect())
 }
 
-/// The client ids of messages in a session, as given by the visitor.
+/// The client ids of up to `limit` messages of a session, as given by the visitor.
 pub async fn client_ids(
     db: impl Database<'_>,
     company: CompanyId,
@@ -130,11 +134,10 @@ pub async fn by_client_id(
         .bind(company)
         .bind(session)
         .bind(client_id);
-    one(with_timeout(found.fetch_optional(db)).await?)
+    read_row(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// Reads a found row.
-fn one(found: Option<PgRow>) -> Result<Option<MessageRow>> {
+fn read_row(found: Option<PgRow>) -> Result<Option<MessageRow>> {
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
@@ -181,8 +184,8 @@ pub async fn conversation_progress(
     .await
 }
 
-/// The creation time of the first message to a contact on a channel, within a time span, that was not delivered;
-/// `None`: all were.
+/// The creation time of the first outbound message of a conversation, within a time span, that still waits for its
+/// delivery; `None` if none does.
 pub async fn first_undelivered_at(
     db: impl Database<'_>,
     company: CompanyId,
@@ -230,7 +233,7 @@ pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 /// The other messages of a job, given its first one. They were created together, so they directly follow it in their
 /// ticket.
 pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
-    let next = with_timeout(
+    let following = with_timeout(
         sqlx::query("select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4")
             .bind(first.company_id)
             .bind(first.ticket_id)
@@ -239,6 +242,6 @@ pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<
             .fetch_all(db),
     )
     .await?;
-    let next: Vec<MessageRow> = document::read_all(&next);
-    Ok(next.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
+    let following: Vec<MessageRow> = document::read_all(&following);
+    Ok(following.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
 }

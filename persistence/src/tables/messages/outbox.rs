@@ -3,7 +3,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, Row};
 
-use super::{MessageError, MessageRow, MessageType, one};
+use super::{MessageError, MessageRow, MessageType, read_row};
 use crate::cluster::SlotFilter;
 use crate::document;
 use crate::error::with_timeout;
@@ -28,7 +28,7 @@ pub struct UnsendableMessage {
 }
 
 impl AddressedMessage {
-    /// The company's reaction to this message, if it is to be sent.
+    /// The company's reaction to this message, if one waits to be sent.
     fn into_reaction(self) -> Option<Self> {
         let Self { message, number } = self;
         let conversation = (message.channel_id, message.contact_id, message.ticket_id);
@@ -40,7 +40,7 @@ impl AddressedMessage {
 /// An entry of an outbox.
 #[derive(Clone, Debug)]
 pub enum OutboxEntry {
-    /// A message to send.
+    /// A message or a reaction to send.
     Message(Box<AddressedMessage>),
     /// A message that can never be sent: this release cannot read its stored content.
     Unreadable(UnsendableMessage),
@@ -49,8 +49,8 @@ pub enum OutboxEntry {
 }
 
 impl OutboxEntry {
-    /// The entry of a row; `None` for a reaction that this release cannot read. Its message must not fail because of
-    /// it.
+    /// The entry of a row; `None` for a reaction that this release cannot read: the message it belongs to must not fail
+    /// for that.
     fn of(row: &PgRow) -> sqlx::Result<Option<Self>> {
         if row.try_get("is_reaction")? {
             let reaction = document::read::<AddressedMessage>(row).ok().and_then(AddressedMessage::into_reaction);
@@ -76,7 +76,7 @@ impl OutboxEntry {
             MessageType::Media => message.media.is_some(),
             MessageType::Text | MessageType::Note | MessageType::System => true,
         };
-        // What follows a message is part of the request: if it is unreadable, the message differs from what was
+        // The steps after the send are part of the request: if they are unreadable, the message differs from what was
         // accepted.
         let has_after_send = row.try_get_raw("after_send").is_ok_and(|stored| !sqlx::ValueRef::is_null(&stored));
         if is_complete && has_after_send == message.after_send.is_some() {
@@ -120,7 +120,11 @@ pub async fn outbox(
 
 /// Why a queued message of a campaign must not be sent: the campaign was canceled, the contact has opted out, or the
 /// message was deleted. `None`: it may be sent. To be called once the message is in the table.
-pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: MessageId) -> Result<Option<MessageError>> {
+pub async fn withdrawal_reason(
+    db: impl Database<'_>,
+    company: CompanyId,
+    message: MessageId,
+) -> Result<Option<MessageError>> {
     let found: Option<(bool, bool)> = with_timeout(
         sqlx::query_as(
             "select exists (select from campaign_recipients r
@@ -145,8 +149,8 @@ pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: Messa
     })
 }
 
-/// The first `limit` queued messages of campaigns on a channel that are withdrawn, and why. One that may have left is not
-/// withdrawn any more.
+/// The first `limit` queued messages of campaigns on a channel that are withdrawn, and why. A message that may have
+/// been sent is no longer withdrawn.
 pub async fn withdrawn_of_channel(
     db: impl Database<'_>,
     company: CompanyId,
@@ -180,8 +184,8 @@ pub async fn withdrawn_of_channel(
         .fetch_all(db),
     )
     .await?;
-    let why = |is_canceled| if is_canceled { MessageError::campaign_canceled() } else { MessageError::opted_out() };
-    Ok(found.into_iter().map(|Withdrawn { message, is_canceled }| (message, why(is_canceled))).collect())
+    let reason = |is_canceled| if is_canceled { MessageError::campaign_canceled() } else { MessageError::opted_out() };
+    Ok(found.into_iter().map(|Withdrawn { message, is_canceled }| (message, reason(is_canceled))).collect())
 }
 
 /// The message with this provider id on a channel, or `None`.
@@ -196,5 +200,5 @@ pub async fn by_provider_id(
             .bind(company)
             .bind(channel)
             .bind(provider_message_id);
-    one(with_timeout(found.fetch_optional(db)).await?)
+    read_row(with_timeout(found.fetch_optional(db)).await?)
 }

@@ -12,7 +12,7 @@ use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
 
-/// Why a message failed, as shown.
+/// Why a message failed, as users see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageError {
     /// The provider's code, or one of Hotline's own, which start with `ERR_`.
@@ -77,7 +77,7 @@ impl MessageError {
     }
 }
 
-/// Possible reports on a queued message.
+/// What a report says of an outbound message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryStatus {
     /// The channel's provider has accepted it.
@@ -197,7 +197,7 @@ impl<'a> CombinedReports<'a> {
             sent_at,
             delivered_at,
             read_at,
-            // The queued state was never visible.
+            // The message is stored in this status: the queued state was never visible.
             updated_at: [sent_at, delivered_at, read_at].into_iter().flatten().max(),
             provider_message_id: row.provider_message_id.clone().or(self.provider_message_id.map(str::to_owned)),
             ..row.clone()
@@ -267,8 +267,8 @@ impl ChangedMessage {
     }
 }
 
-/// New messages merged with status reports of the same batch: each is written once, in its final status.
-pub(crate) struct Merged<'a> {
+/// The new messages of a batch, merged with its status reports: each is written once, in its final status.
+pub(crate) struct MergedBatch<'a> {
     /// All messages of the batch.
     pub(crate) messages: Vec<Cow<'a, MessageRow>>,
     /// The remaining reports: on messages that are in the tables already, or failures.
@@ -277,16 +277,20 @@ pub(crate) struct Merged<'a> {
     pub(crate) changed: Vec<ChangedMessage>,
 }
 
-/// Merges status reports into the new messages they refer to, as [`progress`] would do one statement later. `None` if
-/// there is nothing to merge. Failures are not merged: only the table knows whether a failure is the first one and
-/// counts.
-pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliveryStatusRow]) -> Option<Merged<'a>> {
+/// Merges status reports into the new messages they refer to, as [`advance_statuses`] would do one statement later.
+/// `None` if there is nothing to merge. Failures are not merged: only the table knows whether a failure is the first
+/// one and counts.
+pub(crate) fn merge_reports<'a>(
+    messages: &[&'a MessageRow],
+    progress: &[&'a DeliveryStatusRow],
+) -> Option<MergedBatch<'a>> {
     if messages.is_empty() || progress.is_empty() {
         return None;
     }
     let mut reports: HashMap<(CompanyId, MessageId), CombinedReports<'a>> =
         combine(progress).into_iter().map(|combined| ((combined.company, combined.id), combined)).collect();
-    let mut merged = Merged { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), changed: Vec::new() };
+    let mut merged =
+        MergedBatch { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), changed: Vec::new() };
     for row in messages {
         let key = (row.company_id, row.id);
         let advanced = reports.get(&key).and_then(|combined| combined.advance(row));
@@ -315,7 +319,7 @@ pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliverySta
 }
 
 /// Advances messages, and returns those whose status changed.
-pub(crate) async fn progress(
+pub(crate) async fn advance_statuses(
     db: &mut PgConnection,
     rows: &[&DeliveryStatusRow],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
@@ -339,8 +343,8 @@ pub(crate) async fn progress(
     Ok(ChangedMessage::all(changed, ChangeCause::Progress))
 }
 
-/// Those of these messages that have not failed.
-pub(crate) async fn not_failed(
+/// Which of these messages exist and have not failed.
+pub(crate) async fn find_unfailed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
 ) -> std::result::Result<Vec<(CompanyId, MessageId)>, sqlx::Error> {
@@ -369,8 +373,8 @@ pub(crate) struct FailedMessage {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// Those of these messages that have failed; those with a type that this release does not know are skipped.
-pub(crate) async fn failed(
+/// Which of these messages have failed. Messages with a type that this release does not know are skipped.
+pub(crate) async fn find_failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
 ) -> std::result::Result<Vec<FailedMessage>, sqlx::Error> {
@@ -417,8 +421,8 @@ mod tests {
         DeliveryStatus::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
     }
 
-    /// The reached status, and whether the message failed before delivery.
-    fn after(statuses: &[DeliveryStatus]) -> (MessageStatus, bool) {
+    /// The highest status after these reports, and whether the message failed before delivery.
+    fn combined(statuses: &[DeliveryStatus]) -> (MessageStatus, bool) {
         let rows: Vec<_> = statuses.iter().cloned().zip(1..).map(|(status, at)| report(status, at)).collect();
         let rows: Vec<_> = rows.iter().collect();
         let combined = combine(&rows);
@@ -445,9 +449,9 @@ mod tests {
     #[test]
     fn a_delivered_message_does_not_fail() {
         use DeliveryStatus::{Delivered, Read, Sent};
-        assert_eq!(after(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
-        assert_eq!(after(&[Sent, failed()]), (MessageStatus::Sent, true));
-        assert_eq!(after(&[Delivered, failed()]), (MessageStatus::Delivered, false));
-        assert_eq!(after(&[Read, failed(), Sent]), (MessageStatus::Read, false));
+        assert_eq!(combined(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
+        assert_eq!(combined(&[Sent, failed()]), (MessageStatus::Sent, true));
+        assert_eq!(combined(&[Delivered, failed()]), (MessageStatus::Delivered, false));
+        assert_eq!(combined(&[Read, failed(), Sent]), (MessageStatus::Read, false));
     }
 }

@@ -12,12 +12,12 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 /// A reaction that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactionSend {
-    /// Its id among the company's messages, by which its outcome is assigned to it.
+    /// Its own message id, by which its outcome is assigned to it.
     pub id: MessageId,
     /// `None`: the reaction is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emoji: Option<String>,
-    /// The provider's id of the message.
+    /// The provider's id of the message that it belongs to.
     pub to: String,
     pub at: DateTime<Utc>,
 }
@@ -31,7 +31,7 @@ pub struct ReactionTarget {
 }
 
 impl ReactionTarget {
-    /// What the provider returns with the statuses of the reaction that is sent with this id.
+    /// The data that the provider returns with each status of this reaction.
     pub fn callback_data(&self, reaction: MessageId) -> String {
         format!("{reaction} reaction {}", self.id)
     }
@@ -44,12 +44,12 @@ impl ReactionTarget {
 }
 
 impl ReactionSend {
-    /// What the outbox sends: a message that exists only there.
+    /// The message that the outbox sends for it; it is never stored.
     pub fn into_message(
         self,
         company: CompanyId,
         (channel, contact, ticket): (ChannelId, ContactId, TicketId),
-        of: MessageId,
+        target: MessageId,
     ) -> MessageRow {
         let Self { id, emoji, to, at } = self;
         MessageRow {
@@ -65,7 +65,7 @@ impl ReactionSend {
             media: None,
             template: None,
             interactive: None,
-            content: Some(json!({"reaction": ReactionTarget { id: of, to }})),
+            content: Some(json!({"reaction": ReactionTarget { id: target, to }})),
             revisions: None,
             attempts: None,
             quoted_message_id: None,
@@ -89,7 +89,7 @@ impl ReactionSend {
 }
 
 impl MessageRow {
-    /// What it reacts to, if it is a reaction on its way to the provider.
+    /// The message that it reacts to, if it is a reaction on its way to the provider.
     pub fn reacts_to(&self) -> Option<ReactionTarget> {
         ReactionTarget::deserialize(self.content.as_ref()?.get("reaction")?).ok()
     }

@@ -13,7 +13,7 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
-    /// The conversation, for its watchers; entries of earlier releases do not contain it.
+    /// The conversation, for webchats that watch it and campaigns that wrote to it. Earlier releases left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<(ChannelId, ContactId)>,
     pub up_to: MessageId,
@@ -21,12 +21,12 @@ pub struct DeliveryReceipt {
     pub at: DateTime<Utc>,
 }
 
-/// Advances outbound messages of a ticket to `delivered`, and returns those that changed.
-pub(crate) async fn deliver(
+/// Advances outbound messages to `delivered`, and returns those that changed.
+pub(crate) async fn apply_delivered(
     db: &mut PgConnection,
     receipts: &[&DeliveryReceipt],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    apply(
+    apply_receipts(
         db,
         receipts,
         zones::with_statuses(
@@ -42,12 +42,12 @@ pub(crate) async fn deliver(
     .await
 }
 
-/// Advances outbound messages of a ticket to `read`, and returns those that changed.
-pub(crate) async fn see(
+/// Advances outbound messages to `read`, and returns those that changed.
+pub(crate) async fn apply_read_by_contact(
     db: &mut PgConnection,
     receipts: &[&DeliveryReceipt],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    apply(
+    apply_receipts(
         db,
         receipts,
         zones::with_statuses(
@@ -64,12 +64,12 @@ pub(crate) async fn see(
     .await
 }
 
-/// Sets when the company read the contact's messages, which changes no status.
-pub(crate) async fn read(
+/// Sets when the company read inbound messages, which changes no status.
+pub(crate) async fn apply_read_by_company(
     db: &mut PgConnection,
     receipts: &[&DeliveryReceipt],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    apply(
+    apply_receipts(
         db,
         receipts,
         zones::with_changes(
@@ -82,7 +82,7 @@ pub(crate) async fn read(
     .await
 }
 
-async fn apply(
+async fn apply_receipts(
     db: &mut PgConnection,
     receipts: &[&DeliveryReceipt],
     statement: String,

@@ -86,7 +86,7 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub content: Option<Value>,
-    /// What has happened to it since it was written ([`super::Revisions`]). Only the persister sets it.
+    /// Edits, deletion and reactions since it was written ([`super::Revisions`]). Only the persister sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub revisions: Option<Value>,
@@ -126,7 +126,7 @@ pub struct MessageRow {
     pub delivered_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub read_at: Option<DateTime<Utc>>,
-    /// When it changed last; `None`: never since it was created. The tables keep it.
+    /// When it changed last; `None`: never since it was created. A trigger sets it.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }

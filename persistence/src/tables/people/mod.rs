@@ -1,7 +1,8 @@
-//! People who sign in: users of a company, and administrators of the installation. Plain.
+//! People who sign in: users of a company, and administrators of the installation. Plain: changed by transactions, not
+//! by actors.
 //!
-//! Their common data ([`sessions`], [`factors`], [`links`]) is stored under the company and the person's id; for
-//! administrators the company is [`INSTALLATION`].
+//! Their common data ([`sessions`], [`factors`], [`links`]) is stored under the company and the person's id. The
+//! company of administrators is [`INSTALLATION`].
 
 pub mod factors;
 pub mod links;
@@ -79,12 +80,12 @@ pub fn display_name<'a>(name: &'a str, email: &'a str) -> &'a str {
     if name.is_empty() { email } else { name }
 }
 
-/// The data of a membership that signing in needs.
+/// The data that signing in needs, of a user or of an administrator of the installation: one membership.
 #[derive(Clone, Debug, FromRow)]
 pub struct Account {
     pub company_id: CompanyId,
     pub id: i64,
-    /// `None`: the installation.
+    /// `None` for an administrator of the installation.
     pub company_name: Option<String>,
     pub name: String,
     pub password_hash: Option<String>,
@@ -102,8 +103,8 @@ pub fn are_of_one_company(accounts: &[Account]) -> bool {
     accounts.windows(2).all(|pair| pair[0].company_id == pair[1].company_id)
 }
 
-/// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
-/// company, or to the installation. Memberships with a session are first, because any company can create further ones.
+/// The active memberships with an e-mail: signing in does not name a company. `company` restricts them to one company,
+/// or to the installation. Those with a session come first, because any company can add a membership for any e-mail.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -181,8 +182,8 @@ pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     links::invalidate(db, person).await
 }
 
-/// Locks a person until the transaction ends. Every change of credentials locks them first, so that no two wait for
-/// each other, and a session that begins meanwhile is seen, or sees the change.
+/// Locks a person until the transaction ends. Every change of credentials takes this lock first, so that two changes do
+/// not deadlock, and a concurrent sign-in either commits before and loses its session, or checks the new credentials.
 pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> {
     let lock = format!("select from {} where {} for no key update", person.table(), person.condition());
     let lock = sqlx::query(sqlx::AssertSqlSafe(lock)).bind(person.company()).bind(person.id());
@@ -192,10 +193,10 @@ pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> 
 
 /// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends,
 /// so that a later change of the credentials also ends a session that begins in it.
-pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
-    let active = if person.is_admin() { "" } else { "and active" };
+pub async fn may_sign_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
+    let active_only = if person.is_admin() { "" } else { "and active" };
     let statement = format!(
-        "select 1 from {} where {} {active} and lower(email) = lower($3) and password_hash = $4 for no key update",
+        "select 1 from {} where {} {active_only} and lower(email) = lower($3) and password_hash = $4 for no key update",
         person.table(),
         person.condition()
     );
@@ -203,6 +204,6 @@ pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash:
     Ok(with_timeout(select.bind(email).bind(hash).fetch_optional(db)).await?.is_some())
 }
 
-fn check_found(rows: u64) -> Result<()> {
-    if rows == 0 { Err(Error::NotFound("person")) } else { Ok(()) }
+fn check_found(updated_rows: u64) -> Result<()> {
+    if updated_rows == 0 { Err(Error::NotFound("person")) } else { Ok(()) }
 }

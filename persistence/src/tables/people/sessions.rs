@@ -16,10 +16,11 @@ use crate::{CompanyId, Id, Result};
 /// The id of a session.
 pub type PersonSessionId = Id<PersonSession>;
 
-/// The noun of [`PersonSessionId`].
+/// The type that marks [`PersonSessionId`].
 pub enum PersonSession {}
 
-/// Maximum open sessions of one person: a few devices, and some left open. A further session ends the oldest.
+/// Maximum open sessions of one person: a few devices, and some left open. A further session ends the
+/// one that was unused for the longest time.
 const SESSIONS_MAX: i64 = 20;
 
 /// Maximum sessions of one person that wait for the second factor: as many as ten minutes allow at ten sign-ins a
@@ -45,7 +46,7 @@ text_enum! {
     SessionState { SecondFactor = "second_factor", Open = "open" }
 }
 
-/// The content of a cookie: the company, and 32 random characters.
+/// A parsed cookie. Its text is the company and 32 random characters; only their hash is stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey {
     company: CompanyId,
@@ -69,12 +70,11 @@ impl SessionKey {
         Some(Self { company: company.parse().ok()?, hash: hash(text) })
     }
 
-    /// The company whose rows contain it.
+    /// The company of the session.
     pub fn company(&self) -> CompanyId {
         self.company
     }
 
-    /// Its hash, which is stored.
     pub fn hash(&self) -> KeyHash {
         self.hash
     }
@@ -98,9 +98,9 @@ pub struct SignedInPerson {
     pub has_factor: bool,
     /// Whether the person must have a second factor.
     pub needs_factor: bool,
-    /// Whether the stored last use is outdated.
+    /// Whether the stored time of the last use must be updated.
     pub is_stale: bool,
-    /// Seconds until the session ends, unless it is used before.
+    /// Seconds until the session ends if it is not used again.
     pub lives_s: f64,
 }
 
@@ -141,23 +141,23 @@ const IS_LIVE: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::in
 
 /// The live session of a key; records its use.
 pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<SignedInPerson>> {
-    let from = if key.company == super::INSTALLATION { ADMIN_SESSIONS } else { USER_SESSIONS };
-    let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {IS_LIVE}");
+    let sessions = if key.company == super::INSTALLATION { ADMIN_SESSIONS } else { USER_SESSIONS };
+    let statement = format!("{sessions} where s.company_id = $1 and s.hash = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(key.company).bind(key.hash);
     let found = found.bind(SEEN_INTERVAL).bind(IDLE).bind(CODE_ENTRY_TIME);
     let found = with_timeout(found.fetch_optional(db)).await?;
-    let signed: Option<SignedInPerson> = found.as_ref().map(document::read).transpose()?;
-    if let Some(signed) = signed.as_ref().filter(|signed| signed.is_stale) {
+    let session: Option<SignedInPerson> = found.as_ref().map(document::read).transpose()?;
+    if let Some(session) = session.as_ref().filter(|session| session.is_stale) {
         let update = sqlx::query("update person_sessions set seen_at = now() where company_id = $1 and id = $2");
-        with_timeout(update.bind(signed.company_id).bind(signed.id).execute(db)).await?;
+        with_timeout(update.bind(session.company_id).bind(session.id).execute(db)).await?;
     }
-    Ok(signed)
+    Ok(session)
 }
 
 /// Returns a session if it is still live and its person may still sign in: for connections that outlive a request.
 pub async fn find_live(db: impl PgExecutor<'_>, session: &SignedInPerson) -> Result<Option<SignedInPerson>> {
-    let from = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
-    let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
+    let sessions = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
+    let statement = format!("{sessions} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(session.company_id).bind(session.id);
     let found = found.bind(SEEN_INTERVAL).bind(IDLE).bind(CODE_ENTRY_TIME);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
@@ -170,7 +170,7 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
 }
 
-/// Deletes a person's expired sessions, and so many of the oldest ones in this state that one can be added.
+/// Deletes a person's expired sessions, and the least recently used ones of a state, so that one can be added.
 async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
     let maximum = match state {
         SessionState::SecondFactor => UNVERIFIED_SESSIONS_MAX,
@@ -189,22 +189,22 @@ async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionSt
     Ok(())
 }
 
-/// Starts a session; returns the cookie's text. Deletes expired sessions, and the oldest ones beyond the limit.
-pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, from: Origin<'_>) -> Result<String> {
+/// Starts a session; returns the cookie's text. Ends the least recently used sessions beyond the limit.
+pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, origin: Origin<'_>) -> Result<String> {
     let (text, key_hash) = new_session_key(person.company());
     remove_excess(&mut *db, person, state).await?;
     let insert = sqlx::query(
         "insert into person_sessions (company_id, person_id, hash, state, address, user_agent, expires_at)
          values ($1, $2, $3, $4, $5, $6, now() + $7::text::interval)",
     );
-    let agent = from.user_agent.map(|agent| agent.chars().take(USER_AGENT_CHARACTERS_MAX).collect::<String>());
+    let agent = origin.user_agent.map(|agent| agent.chars().take(USER_AGENT_CHARACTERS_MAX).collect::<String>());
     let insert = insert.bind(person.company()).bind(person.id()).bind(key_hash).bind(state);
-    with_timeout(insert.bind(from.address).bind(agent).bind(LIFETIME).execute(db)).await?;
+    with_timeout(insert.bind(origin.address).bind(agent).bind(LIFETIME).execute(db)).await?;
     Ok(text)
 }
 
-/// Opens a session after its second factor was verified, with a new key; returns the cookie's text. Ends the oldest
-/// open sessions beyond the limit.
+/// Opens a session after its second factor was verified, with a new key; returns the cookie's text. Ends the least
+/// recently used open sessions beyond the limit.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when the session has ended meanwhile.
@@ -215,8 +215,8 @@ pub async fn open(db: &mut PgConnection, session: &SignedInPerson) -> Result<Str
         "update person_sessions set state = 'open', hash = $3, seen_at = now() where company_id = $1 and id = $2",
     );
     let update = update.bind(session.company_id).bind(session.id).bind(key_hash);
-    let opened = with_timeout(update.execute(db)).await?.rows_affected();
-    if opened == 0 { Err(crate::Error::NotFound("session")) } else { Ok(text) }
+    let updated_rows = with_timeout(update.execute(db)).await?.rows_affected();
+    if updated_rows == 0 { Err(crate::Error::NotFound("session")) } else { Ok(text) }
 }
 
 /// Counts a wrong code; too many end the session.

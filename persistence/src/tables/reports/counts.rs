@@ -1,4 +1,4 @@
-//! Increments of the report figures in one transaction.
+//! The increments by which one transaction changes the report figures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
@@ -10,7 +10,7 @@ use super::{Dimension, begin_of_day};
 use crate::tables::messages::MessageType;
 use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
 
-/// The cell of a ticket figure.
+/// What a ticket event is counted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TicketCell {
     pub(crate) company: CompanyId,
@@ -44,7 +44,7 @@ impl AddAssign for TicketCounts {
     }
 }
 
-/// The cell of a message figure.
+/// What a message is counted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MessageCell {
     pub(crate) company: CompanyId,
@@ -72,7 +72,7 @@ impl AddAssign for MessageCounts {
     }
 }
 
-/// The cell of a wrap-up figure.
+/// What a wrap-up is counted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WrapupCell {
     pub(crate) company: CompanyId,
@@ -90,9 +90,15 @@ pub(crate) struct Counts {
     pub(crate) wrapups: HashMap<WrapupCell, i64>,
 }
 
-/// The key of a row of figures: company, dimension, grain, time, key. Rows are written in this order, which is that of
-/// the tables' primary keys.
-type RowKey = (CompanyId, &'static str, Grain, DateTime<Utc>, String);
+/// The key of a row of figures. Rows are written in the order of these fields, the order of the tables' primary keys.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RowKey {
+    company: CompanyId,
+    dimension: &'static str,
+    grain: Grain,
+    at: DateTime<Utc>,
+    key: String,
+}
 
 /// The time span of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +117,8 @@ impl Grain {
         }
     }
 
-    fn begin(self, quarter: DateTime<Utc>) -> DateTime<Utc> {
+    /// The start of the span that contains a quarter of an hour.
+    fn begin_of(self, quarter: DateTime<Utc>) -> DateTime<Utc> {
         match self {
             Self::Day => begin_of_day(quarter),
             Self::Quarter => quarter,
@@ -119,7 +126,7 @@ impl Grain {
     }
 }
 
-/// Adds to the row of each dimension and grain.
+/// Adds the counts of one cell to its rows: one for each dimension and grain.
 fn add_to_rows<C: AddAssign + Copy + Default>(
     rows: &mut BTreeMap<RowKey, C>,
     company: CompanyId,
@@ -129,12 +136,13 @@ fn add_to_rows<C: AddAssign + Copy + Default>(
 ) {
     for (dimension, key) in keys {
         for grain in Grain::ALL {
-            *rows.entry((company, dimension.as_str(), grain, grain.begin(at), key.clone())).or_default() += counts;
+            let (dimension, at) = (dimension.as_str(), grain.begin_of(at));
+            *rows.entry(RowKey { company, dimension, grain, at, key: key.clone() }).or_default() += counts;
         }
     }
 }
 
-fn key_of(id: Option<i64>) -> String {
+fn row_key_text(id: Option<i64>) -> String {
     id.map(|id| id.to_string()).unwrap_or_default()
 }
 
@@ -145,19 +153,19 @@ impl Counts {
             return None;
         }
         let (mut first, mut second) = (Self::default(), Self::default());
-        let mut is_first = false;
-        let mut next = || {
-            is_first = !is_first;
-            is_first
+        let mut goes_first = false;
+        let mut alternate = || {
+            goes_first = !goes_first;
+            goes_first
         };
         for (cell, counts) in self.tickets {
-            if next() { &mut first } else { &mut second }.tickets.insert(cell, counts);
+            if alternate() { &mut first } else { &mut second }.tickets.insert(cell, counts);
         }
         for (cell, counts) in self.messages {
-            if next() { &mut first } else { &mut second }.messages.insert(cell, counts);
+            if alternate() { &mut first } else { &mut second }.messages.insert(cell, counts);
         }
         for (cell, count) in self.wrapups {
-            if next() { &mut first } else { &mut second }.wrapups.insert(cell, count);
+            if alternate() { &mut first } else { &mut second }.wrapups.insert(cell, count);
         }
         Some((first, second))
     }
@@ -177,14 +185,14 @@ impl Counts {
         for (cell, counts) in &self.tickets {
             let keys = [
                 (Dimension::Company, String::new()),
-                (Dimension::Queue, key_of(cell.queue.map(|id| id.0))),
-                (Dimension::Channel, key_of(Some(cell.channel.0))),
-                (Dimension::User, key_of(cell.user.map(|id| id.0))),
+                (Dimension::Queue, row_key_text(cell.queue.map(|id| id.0))),
+                (Dimension::Channel, row_key_text(Some(cell.channel.0))),
+                (Dimension::User, row_key_text(cell.user.map(|id| id.0))),
             ];
             add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
         }
-        let count = |count: fn(&TicketCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
-        let (companies, dimensions, grains, times, keys) = columns(&rows);
+        let column = |count: fn(&TicketCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = key_columns(&rows);
         sqlx::query(
             "insert into report_tickets as r (company_id, dimension, grain, at, key, opened, closed, reopened, answered,
                  answer_ms, resolution_ms)
@@ -203,12 +211,12 @@ impl Counts {
         .bind(grains)
         .bind(times)
         .bind(keys)
-        .bind(count(|counts| counts.opened))
-        .bind(count(|counts| counts.closed))
-        .bind(count(|counts| counts.reopened))
-        .bind(count(|counts| counts.answered))
-        .bind(count(|counts| counts.answer_ms))
-        .bind(count(|counts| counts.resolution_ms))
+        .bind(column(|counts| counts.opened))
+        .bind(column(|counts| counts.closed))
+        .bind(column(|counts| counts.reopened))
+        .bind(column(|counts| counts.answered))
+        .bind(column(|counts| counts.answer_ms))
+        .bind(column(|counts| counts.resolution_ms))
         .execute(db)
         .await?;
         Ok(())
@@ -222,14 +230,14 @@ impl Counts {
         for (cell, counts) in &self.messages {
             let keys = [
                 (Dimension::Company, String::new()),
-                (Dimension::Channel, key_of(Some(cell.channel.0))),
-                (Dimension::User, key_of(cell.user.map(|id| id.0))),
+                (Dimension::Channel, row_key_text(Some(cell.channel.0))),
+                (Dimension::User, row_key_text(cell.user.map(|id| id.0))),
                 (Dimension::Type, cell.kind.as_str().to_owned()),
             ];
             add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
         }
-        let count = |count: fn(&MessageCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
-        let (companies, dimensions, grains, times, keys) = columns(&rows);
+        let column = |count: fn(&MessageCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = key_columns(&rows);
         sqlx::query(
             "insert into report_messages as r (company_id, dimension, grain, at, key, inbound, outbound, failed)
              select * from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[],
@@ -244,9 +252,9 @@ impl Counts {
         .bind(grains)
         .bind(times)
         .bind(keys)
-        .bind(count(|counts| counts.inbound))
-        .bind(count(|counts| counts.outbound))
-        .bind(count(|counts| counts.failed))
+        .bind(column(|counts| counts.inbound))
+        .bind(column(|counts| counts.outbound))
+        .bind(column(|counts| counts.failed))
         .execute(db)
         .await?;
         Ok(())
@@ -257,7 +265,7 @@ impl Counts {
         for (cell, count) in &self.wrapups {
             let queue = cell.queue.map_or(0, |queue| queue.0);
             for grain in Grain::ALL {
-                let key = (cell.company, grain, grain.begin(cell.at), queue, cell.wrapup_type);
+                let key = (cell.company, grain, grain.begin_of(cell.at), queue, cell.wrapup_type);
                 *rows.entry(key).or_default() += count;
             }
         }
@@ -269,11 +277,11 @@ impl Counts {
              select * from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[])
              on conflict (company_id, grain, at, queue_id, wrapup_type_id) do update set count = r.count + excluded.count",
         )
-        .bind(rows.keys().map(|key| key.0).collect::<Vec<_>>())
-        .bind(rows.keys().map(|key| key.1.as_str()).collect::<Vec<_>>())
-        .bind(rows.keys().map(|key| key.2).collect::<Vec<_>>())
-        .bind(rows.keys().map(|key| key.3).collect::<Vec<_>>())
-        .bind(rows.keys().map(|key| key.4).collect::<Vec<_>>())
+        .bind(rows.keys().map(|&(company, ..)| company).collect::<Vec<_>>())
+        .bind(rows.keys().map(|(_, grain, ..)| grain.as_str()).collect::<Vec<_>>())
+        .bind(rows.keys().map(|&(_, _, at, ..)| at).collect::<Vec<_>>())
+        .bind(rows.keys().map(|&(_, _, _, queue, _)| queue).collect::<Vec<_>>())
+        .bind(rows.keys().map(|&(.., wrapup_type)| wrapup_type).collect::<Vec<_>>())
         .bind(rows.values().copied().collect::<Vec<_>>())
         .execute(db)
         .await?;
@@ -281,14 +289,15 @@ impl Counts {
     }
 }
 
+/// The columns of row keys, in the order of [`RowKey`].
 type KeyColumns<'a> = (Vec<CompanyId>, Vec<&'a str>, Vec<&'a str>, Vec<DateTime<Utc>>, Vec<&'a str>);
 
-fn columns<C>(rows: &BTreeMap<RowKey, C>) -> KeyColumns<'_> {
+fn key_columns<C>(rows: &BTreeMap<RowKey, C>) -> KeyColumns<'_> {
     (
-        rows.keys().map(|key| key.0).collect(),
-        rows.keys().map(|key| key.1).collect(),
-        rows.keys().map(|key| key.2.as_str()).collect(),
-        rows.keys().map(|key| key.3).collect(),
-        rows.keys().map(|key| key.4.as_str()).collect(),
+        rows.keys().map(|row| row.company).collect(),
+        rows.keys().map(|row| row.dimension).collect(),
+        rows.keys().map(|row| row.grain.as_str()).collect(),
+        rows.keys().map(|row| row.at).collect(),
+        rows.keys().map(|row| row.key.as_str()).collect(),
     )
 }

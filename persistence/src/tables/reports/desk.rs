@@ -1,4 +1,4 @@
-//! The current state of the service desk.
+//! The open tickets of a company, now: for overviews.
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
@@ -12,14 +12,14 @@ pub struct OpenTicketCounts {
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
     pub open: i64,
-    /// Number of those in which the contact is waiting for the company.
+    /// The number of open tickets in which the contact waits for an answer.
     pub waiting: i64,
-    /// When the longest of these waits began; `None` if no contact is waiting.
+    /// When the longest of these waits began; `None` if no contact waits.
     pub waiting_since: Option<DateTime<Utc>>,
 }
 
-/// The open tickets of a company, by queue and user.
-pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<Vec<OpenTicketCounts>> {
+/// The numbers of a company's open tickets, by queue and user.
+pub async fn open_ticket_counts(db: impl Database<'_>, company: CompanyId) -> Result<Vec<OpenTicketCounts>> {
     with_timeout(
         sqlx::query_as(
             "select queue_id, user_id, count(*) as open, count(waiting_since) as waiting,
@@ -32,7 +32,7 @@ pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<V
     .await
 }
 
-/// An open ticket, with what it is counted and listed by.
+/// An open ticket, with the columns that overviews count and list it by.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct OpenTicket {
     pub id: TicketId,
@@ -44,13 +44,13 @@ pub struct OpenTicket {
     pub last_activity_at: DateTime<Utc>,
 }
 
-/// The open ones of these tickets.
-pub async fn open_of(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<Vec<OpenTicket>> {
+/// Which of these tickets are open.
+pub async fn find_open(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<Vec<OpenTicket>> {
     select_open(db, company, TicketId::new(0), None, Some(tickets)).await
 }
 
 /// The first `limit` open tickets of a company after `after`, by id.
-pub async fn each_open(
+pub async fn open_page(
     db: impl Database<'_>,
     company: CompanyId,
     after: TicketId,

@@ -27,7 +27,7 @@ text_enum! {
         User = "user",
         /// The type of a message.
         Type = "type",
-        /// Only for the names of deleted wrap-up types: their figures have their own table.
+        /// Only for the names of deleted wrap-up types: the figures of wrap-up types have their own table.
         Wrapup = "wrapup",
     }
 }

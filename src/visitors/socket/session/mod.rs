@@ -143,7 +143,7 @@ impl SocketSession {
             checked_version: 0,
             attached,
             frame_stream,
-            ended: pushes.ended(),
+            ended: pushes.end_receiver(),
             pushes,
             close,
             stopping,

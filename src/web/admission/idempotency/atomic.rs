@@ -43,7 +43,7 @@ impl KeyedRequest {
     }
 
     fn answer_row_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
-        Ok(self.answer_row(T::STATUS, String::from_utf8(reply.record()?).map_err(ApiError::internal)?))
+        Ok(self.answer_row(T::STATUS, String::from_utf8(reply.recorded_body()?).map_err(ApiError::internal)?))
     }
 
     /// The key of a step's record: a hash over the request's key and fingerprint, so it belongs to this request alone.
@@ -161,7 +161,7 @@ impl Idempotency {
             Ok(result) => Ok((transaction, result)),
             Err(refused) => {
                 drop(transaction);
-                Err(self.resolve_refusal(db, refused.naming_holder(db).await).await)
+                Err(self.resolve_refusal(db, refused.with_holder_id(db).await).await)
             }
         }
     }

@@ -5,12 +5,12 @@ use serde_json::{Map, Number as JsonNumber, Value, json};
 
 use super::{BODY_BYTES_MAX, CONTROLS_REFUSED, FromField};
 
-/// Maximum nesting depth of such an object. It is stored inside a few more levels, and JSON readers stop at 128; no
+/// Maximum nesting depth of an [`Object`]. It is stored inside a few more levels, and JSON readers stop at 128; no
 /// provider uses more than ten.
 const OBJECT_DEPTH_MAX: usize = 64;
 
-/// An object whose shape is partly defined by third parties: at most 65,536 bytes as stored, and only values that can
-/// be read back.
+/// An object whose shape is partly defined by third parties: at most 65,536 bytes as PostgreSQL writes it, and only
+/// values that can be read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
@@ -34,32 +34,32 @@ impl FromField for Object {
     }
 }
 
-/// Checks that PostgreSQL can store a value and that it can be read back. Returns how many more bytes it takes in
-/// PostgreSQL, which writes numbers out in full.
+/// Checks that PostgreSQL can store a value and that it can be read back. Returns by how many bytes it is longer in
+/// PostgreSQL, which writes numbers without an exponent.
 fn extra_bytes(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
     }
-    let text = |text: &str| if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(0) };
+    let check_text = |text: &str| if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(0) };
     match value {
         Value::Null | Value::Bool(_) => Ok(0),
-        Value::String(inner) => text(inner),
-        Value::Number(number) => expansion(number).ok_or_else(|| format!("must not contain the number {number}")),
+        Value::String(text) => check_text(text),
+        Value::Number(number) => extra_digits(number).ok_or_else(|| format!("must not contain the number {number}")),
         Value::Array(items) => items.iter().map(|inner| extra_bytes(inner, depth + 1)).sum(),
         Value::Object(object) => {
-            object.iter().map(|(key, inner)| Ok(text(key)? + extra_bytes(inner, depth + 1)?)).sum()
+            object.iter().map(|(key, inner)| Ok(check_text(key)? + extra_bytes(inner, depth + 1)?)).sum()
         }
     }
 }
 
 /// How many bytes longer a number is as PostgreSQL writes it, in digits without an exponent; `None` when reading these
 /// digits gives a different number.
-fn expansion(number: &JsonNumber) -> Option<usize> {
+fn extra_digits(number: &JsonNumber) -> Option<usize> {
     let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return Some(0) };
     // The shortest digits of this number without an exponent: `Display` never writes one.
     let digits = format!("{value}");
-    let read: JsonNumber = serde_json::from_str(&digits).ok()?;
+    let parsed: JsonNumber = serde_json::from_str(&digits).ok()?;
     // Parsing may round the last digit.
-    let is_same = (read.as_f64()? - value).abs() <= value.abs() * 1e-12;
+    let is_same = (parsed.as_f64()? - value).abs() <= value.abs() * 1e-12;
     is_same.then(|| digits.len().saturating_sub(number.to_string().len()))
 }

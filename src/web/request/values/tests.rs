@@ -11,7 +11,7 @@ fn a_number_loses_its_formatting_and_keeps_its_digits() {
 }
 
 #[test]
-fn a_number_is_of_the_country_whose_plan_it_fits_and_else_of_the_main_one() {
+fn the_country_is_the_one_whose_plan_matches_or_else_the_main_one_of_the_calling_code() {
     for (number, country) in [
         ("5511987654321", "BR"),
         ("447400123456", "GB"),
@@ -41,7 +41,7 @@ fn text_postgres_cannot_store_is_refused() {
 }
 
 #[test]
-fn a_variable_has_a_key_no_message_has_anyway() {
+fn a_variable_key_is_not_the_name_of_a_built_in_variable() {
     for good in ["a", "Name", "opening_hours_2", &"x".repeat(60)] {
         assert_eq!(VariableKey::from_json(&json!(good)), Ok(VariableKey(good.to_owned())));
     }
@@ -51,7 +51,7 @@ fn a_variable_has_a_key_no_message_has_anyway() {
 }
 
 #[test]
-fn options_are_names_and_each_is_there_once() {
+fn options_are_names_without_duplicates() {
     let options = |value| Options::from_json(&value).map(|options| options.0);
     assert_eq!(options(json!([" Blue", "blue"])), Ok(vec!["Blue".to_owned(), "blue".to_owned()]));
     for bad in [
@@ -66,13 +66,13 @@ fn options_are_names_and_each_is_there_once() {
     ] {
         assert!(options(bad.clone()).is_err(), "{bad}");
     }
-    let numbered = |count: usize| json!((0..count).map(|number| number.to_string()).collect::<Vec<_>>());
-    assert!(options(numbered(200)).is_ok());
-    assert!(options(numbered(201)).is_err());
+    let numbered_options = |count: usize| json!((0..count).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert!(options(numbered_options(200)).is_ok());
+    assert!(options(numbered_options(201)).is_err());
 }
 
 #[test]
-fn an_object_is_bounded_and_holds_what_can_be_stored() {
+fn an_object_is_bounded_and_can_be_stored_and_read_back() {
     assert!(Object::from_json(&json!({"any": [{"shape": null}]})).is_ok());
     assert_eq!(Object::from_text(r#" {"a": 1} "#).map(|object| Value::Object(object.0)), Ok(json!({"a": 1})));
     for bad in [json!([]), json!("{}"), json!(7), json!({"a\0": 1}), json!({"a": [{"b": "\0"}]})] {
@@ -88,27 +88,27 @@ fn an_object_is_bounded_and_holds_what_can_be_stored() {
     for readable in [json!({"a": 1e300}), json!({"a": -2.5e-300}), json!({"a": u64::MAX}), json!({"a": 0.1})] {
         assert!(Object::from_json(&readable).is_ok(), "{readable}");
     }
-    let many = |count: usize| Object::from_json(&json!({"a": vec![1e300; count]}));
-    assert!(many(200).is_ok() && many(300).is_err(), "numbers count as they are written out");
-    let deep = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
-    assert!(Object::from_json(&deep(64)).is_ok());
-    assert!(Object::from_json(&deep(65)).is_err());
-    // The braces, the name and the quotes count too.
-    let of = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
-    assert!(Object::from_json(&of(65_536)).is_ok());
-    assert!(Object::from_json(&of(65_537)).is_err());
+    let parse_large_numbers = |count: usize| Object::from_json(&json!({"a": vec![1e300; count]}));
+    assert!(parse_large_numbers(200).is_ok() && parse_large_numbers(300).is_err(), "all digits without exponent count");
+    let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+    assert!(Object::from_json(&nested(64)).is_ok());
+    assert!(Object::from_json(&nested(65)).is_err());
+    // The braces, the key and the quotes count too.
+    let object_of_bytes = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
+    assert!(Object::from_json(&object_of_bytes(65_536)).is_ok());
+    assert!(Object::from_json(&object_of_bytes(65_537)).is_err());
 }
 
 #[test]
-fn an_id_is_an_integer_that_fits() {
+fn an_id_is_an_integer_clamped_to_64_bits() {
     assert_eq!(TicketId::from_json(&json!(7)), Ok(TicketId::new(7)));
     assert_eq!(TicketId::from_json(&json!(7.0)), Ok(TicketId::new(7)));
     for bad in [json!("7"), json!(7.5), json!(null), json!([7])] {
         assert!(TicketId::from_json(&bad).is_err(), "{bad}");
     }
-    // Out of range: counts as an id that does not exist.
-    for far in [json!(9_223_372_036_854_775_808_u64), json!(u64::MAX), json!(1e30), json!(f64::MAX)] {
-        assert_eq!(TicketId::from_json(&far), Ok(TicketId::new(i64::MAX)), "{far}");
+    // An id out of range is the largest or smallest one, which no record has.
+    for too_large in [json!(9_223_372_036_854_775_808_u64), json!(u64::MAX), json!(1e30), json!(f64::MAX)] {
+        assert_eq!(TicketId::from_json(&too_large), Ok(TicketId::new(i64::MAX)), "{too_large}");
     }
     assert_eq!(TicketId::from_json(&json!(-1e30)), Ok(TicketId::new(i64::MIN)));
     assert_eq!(TicketId::from_text("99999999999999999999"), Ok(TicketId::new(i64::MAX)));

@@ -31,12 +31,14 @@ const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 /// Why a text with a control character is refused.
 pub(crate) const CONTROLS_REFUSED: &str = controls::REFUSED;
 
+/// The trimmed text of a JSON string, which must have no refused control character.
 fn trimmed(value: &Value) -> Result<&str, String> {
     let text = value.as_str().ok_or("must be a string")?;
     // Checked before trimming, which would remove some of them.
     if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text.trim()) }
 }
 
+/// The trimmed text, if it is short enough.
 fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
     let text = trimmed(value)?;
     if text.chars().count() > characters_max {
@@ -62,7 +64,7 @@ fn normalized_by(normalize: fn(&str) -> String, value: &Value, characters_max: u
     Ok(text)
 }
 
-/// Checks that a text shows something.
+/// Checks that a text has a visible character.
 fn not_blank(text: String) -> Result<String, String> {
     if visible_text::is_blank(&text) { Err("must not be blank".to_owned()) } else { Ok(text) }
 }
@@ -109,13 +111,13 @@ text! {
 }
 
 text! {
-    /// A contact's name, as it is written: not blank, one line, at most 255 characters.
+    /// A contact's name ([`visible_text::normalize_contact_name`]): not blank, one line, at most 255 characters.
     ContactName, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "Maria Lima"}, |value| one_line(not_blank(normalized_by(visible_text::normalize_contact_name, value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
     /// An id of an external system, compared byte by byte: not blank, one line, at most 255 characters.
-    ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+    ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ONE_LINE, "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
@@ -124,7 +126,8 @@ text! {
 }
 
 text! {
-    /// The id of an option, byte by byte: messages keep ids as they were sent, so blanks around an id are part of it.
+    /// The id of an interactive message's option. It is not trimmed: messages keep ids as they were sent, so blanks
+    /// around an id are part of it.
     OptionId, {"type": "string", "maxLength": 10_000, "example": "yes"}, |value| {
         bounded(value, TEXT_CHARACTERS_MAX)?;
         Ok(value.as_str().unwrap_or_default().to_owned())
@@ -178,7 +181,7 @@ text! {
 }
 
 text! {
-    /// A search text: like a name, but it may be empty, which matches everything.
+    /// A search text: at most 255 characters. An empty one matches everything.
     Search, {"type": "string", "maxLength": 255, "example": "maria"}, |value| bounded(value, NAME_CHARACTERS_MAX)
 }
 
@@ -234,7 +237,7 @@ pub fn country_of(digits: &str) -> Option<String> {
     })?;
     countries.retain(|country| country.id().len() == 2);
     countries.sort_by_key(|country| !country.is_main_country_for_code());
-    let fits = |country: &&&Metadata| {
+    let matches_number = |country: &&&Metadata| {
         let plan = country.descriptors();
         match country.leading_digits() {
             Some(leading) => leading.find(national).is_some_and(|found| found.start() == 0),
@@ -244,7 +247,7 @@ pub fn country_of(digits: &str) -> Option<String> {
             }
         }
     };
-    let country = countries.iter().find(fits).or(countries.first())?;
+    let country = countries.iter().find(matches_number).or(countries.first())?;
     Some(country.id().to_owned())
 }
 
@@ -273,7 +276,7 @@ text! {
     }
 }
 
-/// Whether a text, as it is, is an `http` or `https` address.
+/// Whether a text is an `http` or `https` address without whitespace.
 fn is_web_address(text: &str) -> bool {
     !text.contains(char::is_whitespace) && web_address::parse(text).is_ok()
 }
@@ -295,7 +298,7 @@ text! {
 }
 
 text! {
-    /// A text that the page provides about a visitor: it is truncated to 10,000 characters.
+    /// A text that the website's page provides about a visitor: it is truncated to 10,000 characters.
     TruncatedText, {"type": "string", "description": "Truncated to 10,000 characters", "example": "newsletter"}, |value| {
         Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
     }

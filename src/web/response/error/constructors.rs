@@ -24,7 +24,7 @@ impl ApiError {
 
     /// A visitor's signed identity is invalid. The reason is included: the website's developers need it, and
     /// others cannot use it without the secret.
-    pub fn identity(reason: &str) -> Self {
+    pub fn invalid_identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is invalid: {reason}");
         error.details = Some(Box::new(json!([detail("identity", reason)])));
@@ -96,7 +96,7 @@ impl ApiError {
         error
     }
 
-    /// No session, or one that has ended.
+    /// The request has no session, or the session has ended.
     pub fn signed_out() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "sign in first")
     }
@@ -107,17 +107,17 @@ impl ApiError {
     }
 
     /// The session cannot be used before its second factor is given or set up.
-    pub fn second_factor() -> Self {
+    pub fn second_factor_required() -> Self {
         let message = "enter or set up your second factor first";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
     }
 
-    /// A change that comes from another website, or whose origin is unknown. `gap` is what must change at a proxy
-    /// in front.
-    pub fn foreign_page(gap: Option<&str>) -> Self {
+    /// A change that comes from another website, or whose origin is unknown. `proxy_advice` is how to configure the
+    /// proxy in front, if that may be the cause.
+    pub fn foreign_page(proxy_advice: Option<&str>) -> Self {
         let message = "changes are accepted only from the panel's own pages";
-        let message = match gap {
-            Some(gap) => format!("{message}: {gap}, or `--public-url` must be the address of the page"),
+        let message = match proxy_advice {
+            Some(advice) => format!("{message}: {advice}, or `--public-url` must be the address of the page"),
             None => message.to_owned(),
         };
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
@@ -240,8 +240,8 @@ impl ApiError {
     }
 
     fn of_fields(code: &'static str, fields: &[FieldError]) -> Self {
-        let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
-        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, named.join("; "));
+        let messages: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, messages.join("; "));
         let details = fields.iter().map(|error| detail(&error.field, &error.reason)).collect();
         error.details = Some(Box::new(Value::Array(details)));
         error
@@ -261,7 +261,7 @@ impl ApiError {
         error
     }
 
-    /// The key was used for a different request.
+    /// The idempotency key was used for a different request.
     pub fn idempotency_conflict() -> Self {
         let message = "the Idempotency-Key was already used with another method, path or body";
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
@@ -277,7 +277,7 @@ impl ApiError {
         error
     }
 
-    /// The visitor, their address or their company has used up the bytes of this hour.
+    /// The visitor, their address or their company has used up the upload bytes of this hour.
     pub fn too_many_bytes(retry_after_s: u64) -> Self {
         let message = "hourly upload limit exceeded; try again later".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }

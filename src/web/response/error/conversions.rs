@@ -25,9 +25,9 @@ impl From<Refusal> for ApiError {
                 error
             }
             Refusal::AlreadyOpen(ticket) => {
-                let by = json!([{"type": "ticket", "count": 1}]);
+                let references = json!([{"type": "ticket", "count": 1}]);
                 let details = json!({
-                    "ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "ticket_open", "by": by,
+                    "ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "ticket_open", "by": references,
                 });
                 Self::conflict("the contact has an open ticket on this channel", details)
             }
@@ -37,8 +37,8 @@ impl From<Refusal> for ApiError {
                     details["field"] = json!(field);
                     details["id"] = id;
                 } else {
-                    let by = references.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
-                    details["by"] = by.collect();
+                    let counts = references.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
+                    details["by"] = counts.collect();
                 }
                 Self::conflict(state, details)
             }
@@ -49,13 +49,13 @@ impl From<Refusal> for ApiError {
                 error.details = Some(Box::new(json!({"reason": why.as_str()})));
                 error
             }
-            Refusal::WindowClosed(since) => {
+            Refusal::WindowClosed(closed_at) => {
                 let mut error = Self::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
                     "ERR_API_WINDOW_CLOSED",
                     "the conversation window is closed; only a template can be sent",
                 );
-                error.details = since.map(|since| Box::new(json!({"closedAt": Timestamp(since)})));
+                error.details = closed_at.map(|at| Box::new(json!({"closedAt": Timestamp(at)})));
                 error
             }
             Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
@@ -78,8 +78,8 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Taken(TakenValue { field, holder }) => {
-                let refused = Self::conflict("a unique value is already in use", json!({"field": field}));
-                Self { holder: holder.map(Box::new), ..refused }
+                let conflict = Self::conflict("a unique value is already in use", json!({"field": field}));
+                Self { holder: holder.map(Box::new), ..conflict }
             }
             Error::InUse => {
                 let state = "the record is in use";
@@ -91,14 +91,16 @@ impl From<Error> for ApiError {
 }
 
 impl From<FileError> for ApiError {
-    fn from(refused: FileError) -> Self {
-        let code = match refused {
-            FileError::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
+    fn from(error: FileError) -> Self {
+        let code = match error {
+            FileError::TooLarge(bytes_max) => {
+                return Self { message: error.to_string(), ..Self::payload_too_large(bytes_max) };
+            }
             FileError::Empty => "ERR_API_MEDIA_EMPTY",
             FileError::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
             FileError::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
-        Self::new(StatusCode::BAD_REQUEST, code, refused.to_string())
+        Self::new(StatusCode::BAD_REQUEST, code, error.to_string())
     }
 }
 
@@ -106,7 +108,7 @@ impl<E: Into<Self>> From<StoreError<E>> for ApiError {
     fn from(error: StoreError<E>) -> Self {
         match error {
             StoreError::Source(error) => error.into(),
-            StoreError::Refused(refused) => refused.into(),
+            StoreError::Refused(error) => error.into(),
             StoreError::Unavailable(reason) => reason.into(),
         }
     }
@@ -115,7 +117,7 @@ impl<E: Into<Self>> From<StoreError<E>> for ApiError {
 impl From<Unavailable> for ApiError {
     fn from(unavailable: Unavailable) -> Self {
         match unavailable {
-            // A full disk is not the fault of the request.
+            // The request is not at fault, so the response is `503`.
             Unavailable::Store(reason) => {
                 tracing::warn!(reason, "could not store a file");
                 Self::unavailable()

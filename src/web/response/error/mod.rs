@@ -91,11 +91,12 @@ impl ApiError {
         }
     }
 
-    /// The same error for one file of a form, with the file's name; `field` is the part of the file.
-    pub(in crate::web) fn of_file(mut self, field: &str, declared: &FileDeclaration) -> Self {
-        const OF_A_FILE: [&str; 3] =
+    /// Adds the name of a form's file to an error about its content or type. `field` is the file's part of the form,
+    /// like `medias[0]`.
+    pub(in crate::web) fn with_file(mut self, field: &str, declared: &FileDeclaration) -> Self {
+        const FILE_CODES: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
-        if OF_A_FILE.contains(&self.code) {
+        if FILE_CODES.contains(&self.code) {
             let name = declared.file_name.as_deref();
             self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
             self.details = Some(Box::new(json!({
@@ -107,15 +108,15 @@ impl ApiError {
         self
     }
 
-    /// The response to an internal error.
+    /// An internal error. Unlike [`ApiError::internal`], it has this message and is not logged here.
     pub(in crate::web) fn defect(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
     }
 
     /// Adds the id of the record that already has the requested value.
-    pub(in crate::web) async fn naming_holder(mut self, db: Db<'_>) -> Self {
+    pub(in crate::web) async fn with_holder_id(mut self, db: Db<'_>) -> Self {
         let Some(holder) = self.holder.take() else { return self };
-        // If the record cannot be found, it remains an error that the value is taken.
+        // If the record cannot be found, the error is sent without its id.
         if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {
             details["id"] = json!(id);
         }

@@ -1,4 +1,4 @@
-//! What is wrong with a field, for programs: the code of a reason, and what varies in it.
+//! The codes and parameters, for programs, of the reasons why a field is refused.
 //!
 //! Reasons are phrases for people, defined where a value is read. This table is the only place that gives them codes,
 //! so that a code has one meaning everywhere. Tests fail on a reason without a code.
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 /// The code of a reason that this table does not know.
 pub const OTHER: &str = "not_accepted";
 
-/// The forms of reasons: a code, and a phrase in which `{name}` stands for a parameter, and `…` for anything. The first
-/// form that a reason has gives its code.
+/// The forms of reasons: a code, and a phrase in which `{name}` stands for a parameter, and `…` at its end for any
+/// text. The first form that matches a reason gives its code.
 const FORMS: &[(&str, &str)] = &[
     ("required", "is required"),
     ("required", "is required without {without}"),
@@ -142,8 +142,8 @@ pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
         params.insert("item".to_owned(), json!(item));
         return (code, params);
     }
-    let coded = FORMS.iter().find_map(|(code, form)| Some((*code, fits(form, reason)?)));
-    coded.unwrap_or_else(|| (OTHER, Map::new()))
+    let found = FORMS.iter().find_map(|(code, form)| Some((*code, match_form(form, reason)?)));
+    found.unwrap_or_else(|| (OTHER, Map::new()))
 }
 
 /// Every code, for the API document.
@@ -154,8 +154,8 @@ pub fn codes() -> Vec<&'static str> {
     codes
 }
 
-/// The parameters of a reason that has this form; `None` if it does not have the form.
-fn fits(form: &str, reason: &str) -> Option<Map<String, Value>> {
+/// The parameters of a reason that matches a form; `None` if it does not match.
+fn match_form(form: &str, reason: &str) -> Option<Map<String, Value>> {
     let (fixed, rest) = match form.find(['{', '…']) {
         Some(at) => form.split_at(at),
         None => return (form == reason).then(Map::new),
@@ -166,13 +166,13 @@ fn fits(form: &str, reason: &str) -> Option<Map<String, Value>> {
         return Some(Map::new());
     };
     let (name, rest) = rest.split_once('}')?;
-    // The parameter reaches to the next fixed words.
-    let next = &rest[..rest.find(['{', '…']).unwrap_or(rest.len())];
-    let value = if rest.is_empty() { reason } else { &reason[..reason.find(next)?] };
+    // The parameter ends where the next fixed words begin.
+    let next_fixed = &rest[..rest.find(['{', '…']).unwrap_or(rest.len())];
+    let value = if rest.is_empty() { reason } else { &reason[..reason.find(next_fixed)?] };
     if value.is_empty() {
         return None;
     }
-    let mut params = fits(rest, &reason[value.len()..])?;
+    let mut params = match_form(rest, &reason[value.len()..])?;
     params.insert(name.to_owned(), param_value(name, value));
     Some(params)
 }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_has_a_code_and_what_varies_in_it() {
+    fn a_reason_has_a_code_and_parameters() {
         for (reason, code, params) in [
             ("is required", "required", json!({})),
             ("is required without productId", "required", json!({"without": "productId"})),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_ends_with_what_it_leaves_open() {
+    fn an_ellipsis_ends_a_form_and_words_separate_parameters() {
         for (_, form) in FORMS {
             assert!(form.find('…').is_none_or(|at| form.len() == at + '…'.len_utf8()), "{form}");
             assert!(!form.contains("}{"), "{form}");

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-pub use self::page::{PAGE_BYTES_MAX, PER_PAGE, Page, fitting};
+pub use self::page::{PAGE_BYTES_MAX, PER_PAGE, Page};
 use super::error::{ApiError, ApiResult};
 use super::schema::{self, Schemas};
 
@@ -21,10 +21,10 @@ pub trait Reply: 'static {
     /// The HTTP status.
     const STATUS: u16;
 
-    /// Whether the response is also available as CSV, on request.
+    /// Whether the response is a table, which is also available as CSV on request.
     const IS_TABLE: bool = false;
 
-    /// Whether the response has an `ETag` that a later change may name.
+    /// Whether the response has an `ETag` that a later change may send as `If-Match`.
     const HAS_ETAG: bool = false;
 
     /// The body; empty when there is none.
@@ -33,15 +33,15 @@ pub trait Reply: 'static {
     /// `500` when a value cannot be serialized as JSON, which is not known to happen.
     fn body(&self) -> ApiResult<Vec<u8>>;
 
-    /// The body that is recorded for retries: without secrets.
+    /// The body that is recorded for retries of the request: without secrets.
     ///
     /// # Errors
     /// As for [`Reply::body`].
-    fn record(&self) -> ApiResult<Vec<u8>> {
+    fn recorded_body(&self) -> ApiResult<Vec<u8>> {
         self.body()
     }
 
-    /// The response. If its body has a secret, the body for retries is in its extensions.
+    /// The response. If its body has a secret, its extensions have the [`RecordedBody`].
     fn respond(&self) -> HttpResponse {
         respond_with(self)
     }
@@ -67,7 +67,7 @@ impl<T, const STATUS: u16> Resource<T, STATUS> {
     }
 }
 
-/// A resource whose state an `ETag` names.
+/// A resource with an `ETag`, which is derived from the time of its last update.
 pub trait Versioned {
     /// When it was last updated.
     fn updated_at(&self) -> Timestamp;
@@ -88,7 +88,7 @@ pub struct Confidential<R>(pub R);
 /// The recorded body of a response, if it differs from the sent one.
 pub struct RecordedBody(pub Vec<u8>);
 
-/// `204`: done, without a body.
+/// `204` without a body.
 pub struct NoContent;
 
 #[derive(Serialize)]
@@ -96,20 +96,20 @@ struct Data<T> {
     data: T,
 }
 
-/// Approximate bytes of a resource as JSON, for the initial capacity: a growing body is copied each time.
+/// Approximate bytes of a resource as JSON, for the initial capacity: a body is copied each time its capacity grows.
 const RESOURCE_BYTES: usize = 768;
 
 /// Bodies of up to this many bytes keep their spare capacity.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 /// Serializes a value; `resources` is the number of resources in it.
-fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
+fn serialize(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
     Ok(shrink_to_fit(body))
 }
 
-/// Releases spare capacity: a growing body doubles, and is in memory until it is sent.
+/// Releases spare capacity: growth doubles the capacity, and the body is in memory until it is sent.
 fn shrink_to_fit(mut body: Vec<u8>) -> Vec<u8> {
     if body.len() > SPARE_BYTES_MAX {
         body.shrink_to_fit();
@@ -121,7 +121,7 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
     const STATUS: u16 = STATUS;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        write(&Data { data: &self.0 }, 1)
+        serialize(&Data { data: &self.0 }, 1)
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -171,18 +171,18 @@ impl<T: Serialize + ToSchema + HasSecrets + 'static, const STATUS: u16> Reply fo
         self.0.body()
     }
 
-    fn record(&self) -> ApiResult<Vec<u8>> {
+    fn recorded_body(&self) -> ApiResult<Vec<u8>> {
         let mut data = serde_json::to_value(&self.0.0).map_err(ApiError::internal)?;
         for secret in T::SECRETS {
             data[*secret] = Value::Null;
         }
-        write(&Data { data }, 1)
+        serialize(&Data { data }, 1)
     }
 
     fn respond(&self) -> HttpResponse {
         let mut response = respond_with(self);
-        match self.record() {
-            Ok(record) => drop(response.extensions_mut().insert(RecordedBody(record))),
+        match self.recorded_body() {
+            Ok(body) => drop(response.extensions_mut().insert(RecordedBody(body))),
             Err(error) => return actix_web::ResponseError::error_response(&error),
         }
         response

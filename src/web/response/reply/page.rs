@@ -1,4 +1,4 @@
-//! A page of a list as it is sent: by number, or by cursor and then limited in bytes.
+//! A page of a list as it is sent. A page by number is complete; a page by cursor is limited in bytes.
 
 use std::borrow::Borrow;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::web::response::cursor::ListRead;
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::response::schema::{self, Schemas};
 
-/// The default page size, and the default maximum.
+/// The default page size, and the default maximum page size.
 pub const PER_PAGE: i64 = 100;
 
 /// A page of results.
@@ -23,21 +23,23 @@ pub struct Page<T> {
     page: PageRequest,
     rows: Vec<T>,
     has_more: bool,
+    /// The position of each row.
     positions: Vec<Position>,
+    /// As in [`select::Page::end`]; also `None` when the page was truncated.
     end: Option<Position>,
     /// Signs the next cursor; `None` for a page by number.
     list: Option<ListRead>,
 }
 
 impl<T> Page<T> {
-    /// A page of rows, each converted by `show`.
-    pub fn of<R>(page: PageRequest, listed: select::Page<R>, show: impl FnMut(R) -> T) -> Self {
+    /// A page of rows, each converted by `convert`.
+    pub fn of<R>(page: PageRequest, listed: select::Page<R>, convert: impl FnMut(R) -> T) -> Self {
         let select::Page { rows, has_more, positions, end } = listed;
-        Self { page, rows: rows.into_iter().map(show).collect(), has_more, positions, end, list: None }
+        Self { page, rows: rows.into_iter().map(convert).collect(), has_more, positions, end, list: None }
     }
 
-    /// A page of `rows`, a complete list in the order of pages by number. `position` is unique, and orders pages by
-    /// cursor, which begin after `after`.
+    /// A page of `rows`, which is a complete list in the order of its pages by number. Pages by cursor are in the order
+    /// of `position`, which is unique for each row, and begin after `after`.
     pub fn of_all<P: Ord + Into<Position>>(
         page: PageRequest,
         after: Option<P>,
@@ -53,9 +55,9 @@ impl<T> Page<T> {
         if let Some(after) = after {
             rows.retain(|row| if page.descending { position(row) < after } else { position(row) > after });
         }
-        let (before, size) = (usize::try_from(page.offset()), usize::try_from(page.size));
-        rows.drain(..before.unwrap_or(usize::MAX).min(rows.len()));
-        let size = size.unwrap_or(usize::MAX);
+        let offset = usize::try_from(page.offset()).unwrap_or(usize::MAX);
+        rows.drain(..offset.min(rows.len()));
+        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
         let has_more = rows.len() > size;
         rows.truncate(size);
         let positions = rows.iter().map(|row| position(row).into()).collect();
@@ -63,39 +65,39 @@ impl<T> Page<T> {
     }
 
     /// Truncates the page to [`PAGE_BYTES_MAX`], for readers that continue from its last row. Returns how many rows
-    /// remain. A page by number must not be truncated, since the position of the next one depends only on its number.
+    /// remain. A page by number must not be truncated, since the next page skips a fixed number of rows.
     ///
     /// # Errors
     /// As for [`Reply::body`].
-    pub fn end_by_bytes(&mut self) -> ApiResult<usize>
+    pub fn truncate_to_bytes_max(&mut self) -> ApiResult<usize>
     where
         T: Serialize,
     {
-        let fitting = fitting(&self.rows)?;
-        if fitting < self.rows.len() {
+        let count = count_fitting_rows(&self.rows)?;
+        if count < self.rows.len() {
             self.has_more = true;
-            self.rows.truncate(fitting);
-            self.positions.truncate(fitting);
+            self.rows.truncate(count);
+            self.positions.truncate(count);
             self.end = None;
         }
-        Ok(fitting)
+        Ok(count)
     }
 
-    /// All rows as one page, however many.
+    /// All rows of a list as its only page, however many.
     pub fn whole(rows: Vec<T>) -> Self {
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         Self::of(PageRequest::first(size), select::Page::of(rows, false), |row| row)
     }
 }
 
-/// Maximum bytes of the rows of a page that ends by its bytes, unless its first row alone is larger.
+/// Maximum bytes of the rows of a page that is limited in bytes, unless its first row alone is larger.
 pub const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// How many rows fit in a page that ends at [`PAGE_BYTES_MAX`]: at least one, if there is any.
+/// How many rows fit in [`PAGE_BYTES_MAX`]: at least one, if there is any.
 ///
 /// # Errors
 /// As for [`Reply::body`].
-pub fn fitting<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
+fn count_fitting_rows<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
     let mut counter = ByteCounter(0);
     for (index, row) in rows.iter().enumerate() {
         serde_json::to_writer(&mut counter, row).map_err(ApiError::internal)?;
@@ -106,7 +108,7 @@ pub fn fitting<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
     Ok(rows.len())
 }
 
-/// Counts what is written to it.
+/// Counts the bytes written to it.
 struct ByteCounter(usize);
 
 impl Write for ByteCounter {
@@ -124,9 +126,9 @@ impl Write for ByteCounter {
 #[serde(rename_all = "camelCase", untagged)]
 enum Meta {
     #[serde(rename_all = "camelCase")]
-    Numbered { page: i64, per_page: i64, has_more: bool },
+    ByNumber { page: i64, per_page: i64, has_more: bool },
     #[serde(rename_all = "camelCase")]
-    Continued { per_page: i64, has_more: bool, next_cursor: Option<String> },
+    ByCursor { per_page: i64, has_more: bool, next_cursor: Option<String> },
 }
 
 impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
@@ -144,15 +146,16 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// The body, with these rows. A page by cursor ends at the maximum size.
+    /// The body with these rows, which are those of the page, borrowed or taken out of it. A page by cursor ends at
+    /// [`PAGE_BYTES_MAX`].
     fn write_body<R: Borrow<T>>(&self, rows: impl ExactSizeIterator<Item = R>) -> ApiResult<Vec<u8>> {
         let count = rows.len();
         let bytes_max = if self.page.is_by_cursor() { PAGE_BYTES_MAX } else { usize::MAX };
         let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(count.max(1)));
         body.extend_from_slice(b"{\"data\":[");
-        let (mut written, mut bytes) = (0, 0);
+        let (mut written, mut row_bytes) = (0, 0);
         for row in rows {
-            reserve_rows(&mut body, (written, count), bytes_max);
+            reserve_rows(&mut body, written, count, bytes_max);
             let before = body.len();
             if written > 0 {
                 body.push(b',');
@@ -160,9 +163,9 @@ impl<T: Serialize> Page<T> {
             let row_start = body.len();
             let row: &T = row.borrow();
             serde_json::to_writer(&mut body, row).map_err(ApiError::internal)?;
-            bytes += body.len() - row_start;
-            // Counted as by `fitting`.
-            if written > 0 && bytes > bytes_max {
+            row_bytes += body.len() - row_start;
+            // The same limit as in `count_fitting_rows`.
+            if written > 0 && row_bytes > bytes_max {
                 body.truncate(before);
                 break;
             }
@@ -178,19 +181,19 @@ impl<T: Serialize> Page<T> {
     fn meta(&self, written: usize, count: usize) -> Meta {
         let per_page = self.page.size;
         if let Some(page) = self.page.number() {
-            return Meta::Numbered { page, per_page, has_more: self.has_more };
+            return Meta::ByNumber { page, per_page, has_more: self.has_more };
         }
-        let last = written.checked_sub(1).and_then(|last| self.positions.get(last));
+        let last = written.checked_sub(1).and_then(|index| self.positions.get(index));
         let end = if written == count { self.end.as_ref().or(last) } else { last };
         let has_more = self.has_more || written < count;
         let next_cursor = self.list.as_ref().zip(end).filter(|_| has_more).map(|(list, end)| list.cursor(end));
-        Meta::Continued { per_page, has_more, next_cursor }
+        Meta::ByCursor { per_page, has_more, next_cursor }
     }
 }
 
-/// Reserves memory for the remaining rows, assuming that they are as long as the written ones: a body that grows is
-/// copied, and is in memory twice meanwhile.
-fn reserve_rows(body: &mut Vec<u8>, (written, count): (usize, usize), bytes_max: usize) {
+/// Reserves memory for the remaining rows, assuming that they are as long as the `written` ones of `count`: a body is
+/// copied when its capacity grows, and is in memory twice meanwhile.
+fn reserve_rows(body: &mut Vec<u8>, written: usize, count: usize, bytes_max: usize) {
     if written == 0 || body.len() <= SPARE_BYTES_MAX {
         return;
     }
@@ -220,46 +223,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_ends_by_its_bytes_and_has_one_row_at_least() {
+    fn a_page_is_limited_in_bytes_but_has_at_least_one_row() {
         let row = |bytes: usize| "x".repeat(bytes - 2);
-        let fits = |rows: &[String]| fitting(rows).expect("JSON");
-        assert_eq!(fits(&[]), 0);
-        assert_eq!(fits(&[row(PAGE_BYTES_MAX + 1), row(10)]), 1, "larger alone");
-        assert_eq!(fits(&[row(PAGE_BYTES_MAX / 2), row(PAGE_BYTES_MAX / 2), row(10)]), 2);
-        assert_eq!(fits(&[row(10), row(PAGE_BYTES_MAX), row(10)]), 1, "the first that does not fit ends it");
-        assert_eq!(fits(&[row(10), row(10)]), 2);
+        let fitting_rows = |rows: &[String]| count_fitting_rows(rows).expect("JSON");
+        assert_eq!(fitting_rows(&[]), 0);
+        assert_eq!(fitting_rows(&[row(PAGE_BYTES_MAX + 1), row(10)]), 1, "the first row is always included");
+        assert_eq!(fitting_rows(&[row(PAGE_BYTES_MAX / 2), row(PAGE_BYTES_MAX / 2), row(10)]), 2);
+        assert_eq!(fitting_rows(&[row(10), row(PAGE_BYTES_MAX), row(10)]), 1, "nothing after a row that is too large");
+        assert_eq!(fitting_rows(&[row(10), row(10)]), 2);
     }
+
     #[test]
     fn a_page_by_number_is_complete_whether_its_rows_are_borrowed_or_owned() {
         let rows: Vec<String> = (0..100).map(|number| "x".repeat(number * 1000)).collect();
         let expected = json!({"data": rows, "meta": {"page": 1, "perPage": 100, "hasMore": false}});
         let page = Page::of(PageRequest::first(100), select::Page::of(rows, false), |row| row);
         let body = page.write_body(page.rows.iter()).expect("JSON");
-        assert!(body.len() > PAGE_BYTES_MAX, "longer than a page by cursor");
+        assert!(body.len() > PAGE_BYTES_MAX, "a page by number may be longer than a page by cursor");
         assert_eq!(serde_json::from_slice::<Value>(&body).expect("JSON"), expected);
         let mut page = page;
         let rows = std::mem::take(&mut page.rows);
         assert!(page.write_body(rows.into_iter()).expect("JSON") == body);
-        let none = Page::<String>::whole(Vec::new());
+        let empty_page = Page::<String>::whole(Vec::new());
         assert_eq!(
-            none.write_body(none.rows.iter()).expect("JSON"),
+            empty_page.write_body(empty_page.rows.iter()).expect("JSON"),
             br#"{"data":[],"meta":{"page":1,"perPage":100,"hasMore":false}}"#
         );
     }
 
     #[test]
-    fn a_body_of_equal_rows_grows_once() {
+    fn no_row_after_the_second_reallocates_a_body_of_equal_rows() {
         let (rows, bytes) = (60, 60_000);
         let row = "x".repeat(bytes);
         let mut body = Vec::with_capacity(RESOURCE_BYTES * rows);
-        let mut grown = 0;
+        let mut reallocations = 0;
         for written in 0..rows {
-            reserve_rows(&mut body, (written, rows), usize::MAX);
-            let room = body.capacity();
+            reserve_rows(&mut body, written, rows, usize::MAX);
+            let capacity = body.capacity();
             body.extend_from_slice(row.as_bytes());
-            grown += usize::from(written > 1 && body.capacity() != room);
+            reallocations += usize::from(written > 1 && body.capacity() != capacity);
         }
-        assert_eq!(grown, 0, "there is room for all of them from the second on");
+        assert_eq!(reallocations, 0, "`reserve_rows` has reserved the capacity for all of them");
         assert!(body.capacity() < body.len() + body.len() / 8);
     }
 }

@@ -20,7 +20,7 @@ use crate::tickets::{Author, Close, Command, Context, Decided, Open, Ticket, app
 
 pub const COMPANY: CompanyId = CompanyId::new(1);
 
-/// Its agents are Ana, Ben and Eva, who left; its wrap-up types `SOLVED` and `RETIRED`.
+/// Its agents are Ana, Ben and Eva, who is inactive; its wrap-up types `SOLVED` and `RETIRED`.
 pub const SUPPORT: QueueId = QueueId::new(1);
 /// Requires a wrap-up. Its agents are Ana and Carl; its wrap-up types `SOLD` and `RETIRED`.
 pub const SALES: QueueId = QueueId::new(2);
@@ -66,8 +66,8 @@ pub fn organization() -> Organization {
             stop_words: vec!["stop".to_owned()],
             second_factor_required: false,
             slot: Slot::of_new(COMPANY),
-            created_at: start(),
-            updated_at: start(),
+            created_at: started_at(),
+            updated_at: started_at(),
         },
         tokens: Vec::new(),
         channels: HashMap::from([
@@ -111,8 +111,8 @@ fn channel(id: ChannelId, kind: ChannelType, queue_id: Option<QueueId>) -> Chann
         messaging_limit: None,
         public_key: format!("ch_{id}"),
         settings: serde_json::json!({}),
-        created_at: start(),
-        updated_at: start(),
+        created_at: started_at(),
+        updated_at: started_at(),
     }
 }
 
@@ -125,7 +125,7 @@ fn queue(id: QueueId, name: &str, users: &[UserId]) -> DirectoryQueue {
         distribution: Distribution::Manual,
         wrapup_required: id == SALES,
         active: id != OLD_QUEUE,
-        stamps: Stamps::of(start().into()),
+        stamps: Stamps::of(started_at().into()),
     };
     DirectoryQueue { row, users: users.iter().copied().collect() }
 }
@@ -138,7 +138,7 @@ fn wrapup_type(name: &str, active: bool, queues: &[QueueId]) -> DirectoryWrapupT
     DirectoryWrapupType { name: name.to_owned(), active, queues: queues.iter().copied().collect::<HashSet<_>>() }
 }
 
-fn start() -> DateTime<Utc> {
+fn started_at() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(1_700_000_000_123).expect("a time")
 }
 
@@ -181,7 +181,7 @@ pub struct Desk {
     pub ticket: Ticket,
     /// How long after the contact's last message a phone channel accepts anything but templates.
     pub window: Option<TimeDelta>,
-    /// Another open ticket of the contact on the channel.
+    /// Another open ticket of the contact on the channel, for the commands that follow.
     pub open_elsewhere: Option<TicketId>,
 }
 
@@ -198,15 +198,15 @@ impl Desk {
         desk
     }
 
-    /// The ticket that `open` makes, and the changes of its opening.
+    /// The ticket that this command opens, and the recorded changes.
     pub fn opened(open: Open) -> Result<(Self, CommandResult<()>), Refusal> {
         let organization = organization();
         let ids = IdBlocks::unbacked();
-        let mut cx = Context::new(start(), &organization, &ids);
+        let mut cx = Context::new(started_at(), &organization, &ids);
         let ticket = open.decide(TicketId::new(77), &mut cx)?;
         let changes = cx.into_changes(&ticket);
         Ok((
-            Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None },
+            Self { organization, ids, now: started_at(), ticket, window: None, open_elsewhere: None },
             CommandResult { reply: (), changes },
         ))
     }

@@ -37,8 +37,8 @@ fn call() -> impl Strategy<Value = Call> {
     ];
     let set_wrapup = (id(), proptest::option::of(proptest::option::of(".{0,12}")))
         .prop_map(|(kind, note)| Call::SetWrapup { kind, note });
-    let follows = (proptest::option::weighted(0.3, id()), proptest::option::weighted(0.3, wrapup()));
-    let send = (".{0,12}", any::<bool>(), any::<bool>(), follows)
+    let follow_up = (proptest::option::weighted(0.3, id()), proptest::option::weighted(0.3, wrapup()));
+    let send = (".{0,12}", any::<bool>(), any::<bool>(), follow_up)
         .prop_map(|(body, reopen, reachable, (queue, close))| Call::Send { body, reopen, reachable, queue, close });
     prop_oneof![
         3 => transfer,
@@ -59,10 +59,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-fn opening() -> impl Strategy<Value = Open> {
+fn open_command() -> impl Strategy<Value = Open> {
     let channel = prop_oneof![Just(PHONE), Just(WEBCHAT), Just(SOCIAL)];
     let queue = proptest::option::of(prop_oneof![Just(SUPPORT), Just(SALES)]);
-    // Ana may have a ticket of any queue.
+    // Ana belongs to every queue, so every opening is valid.
     (channel, queue, proptest::option::of(Just(ANA)), any::<bool>(), any::<bool>()).prop_map(
         |(channel, queue, user, reachable, has_number)| {
             let mut opening = Open { queue, user, reachable, ..open(channel) };
@@ -80,7 +80,7 @@ fn opening() -> impl Strategy<Value = Open> {
 fn setup() -> Setup {
     let queue =
         |is_active, requires_wrapup, agents: &[i64]| Queue { is_active, requires_wrapup, agents: agents.to_vec() };
-    let kind = |is_active, queues: &[i64]| WrapupType { is_active, queues: queues.to_vec() };
+    let wrapup_type = |is_active, queues: &[i64]| WrapupType { is_active, queues: queues.to_vec() };
     Setup {
         queues: BTreeMap::from([
             (1, queue(true, false, &[1, 2, 4])),
@@ -89,10 +89,10 @@ fn setup() -> Setup {
         ]),
         users: BTreeMap::from([(1, true), (2, true), (3, true), (4, false)]),
         wrapup_types: BTreeMap::from([
-            (1, kind(true, &[1])),
-            (2, kind(true, &[2])),
-            (3, kind(false, &[1, 2, 3])),
-            (4, kind(true, &[])),
+            (1, wrapup_type(true, &[1])),
+            (2, wrapup_type(true, &[2])),
+            (3, wrapup_type(false, &[1, 2, 3])),
+            (4, wrapup_type(true, &[])),
         ]),
     }
 }
@@ -107,19 +107,19 @@ fn line_of(channel: ChannelId) -> Line {
     }
 }
 
-/// The model of a ticket that was opened this way.
-fn opened(open: &Open, now: DateTime<Utc>) -> Model {
-    let channels_queue = (open.channel == PHONE).then_some(1);
+/// The model of a ticket that this command opened.
+fn opened_model(open: &Open, now: DateTime<Utc>) -> Model {
+    let default_queue = (open.channel == PHONE).then_some(1);
     Model {
         has_number: open.contact.number.is_some(),
         reachable: open.reachable,
         user: open.user.map(|id| id.0),
-        ..Model::opened(setup(), line_of(open.channel), open.queue.map(|id| id.0).or(channels_queue), now)
+        ..Model::opened(setup(), line_of(open.channel), open.queue.map(|id| id.0).or(default_queue), now)
     }
 }
 
-/// The ticket's current state in terms of the model, for a comparison as a whole.
-fn seen(desk: &Desk) -> Model {
+/// The ticket's current state in the model's terms.
+fn current_model(desk: &Desk) -> Model {
     let row = &desk.ticket.row;
     Model {
         setup: setup(),
@@ -141,7 +141,7 @@ fn seen(desk: &Desk) -> Model {
 
 // The code under test, with its changes and refusals in the model's terms.
 
-fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
+fn execute(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     desk.open_elsewhere = step.open_elsewhere.then_some(OTHER_TICKET);
     let author = ana();
     match step.call.clone() {
@@ -179,8 +179,8 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     }
 }
 
-/// A delivery is recorded when it advances the position, up to the last message.
-fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
+/// A delivery is recorded if it advances the ticket's delivered position, which never passes the last message.
+fn expected_delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
     let position = ticket.row.last_message_id.map(|last| up_to.min(last).into());
     if position > Some(ticket.receipts.delivered) { vec!["delivered"] } else { vec![] }
 }
@@ -222,16 +222,16 @@ fn refusal_name(refusal: &Refusal) -> String {
     }
 }
 
-/// Values that only increase.
+/// The highest ids so far, and the number of reopenings.
 #[derive(Default)]
-struct Highest {
+struct RecordedTotals {
     message: i64,
     event: i64,
-    reopened: i32,
+    reopenings: i32,
 }
 
-impl Highest {
-    fn rise(&mut self, changes: &[Change]) {
+impl RecordedTotals {
+    fn record(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::Message(row) => {
@@ -241,7 +241,7 @@ impl Highest {
                 Change::Event(row) => {
                     assert!(row.id.0 > self.event, "event ids strictly increase");
                     self.event = row.id.0;
-                    self.reopened += i32::from(row.kind.as_str() == "reopened");
+                    self.reopenings += i32::from(row.kind.as_str() == "reopened");
                 }
                 _ => {}
             }
@@ -249,7 +249,7 @@ impl Highest {
     }
 }
 
-fn assert_consistent(desk: &Desk, highest: &Highest) {
+fn assert_consistent(desk: &Desk, totals: &RecordedTotals) {
     let row = &desk.ticket.row;
     match row.status {
         TicketStatus::Open => {
@@ -258,9 +258,9 @@ fn assert_consistent(desk: &Desk, highest: &Highest) {
         TicketStatus::Closed => assert!(row.closed_at.is_some_and(|at| at >= row.opened_at)),
     }
     assert!(row.unread_count >= 0);
-    assert_eq!(row.reopen_count, highest.reopened, "reopenings are counted");
+    assert_eq!(row.reopen_count, totals.reopenings, "reopenings are counted");
     assert_eq!(row.last_message_id.is_some(), desk.ticket.last_message.is_some());
-    assert!(row.last_message_id.is_none_or(|last| last.0 <= highest.message));
+    assert!(row.last_message_id.is_none_or(|last| last.0 <= totals.message));
 }
 
 /// Encodes and decodes every change, as a restart does with the journal.
@@ -269,7 +269,7 @@ fn assert_survives_the_journal(changes: &[Change]) {
     assert_eq!(decode(1, &bytes).expect("the changes are decoded"), changes);
 }
 
-/// The outcomes that every run must reach.
+/// The outcomes that every run of the test must reach: the names of the recorded changes, or of the refusal.
 const OUTCOMES: &[&str] = &[
     "ticket + transferred",
     "ticket + closed",
@@ -294,21 +294,21 @@ const OUTCOMES: &[&str] = &[
 
 #[test]
 fn any_sequence_of_commands_follows_the_contract() {
-    // Counts of each outcome: a generator that never reaches one proves nothing about it.
+    // The number of steps with each outcome: an outcome that is never generated is not tested.
     let outcomes = RefCell::new(BTreeMap::<String, u32>::new());
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
     let run = |(opening, steps): (Open, Vec<Step>)| {
-        let (mut desk, first) = Desk::opened(opening.clone()).expect("the ticket opens");
-        assert_survives_the_journal(&first.changes);
-        let mut model = opened(&opening, desk.now);
-        let mut highest = Highest::default();
-        highest.rise(&first.changes);
+        let (mut desk, opened) = Desk::opened(opening.clone()).expect("the ticket opens");
+        assert_survives_the_journal(&opened.changes);
+        let mut model = opened_model(&opening, desk.now);
+        let mut totals = RecordedTotals::default();
+        totals.record(&opened.changes);
         for step in &steps {
             let before = desk.ticket.clone();
-            let outcome = carry_out(&mut desk, step);
+            let outcome = execute(&mut desk, step);
             let expected = match step.call {
                 // The model knows no ids.
-                Call::MarkDelivered(up_to) => Ok(delivery(&before, MessageId::new(up_to))),
+                Call::MarkDelivered(up_to) => Ok(expected_delivery(&before, MessageId::new(up_to))),
                 _ => model.step(step, desk.now),
             };
             match (outcome, expected) {
@@ -316,9 +316,9 @@ fn any_sequence_of_commands_follows_the_contract() {
                     let recorded: Vec<_> = changes.iter().map(change_name).collect();
                     prop_assert_eq!(&recorded, &expected, "{:?}", step);
                     if let Some(Change::Ticket(row)) = changes.first() {
-                        prop_assert_eq!(row, &desk.ticket.row, "the row recorded is the row now");
+                        prop_assert_eq!(row, &desk.ticket.row, "the recorded row is the ticket's row");
                     }
-                    highest.rise(&changes);
+                    totals.record(&changes);
                     assert_survives_the_journal(&changes);
                     *outcomes.borrow_mut().entry(recorded.join(" + ")).or_default() += 1;
                 }
@@ -332,17 +332,17 @@ fn any_sequence_of_commands_follows_the_contract() {
                     prop_assert!(false, "{step:?} on {before:?}: {outcome:?}, but the model says {expected:?}");
                 }
             }
-            prop_assert_eq!(&seen(&desk), &model, "{:?}", step);
-            assert_consistent(&desk, &highest);
+            prop_assert_eq!(&current_model(&desk), &model, "{:?}", step);
+            assert_consistent(&desk, &totals);
         }
         Ok(())
     };
-    let cases = (opening(), steps());
+    let cases = (open_command(), steps());
     if let Err(failure) = runner.run(&cases, run) {
         panic!("{failure}");
     }
     let outcomes = outcomes.into_inner();
     for outcome in OUTCOMES {
-        assert!(outcomes.contains_key(*outcome), "`{outcome}` never came up in {outcomes:?}");
+        assert!(outcomes.contains_key(*outcome), "`{outcome}` is not among {outcomes:?}");
     }
 }

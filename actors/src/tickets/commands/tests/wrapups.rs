@@ -13,7 +13,7 @@ fn close(wrapup_type: Option<WrapupTypeId>) -> Close {
     Close { wrapup_type, wrapup_note: None, author: ana() }
 }
 
-fn wrapup(wrapup_type: WrapupTypeId, wrapup_note: Option<Option<&str>>) -> SetWrapup {
+fn set_wrapup(wrapup_type: WrapupTypeId, wrapup_note: Option<Option<&str>>) -> SetWrapup {
     SetWrapup { wrapup_type, wrapup_note: wrapup_note.map(|note| note.map(str::to_owned)), author: ana() }
 }
 
@@ -66,13 +66,13 @@ fn an_inactive_or_unknown_wrapup_type_closes_no_ticket() {
     }
 }
 
-// Wrap-up after the fact.
+// After the close.
 
 #[test]
 fn a_wrapup_is_set_on_a_closed_ticket_and_the_event_has_the_old_one() {
     let mut desk = Desk::with_closed_ticket();
     let closed_at = desk.ticket.row.closed_at;
-    let result = desk.run(wrapup(SOLVED, Some(Some("found it"))));
+    let result = desk.run(set_wrapup(SOLVED, Some(Some("found it"))));
     let row = &desk.ticket.row;
     assert_eq!((row.wrapup_type_id, row.wrapup_note.as_deref()), (Some(SOLVED), Some("found it")));
     assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, closed_at, desk.now));
@@ -88,45 +88,48 @@ fn a_wrapup_is_set_on_a_closed_ticket_and_the_event_has_the_old_one() {
 #[test]
 fn a_wrapup_without_a_note_leaves_the_note_and_with_null_clears_it() {
     let mut desk = Desk::with_closed_ticket();
-    desk.run(wrapup(SOLVED, Some(Some("kept"))));
+    desk.run(set_wrapup(SOLVED, Some(Some("kept"))));
     let before = desk.ticket.clone();
-    assert!(desk.run(wrapup(SOLVED, None)).changes.is_empty(), "it is what it was");
+    assert!(desk.run(set_wrapup(SOLVED, None)).changes.is_empty(), "the wrap-up is unchanged");
     assert_eq!(desk.ticket, before);
     assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("kept"));
-    desk.run(wrapup(SOLVED, Some(None)));
+    desk.run(set_wrapup(SOLVED, Some(None)));
     assert_eq!(desk.ticket.row.wrapup_note, None);
 }
 
 #[test]
 fn a_wrapup_of_an_open_ticket_is_a_conflict() {
-    let refusal = Desk::on(PHONE).expect_refusal(wrapup(SOLVED, None));
+    let refusal = Desk::on(PHONE).expect_refusal(set_wrapup(SOLVED, None));
     assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
 }
 
 #[test]
 fn a_wrapup_set_later_follows_the_rules_of_one_at_the_close() {
     let mut desk = Desk::with_closed_ticket();
-    assert_eq!(desk.expect_refusal(wrapup(NO_TYPE, None)), Refusal::NotFound);
-    assert_eq!(desk.expect_refusal(wrapup(RETIRED, None)), invalid("wrapupTypeId", "must be an active wrap-up type"));
+    assert_eq!(desk.expect_refusal(set_wrapup(NO_TYPE, None)), Refusal::NotFound);
     assert_eq!(
-        desk.expect_refusal(wrapup(SOLD, None)),
+        desk.expect_refusal(set_wrapup(RETIRED, None)),
+        invalid("wrapupTypeId", "must be an active wrap-up type")
+    );
+    assert_eq!(
+        desk.expect_refusal(set_wrapup(SOLD, None)),
         invalid("wrapupTypeId", "must be linked to the ticket's queue")
     );
     let mut desk = Desk::on(WEBCHAT);
     desk.run(close(None));
-    desk.run(wrapup(UNLINKED, None));
+    desk.run(set_wrapup(UNLINKED, None));
     assert_eq!(desk.ticket.row.wrapup_type_id, Some(UNLINKED));
 }
 
 #[test]
-fn the_wrapup_that_a_ticket_has_may_be_set_again_once_its_type_is_inactive() {
+fn the_current_wrapup_may_be_set_again_although_its_type_was_deactivated() {
     let mut desk = Desk::with_closed_ticket();
-    desk.run(wrapup(SOLVED, Some(Some("kept"))));
+    desk.run(set_wrapup(SOLVED, Some(Some("kept"))));
     let before = desk.ticket.clone();
     desk.organization.wrapup_types.get_mut(&SOLVED).expect("the type").active = false;
-    assert_eq!(desk.run(wrapup(SOLVED, None)).changes, []);
-    assert_eq!(desk.run(wrapup(SOLVED, Some(Some("kept")))).changes, []);
+    assert_eq!(desk.run(set_wrapup(SOLVED, None)).changes, []);
+    assert_eq!(desk.run(set_wrapup(SOLVED, Some(Some("kept")))).changes, []);
     assert_eq!(desk.ticket, before);
-    desk.run(wrapup(SOLVED, Some(Some("corrected"))));
+    desk.run(set_wrapup(SOLVED, Some(Some("corrected"))));
     assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("corrected"));
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::found::{Matches, find};
-use super::{Address, ContactRef, Keys, add_address, lock, lock_rows, suggest, watch};
+use super::{Address, ContactRef, Keys, add_address, lock, lock_rows, suggest_merge, watch};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
@@ -22,7 +22,7 @@ pub struct IdentityChange<'a> {
 /// Applies a change to the contact that its keys find, and returns the contact's id; `None` when no contact has any of
 /// the keys. The contact does not take keys that other contacts have; merging it with each of these contacts is
 /// suggested.
-pub async fn change(
+pub async fn apply_change(
     db: impl Database<'_>,
     company: CompanyId,
     change: &IdentityChange<'_>,
@@ -35,24 +35,24 @@ pub async fn change(
     lock(connection, company, keys).await?;
     let (of_old, of_new) = (find(&mut *connection, company, &old).await?, find(&mut *connection, company, &new).await?);
     // A contact that had the new number only before the change does not own it: the number is free for its next owner.
-    let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former(at));
-    let Some(contact) = of_old.any().or(owner).cloned() else { return Ok(None) };
+    let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former_owner(at));
+    let Some(contact) = of_old.nearest().or(owner).cloned() else { return Ok(None) };
     let others = of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id);
     let others: Vec<_> = others.collect();
     let changed: Vec<ContactId> = others.iter().map(|(id, _)| *id).chain([contact.id]).collect();
     lock_rows(&mut *connection, company, &changed).await?;
     for (other, key) in others {
-        suggest(&mut *connection, company, [contact.id, other], key).await?;
+        suggest_merge(&mut *connection, company, [contact.id, other], key).await?;
     }
-    let tracker = watch(&mut *connection, company, &[contact.id]).await?.identified();
-    apply(&mut *connection, company, &contact, change, (&of_old, &of_new)).await?;
+    let tracker = watch(&mut *connection, company, &[contact.id]).await?.into_identification();
+    update_keys(&mut *connection, company, &contact, change, (&of_old, &of_new)).await?;
     tracker.record(connection, &[contact.id]).await?;
     transaction.commit().await?;
     Ok(Some(contact.id))
 }
 
 /// Gives a contact the new keys, except for those that another contact has. The old keys still find the contact.
-async fn apply(
+async fn update_keys(
     db: &mut PgConnection,
     company: CompanyId,
     contact: &ContactRef,
@@ -60,26 +60,28 @@ async fn apply(
     (of_old, of_new): (&Matches, &Matches),
 ) -> Result<()> {
     let IdentityChange { old, new, country, at } = *change;
-    let is_other = |owner: Option<&ContactRef>| owner.is_some_and(|owner| owner.id != contact.id);
-    let is_replaced = |ended: &Address<'_>| new.address.is_some_and(|address| address.value != ended.value);
-    let ended = old.address.filter(is_replaced).filter(|_| !is_other(of_old.by_address.as_ref()));
-    if let Some(ended) = ended {
+    let is_other_contact = |owner: Option<&ContactRef>| owner.is_some_and(|owner| owner.id != contact.id);
+    let is_replaced = |old: &Address<'_>| new.address.is_some_and(|address| address.value != old.value);
+    let ended_address = old.address.filter(is_replaced).filter(|_| !is_other_contact(of_old.by_address.as_ref()));
+    if let Some(ended) = ended_address {
         end_address(&mut *db, company, contact.id, ended, at).await?;
     }
     // Without a new address the old one stays: it is added if no contact has it yet.
     let unchanged = old.address.filter(|_| new.address.is_none() && of_old.by_address.is_none());
-    let changed = new.address.filter(|_| !is_other(of_new.by_address.as_ref()));
+    let changed = new.address.filter(|_| !is_other_contact(of_new.by_address.as_ref()));
     for address in unchanged.into_iter().chain(changed) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
-    let is_free = !is_other(of_new.by_number.as_ref()) && !is_other(of_new.former(at));
+    let is_number_free = !is_other_contact(of_new.by_number.as_ref()) && !is_other_contact(of_new.former_owner(at));
     // The contact's current number is ended by `set_number`.
-    let is_own = |ended: &str| contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, ended));
-    let ended = old.number.zip(new.number).filter(|(ended, number)| !phone_numbers::is_same(ended, number));
-    if let Some((ended, _)) = ended.filter(|(ended, _)| !is_own(ended) && !is_other(of_old.by_number.as_ref())) {
+    let is_current =
+        |number: &str| contact.number.as_deref().is_some_and(|current| phone_numbers::is_same(current, number));
+    let replaced = old.number.zip(new.number).filter(|(old, new)| !phone_numbers::is_same(old, new));
+    let ended_number = replaced.map(|(old, _)| old).filter(|old| !is_current(old));
+    if let Some(ended) = ended_number.filter(|_| !is_other_contact(of_old.by_number.as_ref())) {
         end_number(&mut *db, company, contact.id, ended, at).await?;
     }
-    if let Some(number) = new.number.filter(|_| is_free) {
+    if let Some(number) = new.number.filter(|_| is_number_free) {
         set_number(&mut *db, company, contact, (number, country), at).await?;
     }
     Ok(())
@@ -121,15 +123,15 @@ async fn end_number(
     Ok(())
 }
 
-/// Makes a number current that a merge has made a former one, because the contact writes from it: they are answered
-/// there from now on. Their number until now stays theirs as well.
+/// Makes a number current again that a merge has ended, because the contact writes from it: replies go there from now
+/// on. The number that was current until now takes its place, so that it can become current in the same way.
 pub(super) async fn use_merged_number(
     db: &mut PgConnection,
     company: CompanyId,
     contact: &ContactRef,
-    number: (&str, Option<&str>),
+    number_and_country: (&str, Option<&str>),
 ) -> Result<()> {
-    set_number(&mut *db, company, contact, number, crate::clock::now()).await?;
+    set_number(&mut *db, company, contact, number_and_country, crate::clock::now()).await?;
     let merged = sqlx::query(
         "update contact_numbers set merged = true where company_id = $1 and contact_id = $2 and number = $3 and not merged",
     );

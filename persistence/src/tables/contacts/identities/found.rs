@@ -80,13 +80,13 @@ impl Matches {
         matches
     }
 
-    /// The nearest of the contacts.
-    pub(super) fn any(&self) -> Option<&ContactRef> {
+    /// The contact with the nearest match.
+    pub(super) fn nearest(&self) -> Option<&ContactRef> {
         self.by_address.as_ref().or(self.by_number.as_ref()).or(self.by_former_number.as_ref())
     }
 
     /// The contact that had the number at this time, and no longer has it. The number may be another contact's by now.
-    pub(super) fn former(&self, at: DateTime<Utc>) -> Option<&ContactRef> {
+    pub(super) fn former_owner(&self, at: DateTime<Utc>) -> Option<&ContactRef> {
         self.by_former_number.as_ref().filter(|_| self.former_until.is_some_and(|until| until >= at))
     }
 
@@ -99,7 +99,7 @@ impl Matches {
         let number = keys.number.map(|number| (IdentityKind::Number, number));
         let address = keys.address.map(|address| (address.kind, address.value));
         let owners =
-            [(self.by_number.as_ref(), number), (self.former(at), number), (self.by_address.as_ref(), address)];
+            [(self.by_number.as_ref(), number), (self.former_owner(at), number), (self.by_address.as_ref(), address)];
         owners.map(|(owner, key)| Some((owner?.id, key?))).into_iter().flatten()
     }
 
@@ -111,20 +111,19 @@ impl Matches {
 
     /// Whether the contact has never had the number.
     pub(super) fn lacks_number(&self) -> bool {
-        let Some(contact) = self.any() else { return true };
+        let Some(contact) = self.nearest() else { return true };
         [&self.by_number, &self.by_former_number].into_iter().flatten().all(|found| found.id != contact.id)
     }
 
-    /// Whether the number is one of several that the contact has since a merge, and not the one by which they are
-    /// answered.
+    /// Whether a merge ended the contact's use of the number, and no contact has it now.
     pub(super) fn is_merged_number(&self) -> bool {
-        let is_theirs = |former: &ContactRef| self.any().is_some_and(|contact| contact.id == former.id);
-        self.is_merged && self.by_number.is_none() && self.by_former_number.as_ref().is_some_and(is_theirs)
+        let is_nearest = |former: &ContactRef| self.nearest().is_some_and(|contact| contact.id == former.id);
+        self.is_merged && self.by_number.is_none() && self.by_former_number.as_ref().is_some_and(is_nearest)
     }
 
-    /// The contact, if nothing is left to be done: it has all of the keys, or merging it with the number's contact is
-    /// suggested already.
-    pub(super) fn settled(&self, keys: &Keys<'_>) -> Option<ContactRef> {
+    /// The contact, if [`super::identify`] has nothing to change: it has all of the keys, or merging it with the
+    /// number's contact is suggested already.
+    pub(super) fn settled_contact(&self, keys: &Keys<'_>) -> Option<ContactRef> {
         let is_settled = match (keys.number.is_some(), keys.address.is_some()) {
             (false, false) => false,
             (true, false) => !self.is_merged_number(),
@@ -132,7 +131,7 @@ impl Matches {
             (true, true) if self.conflict().is_some() => self.is_suggested,
             (true, true) => self.by_address.is_some() && !self.lacks_number() && !self.is_merged_number(),
         };
-        self.any().filter(|_| is_settled).cloned()
+        self.nearest().filter(|_| is_settled).cloned()
     }
 }
 

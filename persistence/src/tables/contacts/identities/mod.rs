@@ -1,8 +1,8 @@
-//! Who a person is: the one place that finds the contact of a number or of a provider's id (page-scoped,
-//! account-scoped, in place of a hidden number, or of a group), and that decides what follows when both are known.
+//! Identifies contacts: finds the contact of a number or of a provider's id (scoped to a page or account, in place of a
+//! hidden number, or of a group), and decides what changes when both keys are known.
 //!
 //! A transaction that creates a contact with such a key, or adds one to a contact, holds the key's lock (`lock`) from
-//! the look-up until its end: however many calls come at once, in whatever spelling, a person gets one contact. All
+//! the look-up until its end. So concurrent calls yield one contact for a person, in any spelling of the number. All
 //! keys of a transaction are locked together, before any row.
 
 mod changed;
@@ -21,10 +21,10 @@ use crate::error::{Holder, TakenValue, with_timeout};
 use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
 
-pub use changed::{IdentityChange, change};
+pub use changed::{IdentityChange, apply_change};
 pub use found::by_number;
 use found::{Matches, find};
-pub(crate) use moved::{lock_contacts, move_to, suggested_to};
+pub(crate) use moved::{lock_contacts, merge_candidates, move_identities};
 pub use numbered::ids_by_number;
 pub use view::{ContactIdentity, MergeSuggestion};
 
@@ -70,9 +70,9 @@ pub struct Profile<'a> {
     pub since: DateTime<Utc>,
 }
 
-/// The contact of some keys.
+/// The contact that [`identify`] has found or created.
 #[derive(Clone, Debug)]
-pub struct Identified {
+pub struct IdentifiedContact {
     pub contact: ContactRef,
     /// Whether a contact that existed before was changed.
     pub is_changed: bool,
@@ -132,23 +132,25 @@ pub async fn identify(
     company: CompanyId,
     keys: &Keys<'_>,
     profile: &Profile<'_>,
-) -> Result<Identified> {
-    if let Some(contact) = find(db, company, keys).await?.settled(keys) {
-        return Ok(Identified { contact, is_changed: false });
+) -> Result<IdentifiedContact> {
+    if let Some(contact) = find(db, company, keys).await?.settled_contact(keys) {
+        return Ok(IdentifiedContact { contact, is_changed: false });
     }
     let mut transaction = db.transaction().await?;
     let connection = transaction.connection()?;
     lock(connection, company, keys.locks()).await?;
     let matches = find(&mut *connection, company, keys).await?;
-    if let Some(contact) = matches.settled(keys) {
-        return Ok(Identified { contact, is_changed: false });
+    if let Some(contact) = matches.settled_contact(keys) {
+        return Ok(IdentifiedContact { contact, is_changed: false });
     }
-    let mut identified = match matches.any() {
-        None => Identified { contact: create(connection, company, keys, profile).await?, is_changed: false },
+    let mut identified = match matches.nearest() {
+        None => {
+            IdentifiedContact { contact: create_contact(connection, company, keys, profile).await?, is_changed: false }
+        }
         Some(contact) => {
             let contact = contact.clone();
-            add(connection, company, &matches, &contact, keys, profile).await?;
-            Identified { contact, is_changed: true }
+            add_keys(connection, company, &matches, &contact, keys, profile).await?;
+            IdentifiedContact { contact, is_changed: true }
         }
     };
     if identified.is_changed {
@@ -160,7 +162,7 @@ pub async fn identify(
 }
 
 /// Adds new keys to an existing contact, or suggests to merge it with the contact that has the number.
-async fn add(
+async fn add_keys(
     db: &mut PgConnection,
     company: CompanyId,
     matches: &Matches,
@@ -170,13 +172,13 @@ async fn add(
 ) -> Result<()> {
     let at = profile.since;
     if let Some((other, number)) = matches.conflict().zip(keys.number) {
-        return suggest(db, company, [contact.id, other.id], (IdentityKind::Number, number)).await;
+        return suggest_merge(db, company, [contact.id, other.id], (IdentityKind::Number, number)).await;
     }
-    let former = matches.former(at).filter(|former| former.id != contact.id);
-    if let Some((other, number)) = former.zip(keys.number) {
-        suggest(&mut *db, company, [contact.id, other.id], (IdentityKind::Number, number)).await?;
+    let former_owner = matches.former_owner(at).filter(|former| former.id != contact.id);
+    if let Some((other, number)) = former_owner.zip(keys.number) {
+        suggest_merge(&mut *db, company, [contact.id, other.id], (IdentityKind::Number, number)).await?;
     }
-    let tracker = watch(&mut *db, company, &[contact.id]).await?.identified();
+    let tracker = watch(&mut *db, company, &[contact.id]).await?.into_identification();
     if let Some(address) = keys.address.filter(|_| matches.by_address.is_none()) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
@@ -189,7 +191,7 @@ async fn add(
     tracker.record(db, &[contact.id]).await
 }
 
-async fn create(
+async fn create_contact(
     db: &mut PgConnection,
     company: CompanyId,
     keys: &Keys<'_>,
@@ -243,7 +245,7 @@ async fn add_address(
 }
 
 /// Suggests to merge two contacts, at both of them.
-async fn suggest(
+async fn suggest_merge(
     db: &mut PgConnection,
     company: CompanyId,
     contacts: [ContactId; 2],
@@ -293,7 +295,7 @@ pub async fn hold_number(
 
 /// Deletes the former numbers and the merge suggestions of a contact that is being deleted.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
-    let others = suggested_to(&mut *db, company, id).await?;
+    let others = merge_candidates(&mut *db, company, id).await?;
     let tracker = watch(&mut *db, company, &others).await?;
     for statement in [
         "delete from contact_numbers where company_id = $1 and contact_id = $2",
@@ -344,7 +346,12 @@ pub async fn record_use(db: impl Database<'_>, company: CompanyId, channel: Chan
 }
 
 /// Sets the name of a contact that was named by its number.
-pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
+pub async fn replace_number_as_name(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contact: ContactId,
+    name: &str,
+) -> Result<()> {
     let update =
         "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
     let mut transaction = db.transaction().await?;

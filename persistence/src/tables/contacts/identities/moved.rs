@@ -31,7 +31,7 @@ pub(crate) async fn lock_contacts(db: &mut PgConnection, company: CompanyId, con
 }
 
 /// Contacts to which merging with this one is suggested.
-pub(crate) async fn suggested_to(
+pub(crate) async fn merge_candidates(
     db: &mut PgConnection,
     company: CompanyId,
     contact: ContactId,
@@ -42,9 +42,9 @@ pub(crate) async fn suggested_to(
     with_timeout(others.bind(company).bind(contact).fetch_all(db)).await
 }
 
-/// Moves the identities of a contact to another. `adopted` is the number that the other contact has from now on; any
-/// other current number of the first one becomes a former one.
-pub(crate) async fn move_to(
+/// Moves the identities of the contact `from` to `into`. `adopted` is the number of `from` that becomes the current one
+/// of `into`; another current number of `from` becomes a former one of `into`.
+pub(crate) async fn move_identities(
     db: &mut PgConnection,
     company: CompanyId,
     (from, into): (ContactId, ContactId),
@@ -60,7 +60,7 @@ pub(crate) async fn move_to(
          union all select company_id, other_id, $3::bigint, kind, value, created_at from contact_merge_suggestions
              where company_id = $1 and contact_id = $2 and other_id <> $3::bigint
          on conflict (company_id, contact_id, other_id) do nothing",
-        // Suggestions are in pairs: those of this contact name the contacts that have the opposite ones.
+        // Suggestions are stored in pairs: this deletes the opposite of each suggestion of `from`.
         "delete from contact_merge_suggestions s using contact_merge_suggestions own
          where own.company_id = $1 and own.contact_id = $2 and s.company_id = own.company_id
              and s.contact_id in (own.other_id, $3) and s.other_id = own.contact_id",
