@@ -30,7 +30,7 @@ const PER_PAGE: i64 = 500;
 
 const FIRST_ID: i64 = 10_000_000;
 
-fn shown(at: DateTime<Utc>) -> String {
+fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
@@ -71,7 +71,7 @@ async fn seed(db: &PgPool, company: &Company) {
 }
 
 /// The ids of a whole list, in the order of its pages.
-async fn listed(app: &TestApp, path: &str) -> Vec<i64> {
+async fn list_ids(app: &TestApp, path: &str) -> Vec<i64> {
     let mut found = Vec::new();
     for page in 1.. {
         let reply = app.api.get(&format!("{path}&page={page}")).await;
@@ -84,7 +84,7 @@ async fn listed(app: &TestApp, path: &str) -> Vec<i64> {
 }
 
 #[actix_web::test]
-async fn a_list_by_time_is_what_its_rows_say() {
+async fn a_list_filtered_by_time_has_exactly_the_rows_of_the_span() {
     let app = OwnApp::start_with(TestOptions { per_page_max: PER_PAGE, ..TestOptions::default() }).await;
     let db = &app.db;
     seed(db, &app.company).await;
@@ -93,7 +93,7 @@ async fn a_list_by_time_is_what_its_rows_say() {
         .fetch_one(db)
         .await
         .expect("zones");
-    assert!(zones > 3, "{zones} zones are no test");
+    assert!(zones > 3, "too few zones to test the zone map: {zones}");
     let mut random = StdRng::seed_from_u64(18);
     let mut seen = 0;
     for round in 0..LISTS {
@@ -105,8 +105,8 @@ async fn a_list_by_time_is_what_its_rows_say() {
         let (from, to) = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))][ends];
         let (order, sign) = if random.random_bool(0.5) { ("asc", 1) } else { ("desc", -1) };
         let (phone, webchat) = (app.company.phone, app.company.webchat);
-        let (here, elsewhere) = (format!("&channelId={phone}"), format!("&channelId={webchat}"));
-        let (is_here, is_elsewhere) = (format!("channel_id = {phone}"), format!("channel_id = {webchat}"));
+        let (phone_filter, webchat_filter) = (format!("&channelId={phone}"), format!("&channelId={webchat}"));
+        let (is_on_phone, is_on_webchat) = (format!("channel_id = {phone}"), format!("channel_id = {webchat}"));
         let kinds: [Kind<'_>; KINDS] = [
             ("tickets", "created", "created_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
             ("tickets", "opened", "opened_at", &[("", "true"), ("&unassigned=true", "true")]),
@@ -117,7 +117,11 @@ async fn a_list_by_time_is_what_its_rows_say() {
                 "messages",
                 "created",
                 "created_at",
-                &[("&direction=inbound", "direction = 'inbound'"), (&here, &is_here), (&elsewhere, &is_elsewhere)],
+                &[
+                    ("&direction=inbound", "direction = 'inbound'"),
+                    (&phone_filter, &is_on_phone),
+                    (&webchat_filter, &is_on_webchat),
+                ],
             ),
         ];
         let (table, name, column, filters) = kinds[round % KINDS];
@@ -125,7 +129,7 @@ async fn a_list_by_time_is_what_its_rows_say() {
         let mut path = format!("/{table}?perPage={PER_PAGE}&order={order}{filter}");
         for (end, at) in [("From", from), ("To", to)] {
             if let Some(at) = at {
-                path += &format!("&{name}{end}={}", shown(at));
+                path += &format!("&{name}{end}={}", timestamp(at));
             }
         }
         let statement = format!(
@@ -140,16 +144,16 @@ async fn a_list_by_time_is_what_its_rows_say() {
             .fetch_all(db)
             .await
             .expect("ids");
-        assert_eq!(listed(&app, &path).await, expected, "{path}");
+        assert_eq!(list_ids(&app, &path).await, expected, "{path}");
         seen += expected.len();
     }
-    assert!(seen > ROWS as usize, "{seen} rows are no test");
+    assert!(seen > ROWS as usize, "the lists had too few rows: {seen}");
     app.stop().await;
 }
 
 /// Zones cover the rows that the service itself writes, also old tickets that change.
 #[actix_web::test]
-async fn what_changes_is_found_by_the_time_it_changed() {
+async fn changed_rows_are_found_by_the_time_of_their_change() {
     let app = OwnApp::start().await;
     seed(&app.db, &app.company).await;
     let begun = Utc::now() - TimeDelta::seconds(1);
@@ -159,20 +163,20 @@ async fn what_changes_is_found_by_the_time_it_changed() {
         app.api.post("/contacts", json!({"name": "New", "number": "5511977776666"})).await.data(201)["id"].clone();
     let body = json!({"channelId": app.company.phone, "contactId": new});
     let new = app.api.post("/tickets", body).await.data(201)["id"].as_i64().expect("id");
-    let since = shown(begun);
+    let since = timestamp(begun);
     let mut both = vec![old, new];
     both.sort_unstable();
-    assert_eq!(listed(&app, &format!("/tickets?updatedFrom={since}")).await, both);
-    assert_eq!(listed(&app, &format!("/tickets?openedFrom={since}")).await, both);
-    assert_eq!(listed(&app, &format!("/tickets?createdFrom={since}")).await, [new]);
+    assert_eq!(list_ids(&app, &format!("/tickets?updatedFrom={since}")).await, both);
+    assert_eq!(list_ids(&app, &format!("/tickets?openedFrom={since}")).await, both);
+    assert_eq!(list_ids(&app, &format!("/tickets?createdFrom={since}")).await, [new]);
 
     let body = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{old}/close"), body).await.data(200);
-    assert_eq!(listed(&app, &format!("/tickets?closedFrom={since}")).await, [old]);
+    assert_eq!(list_ids(&app, &format!("/tickets?closedFrom={since}")).await, [old]);
     let noted = app.api.post(&format!("/tickets/{new}/notes"), json!({"body": "Noted"})).await.data(201)["id"].as_i64();
-    assert_eq!(listed(&app, &format!("/messages?createdFrom={since}")).await, [noted.expect("id")]);
+    assert_eq!(list_ids(&app, &format!("/messages?createdFrom={since}")).await, [noted.expect("id")]);
 
-    // A visitor's conversation: words, queues and people that these rows have not had.
+    // A visitor's conversation has a channel, a queue, a user and message types that the seeded rows lack.
     let body = json!({"channelId": app.company.webchat, "visitor": {"name": "Visitor"}});
     let session = app.api.post("/webchat/sessions", body).await.data(201).clone();
     let path = format!("/webchat/sessions/{}/messages", session["id"].as_str().expect("id"));
@@ -187,11 +191,11 @@ async fn what_changes_is_found_by_the_time_it_changed() {
         (format!("channelId={}", app.company.webchat), 1),
         ("unassigned=false".to_owned(), 1),
     ] {
-        assert_eq!(listed(&app, &format!("/tickets?{query}")).await.len(), count, "{query}");
+        assert_eq!(list_ids(&app, &format!("/tickets?{query}")).await.len(), count, "{query}");
     }
     for query in ["type=note", "direction=internal", "status=sent&createdFrom=2100-01-01T00:00:00Z"] {
         let count = usize::from(!query.contains("2100"));
-        assert_eq!(listed(&app, &format!("/messages?{query}")).await.len(), count, "{query}");
+        assert_eq!(list_ids(&app, &format!("/messages?{query}")).await.len(), count, "{query}");
     }
     assert_zones_cover_rows(&app.db).await;
     app.stop().await;
@@ -219,6 +223,6 @@ async fn assert_zones_cover_rows(db: &PgPool) {
     .fetch_one(&mut *transaction)
     .await
     .expect("zones");
-    assert!(zone_count > 6, "{zone_count} zones are no test");
-    assert_eq!(missed, 0, "of {zone_count} zones");
+    assert!(zone_count > 6, "too few zones to test the zone map: {zone_count}");
+    assert_eq!(missed, 0, "zones of {zone_count} that do not cover their rows");
 }

@@ -16,9 +16,9 @@ pub async fn check_list(app: &TestApp, path: &str, expected: &[i64], spans: &[&s
     assert_eq!(ids(&whole), expected, "{path}");
     assert_eq!(meta, serde_json::json!({"page": 1, "perPage": 100, "hasMore": false}), "{path}");
 
-    pages(&list, expected).await;
-    order(&list, expected).await;
-    cursors(&list, expected, spans).await;
+    check_pages(&list, expected).await;
+    check_order(&list, expected).await;
+    check_cursors(&list, expected, spans).await;
     for span in spans {
         check_span(app, path, span).await;
     }
@@ -44,12 +44,12 @@ impl List<'_> {
         (rows, reply.body["meta"].clone())
     }
 
-    async fn refused(&self, query: &str) -> Vec<String> {
+    async fn refused_fields(&self, query: &str) -> Vec<String> {
         self.app.api.get(&self.path(query)).await.invalid_fields()
     }
 }
 
-async fn pages(list: &List<'_>, expected: &[i64]) {
+async fn check_pages(list: &List<'_>, expected: &[i64]) {
     let path = list.path;
     for size in [1, 2, expected.len() - 1, expected.len(), expected.len() + 1] {
         let mut seen = Vec::new();
@@ -82,7 +82,7 @@ async fn pages(list: &List<'_>, expected: &[i64]) {
     }
 }
 
-async fn order(list: &List<'_>, expected: &[i64]) {
+async fn check_order(list: &List<'_>, expected: &[i64]) {
     let path = list.path;
     let descending: Vec<i64> = expected.iter().rev().copied().collect();
     assert_eq!(ids(&list.get("order=asc").await.0), expected, "{path}");
@@ -91,11 +91,11 @@ async fn order(list: &List<'_>, expected: &[i64]) {
     assert_eq!(ids(&second), descending[1..2], "{path}");
     assert_eq!(meta["hasMore"], true, "{path}");
     for bad in ["up", "", "ASC;", "id"] {
-        assert_eq!(list.refused(&format!("order={bad}")).await, ["order"], "{path}: order={bad}");
+        assert_eq!(list.refused_fields(&format!("order={bad}")).await, ["order"], "{path}: order={bad}");
     }
 }
 
-async fn cursors(list: &List<'_>, expected: &[i64], spans: &[&str]) {
+async fn check_cursors(list: &List<'_>, expected: &[i64], spans: &[&str]) {
     let path = list.path;
     for (order, expected) in [("asc", expected.to_vec()), ("desc", expected.iter().rev().copied().collect())] {
         for size in [1, 2, expected.len(), expected.len() + 1] {
@@ -123,7 +123,7 @@ async fn cursors(list: &List<'_>, expected: &[i64], spans: &[&str]) {
     if let Some(span) = spans.first() {
         // A cursor is valid only with the filters it was given for.
         let query = format!("{span}From=2000-01-01T00:00:00Z&cursor={cursor}");
-        assert_eq!(list.refused(&query).await, ["cursor"], "{path}");
+        assert_eq!(list.refused_fields(&query).await, ["cursor"], "{path}");
     }
 }
 
@@ -136,25 +136,25 @@ pub async fn check_span(app: &TestApp, path: &str, span: &str) {
     let at = |row: &Value| row[&field].as_str().map(str::to_owned);
     let mut times: Vec<String> = whole.iter().filter_map(at).collect();
     times.sort();
-    let narrowed = async |query: String, holds: &dyn Fn(&str) -> bool| {
+    let check_narrowed = async |query: String, holds: &dyn Fn(&str) -> bool| {
         let held = |row: &&Value| at(row).is_some_and(|at| holds(&at));
         let wanted: Vec<Value> = whole.iter().filter(held).cloned().collect();
         assert_eq!(ids(&list.get(&query).await.0), ids(&wanted), "{path} with {query} of {times:?}");
     };
     let (first, last) = (times.first().expect("a row has the time"), times.last().expect("a row has the time"));
     for time in [first, last, &times[times.len() / 2]] {
-        narrowed(format!("{span}From={time}"), &|at| at >= time.as_str()).await;
-        narrowed(format!("{span}To={time}"), &|at| at <= time.as_str()).await;
-        narrowed(format!("{span}From={time}&{span}To={time}"), &|at| at == time).await;
+        check_narrowed(format!("{span}From={time}"), &|at| at >= time.as_str()).await;
+        check_narrowed(format!("{span}To={time}"), &|at| at <= time.as_str()).await;
+        check_narrowed(format!("{span}From={time}&{span}To={time}"), &|at| at == time).await;
     }
-    narrowed(format!("{span}From=2000-01-01T00:00:00Z&{span}To=2999-12-31T23:59:59.999-03:00"), &|_| true).await;
-    narrowed(format!("{span}From=2999-01-01T00:00:00Z"), &|_| false).await;
-    narrowed(format!("{span}To=2000-01-01T00:00:00Z"), &|_| false).await;
+    check_narrowed(format!("{span}From=2000-01-01T00:00:00Z&{span}To=2999-12-31T23:59:59.999-03:00"), &|_| true).await;
+    check_narrowed(format!("{span}From=2999-01-01T00:00:00Z"), &|_| false).await;
+    check_narrowed(format!("{span}To=2000-01-01T00:00:00Z"), &|_| false).await;
     for bad in ["yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "1767225600", ""] {
         for end in ["From", "To"] {
             let name = format!("{span}{end}");
             assert_eq!(
-                list.refused(&format!("{name}={bad}")).await,
+                list.refused_fields(&format!("{name}={bad}")).await,
                 std::slice::from_ref(&name),
                 "{path}: {name}={bad}"
             );

@@ -23,7 +23,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
         let api = app.api.clone();
         let numbers = numbers.clone();
         async move {
-            let mut said = Vec::new();
+            let mut sent = Vec::new();
             for round in 0..ROUNDS {
                 let number = &numbers[(client + round) % CONTACTS];
                 let body = format!("{client}/{round}");
@@ -33,12 +33,12 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
                 });
                 let reply = api.retry_while_busy(|| api.request(Method::POST, "/messages").json(&send)).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
-                said.push((body, job.clone()));
+                sent.push((body, job.clone()));
                 // Some close the ticket they wrote in, and some of these reopen it: the next sends meet every state.
                 if (client * 7 + round * 3) % 5 == 0 {
-                    let asked =
+                    let shown_job =
                         api.retry_while_busy(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
-                    let ticket = asked.data(200)["ticketId"].clone();
+                    let ticket = shown_job.data(200)["ticketId"].clone();
                     let change = async |verb: &str| {
                         let path = format!("/tickets/{ticket}/{verb}");
                         api.retry_while_busy(|| api.request(Method::POST, &path).json(&json!({}))).await
@@ -51,11 +51,11 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
                     }
                 }
             }
-            said
+            sent
         }
     });
-    let said: HashMap<String, String> = join_all(clients).await.into_iter().flatten().collect();
-    assert_eq!(said.len(), CLIENTS * ROUNDS);
+    let sent: HashMap<String, String> = join_all(clients).await.into_iter().flatten().collect();
+    assert_eq!(sent.len(), CLIENTS * ROUNDS);
 
     let tickets = app.api.all("/tickets").await;
     let mut open: HashSet<i64> = HashSet::new();
@@ -70,15 +70,15 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
     let messages = app.api.all("/messages").await;
     let stored: HashMap<String, String> =
         messages.iter().map(|message| (text(message, "body"), text(message, "jobId"))).collect();
-    assert_eq!(messages.len(), said.len(), "messages were lost or doubled");
-    assert_eq!(stored, said);
+    assert_eq!(messages.len(), sent.len(), "messages were lost or doubled");
+    assert_eq!(stored, sent);
     let mut by_ticket: BTreeMap<i64, Vec<(i64, String)>> = BTreeMap::new();
     for message in &messages {
         let ticket = message["ticketId"].as_i64().expect("ticket");
         by_ticket.entry(ticket).or_default().push((message["id"].as_i64().expect("id"), text(message, "createdAt")));
     }
-    for (ticket, said) in by_ticket {
-        assert!(said.is_sorted_by_key(|(_, at)| at.clone()), "ticket {ticket} is out of order: {said:?}");
+    for (ticket, stored) in by_ticket {
+        assert!(stored.is_sorted_by_key(|(_, at)| at.clone()), "ticket {ticket} is out of order: {stored:?}");
     }
     // Each ticket's history leads to its present state.
     for ticket in &tickets {
@@ -152,7 +152,7 @@ async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
 }
 
 #[actix_web::test]
-async fn who_looks_sees_every_change_that_was_answered_and_never_goes_back() {
+async fn a_reader_sees_every_acknowledged_change_and_never_an_older_state() {
     const SENDS: usize = 300;
     const RENAMES: usize = 60;
     const READERS: usize = 8;
@@ -160,36 +160,36 @@ async fn who_looks_sees_every_change_that_was_answered_and_never_goes_back() {
     let ticket = app.ticket("5511900000001").await;
     let contact = app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]["id"].clone();
     app.api.put(&format!("/contacts/{contact}"), json!({"name": "0"})).await.data(200);
-    let (said, named) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (sent, renamed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let number = |text: &Value| text.as_str().and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
     let sending = async {
         for count in 1..=SENDS {
             let body = json!({"ticketId": ticket, "type": "text", "body": count.to_string()});
             app.api.post("/messages", body).await.data(202);
-            said.store(count, Ordering::SeqCst);
+            sent.store(count, Ordering::SeqCst);
         }
     };
     let renaming = async {
         for count in 1..=RENAMES {
             let body = json!({"name": count.to_string()});
             app.api.put(&format!("/contacts/{contact}"), body).await.data(200);
-            named.store(count, Ordering::SeqCst);
+            renamed.store(count, Ordering::SeqCst);
         }
     };
-    let looking = join_all((0..READERS).map(|_| async {
-        let (mut seen, mut looks) = ((0, 0), 0);
-        while said.load(Ordering::SeqCst) < SENDS || named.load(Ordering::SeqCst) < RENAMES {
-            let answered = (said.load(Ordering::SeqCst), named.load(Ordering::SeqCst));
+    let reading = join_all((0..READERS).map(|_| async {
+        let (mut seen, mut reads) = ((0, 0), 0);
+        while sent.load(Ordering::SeqCst) < SENDS || renamed.load(Ordering::SeqCst) < RENAMES {
+            let answered = (sent.load(Ordering::SeqCst), renamed.load(Ordering::SeqCst));
             let shown = app.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
             let now = (number(&shown["lastMessage"]["body"]), number(&shown["contact"]["name"]));
             assert!(now.0 >= answered.0.max(seen.0), "message {now:?}, answered {answered:?}, seen {seen:?}");
             assert!(now.1 >= answered.1.max(seen.1), "name {now:?}, answered {answered:?}, seen {seen:?}");
             seen = now;
-            looks += 1;
+            reads += 1;
         }
-        looks
+        reads
     }));
-    let ((), (), looks) = tokio::join!(sending, renaming, looking);
-    assert!(looks.iter().all(|looks| *looks > 10), "too few looks to prove anything: {looks:?}");
+    let ((), (), reads) = tokio::join!(sending, renaming, reading);
+    assert!(reads.iter().all(|reads| *reads > 10), "too few reads to prove anything: {reads:?}");
     app.stop().await;
 }

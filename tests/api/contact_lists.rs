@@ -20,7 +20,7 @@ async fn shown(app: &TestApp, list: i64) -> Value {
     all.into_iter().find(|row| id(row) == list).expect("the list is there")
 }
 
-async fn put(app: &TestApp, list: i64, who: Value) -> Value {
+async fn add_contacts(app: &TestApp, list: i64, who: Value) -> Value {
     app.api.post(&format!("/contact-lists/{list}/contacts"), who).await.data(200).clone()
 }
 
@@ -93,9 +93,9 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
         (json!({"contactIds": []}), 0, 0),
         (json!({"contactIds": null, "tagId": tag}), 0, 3),
     ] {
-        assert_eq!(put(&app, one, who.clone()).await, json!({"added": added, "alreadyThere": there}), "{who}");
+        assert_eq!(add_contacts(&app, one, who.clone()).await, json!({"added": added, "alreadyThere": there}), "{who}");
     }
-    put(&app, other, json!({"contactIds": [c]})).await;
+    add_contacts(&app, other, json!({"contactIds": [c]})).await;
     assert_eq!(members(&app, one).await, contacts);
     assert_eq!(shown(&app, one).await["contactsCount"], 5);
     // Contacts are shown in a list as everywhere else.
@@ -106,7 +106,7 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
     assert_eq!(found.iter().map(|contact| &contact["id"]).collect::<Vec<_>>(), [b]);
     assert!(
         app.api.all(&format!("/contact-lists/{other}/contacts?search=0000002")).await.is_empty(),
-        "only of the list"
+        "the search found contacts outside the list"
     );
 
     let member = format!("/contact-lists/{one}/contacts/{b}");
@@ -135,7 +135,7 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
 }
 
 #[actix_web::test]
-async fn what_cannot_be_put_into_a_list_changes_nothing() {
+async fn a_refused_addition_to_a_list_changes_nothing() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
     let one = list(&app, "One").await;
@@ -176,9 +176,15 @@ async fn thousands_with_a_tag_are_put_into_a_list_by_one_call() {
     made.execute(&app.db).await.expect("contacts");
     let everybody = list(&app, "Everybody").await;
     let began = Instant::now();
-    assert_eq!(put(&app, everybody, json!({"tagId": tag})).await, json!({"added": CONTACTS, "alreadyThere": 0}));
+    assert_eq!(
+        add_contacts(&app, everybody, json!({"tagId": tag})).await,
+        json!({"added": CONTACTS, "alreadyThere": 0})
+    );
     println!("{CONTACTS} contacts were put into a list within {:?}", began.elapsed());
-    assert_eq!(put(&app, everybody, json!({"tagId": tag})).await, json!({"added": 0, "alreadyThere": CONTACTS}));
+    assert_eq!(
+        add_contacts(&app, everybody, json!({"tagId": tag})).await,
+        json!({"added": 0, "alreadyThere": CONTACTS})
+    );
     assert_eq!(shown(&app, everybody).await["contactsCount"], CONTACTS);
     let page = app.api.get(&format!("/contact-lists/{everybody}/contacts?perPage=2&order=desc")).await;
     assert_eq!((page.data(200).as_array().map(Vec::len), &page.body["meta"]["hasMore"]), (Some(2), &json!(true)));
@@ -206,13 +212,13 @@ async fn fill(app: &TestApp, list: i64) {
     }
 }
 
-async fn left(app: &TestApp, list: i64) -> i64 {
+async fn count_members(app: &TestApp, list: i64) -> i64 {
     let count = sqlx::query_scalar("select count(*) from contact_list_contacts where contact_list_id = $1");
     count.bind(list).fetch_one(&app.db).await.expect("count")
 }
 
 #[actix_web::test]
-async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_and_a_closed_door() {
+async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_restart_but_not_in_a_closed_company() {
     let app = OwnApp::start().await;
     let db = &app.db;
     sqlx::raw_sql(
@@ -227,7 +233,7 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
     .expect("steps are noted");
     let (first, second, kept) = (list(&app, "First").await, list(&app, "Second").await, list(&app, "Kept").await);
     let contact = app.contact("5511900000001").await;
-    put(&app, kept, json!({"contactIds": [contact]})).await;
+    add_contacts(&app, kept, json!({"contactIds": [contact]})).await;
     fill(&app, first).await;
     fill(&app, second).await;
 
@@ -242,15 +248,22 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
         let count = sqlx::query_scalar("select count(*) from removals where company_id = $1");
         count.bind(company).fetch_one(db).await.expect("count")
     };
-    eventually("another company's list is done with", || async { waiting(other.id.0).await == 0 }).await;
-    assert_eq!((left(&app, first).await, waiting(app.company.id.0).await), (MANY, 1), "a closed door was passed");
+    eventually("another company's list is emptied", || async { waiting(other.id.0).await == 0 }).await;
+    assert_eq!(
+        (count_members(&app, first).await, waiting(app.company.id.0).await),
+        (MANY, 1),
+        "a list of a closed company was emptied"
+    );
     drop(closed);
 
     assert_eq!(app.api.delete(&format!("/contact-lists/{second}")).await.status.as_u16(), 204);
     assert_eq!(listed(&app.api, "/contact-lists").await, [kept]);
     // What is left when the service stops is removed after its next start.
     let app = restarted(app).await;
-    eventually("both are empty", || async { left(&app, first).await + left(&app, second).await == 0 }).await;
+    eventually("both are empty", || async {
+        count_members(&app, first).await + count_members(&app, second).await == 0
+    })
+    .await;
     let steps: (i64, i64) = sqlx::query_as("select max(contacts), sum(contacts)::bigint from steps")
         .fetch_one(&app.db)
         .await

@@ -15,8 +15,8 @@ async fn variable(api: &Api, key: &str, description: Option<&str>) -> i64 {
     created(api, PATH, json!({"key": key, "value": "x", "description": description})).await
 }
 
-/// The company's variables that a send would find.
-fn held(app: &OwnApp) -> HashMap<String, String> {
+/// The company's variables in the directory, which a send uses.
+fn loaded_variables(app: &OwnApp) -> HashMap<String, String> {
     let company = app.service.app.engine.directory().company(app.company.id);
     company.expect("the company is known").global_variables.clone()
 }
@@ -87,27 +87,27 @@ async fn a_change_is_there_for_messages_at_once() {
     let (_, other) = app.another_company().await;
     variable(&other, "theirs", None).await;
     let hours = variable(&app.api, "hours", None).await;
-    assert_eq!(held(&app), pairs(&[("hours", "x")]));
+    assert_eq!(loaded_variables(&app), pairs(&[("hours", "x")]));
     app.api.put(&format!("{PATH}/{hours}"), json!({"value": "from 9"})).await.data(200);
-    assert_eq!(held(&app), pairs(&[("hours", "from 9")]));
+    assert_eq!(loaded_variables(&app), pairs(&[("hours", "from 9")]));
     variable(&app.api, "shop", None).await;
     deleted(&app.api, &format!("{PATH}/{hours}")).await;
-    assert_eq!(held(&app), pairs(&[("shop", "x")]));
+    assert_eq!(loaded_variables(&app), pairs(&[("shop", "x")]));
     let stored = global_variables::of_companies(&app.db, &[app.company.id]).await.expect("variables");
     let stored = stored.into_iter().map(|(_, key, value)| (key, value)).collect();
-    assert_eq!(held(&app), stored);
+    assert_eq!(loaded_variables(&app), stored);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_change_beside_the_service_is_heard_of() {
+async fn a_change_made_in_the_database_is_loaded() {
     let app = OwnApp::start().await;
     let company = app.company.id.0;
     sql(&app, "insert into global_variables (company_id, key, value) values ($1, 'hours', '9')", company).await;
-    eventually("the new variable is seen", || async { held(&app) == pairs(&[("hours", "9")]) }).await;
+    eventually("the new variable is seen", || async { loaded_variables(&app) == pairs(&[("hours", "9")]) }).await;
     sql(&app, "update global_variables set value = '10' where company_id = $1", company).await;
-    eventually("the change is seen", || async { held(&app) == pairs(&[("hours", "10")]) }).await;
+    eventually("the change is seen", || async { loaded_variables(&app) == pairs(&[("hours", "10")]) }).await;
     sql(&app, "delete from global_variables where company_id = $1", company).await;
-    eventually("the removal is seen", || async { held(&app).is_empty() }).await;
+    eventually("the removal is seen", || async { loaded_variables(&app).is_empty() }).await;
     app.stop().await;
 }

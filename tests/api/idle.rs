@@ -11,20 +11,20 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
 /// A service whose actors retire after this time, once what they did is in the tables.
-async fn restless(idle_after: Duration, sweep_every: Duration) -> OwnApp {
+async fn start_with_idle_time(idle_after: Duration, sweep_every: Duration) -> OwnApp {
     let engine = EngineOptions { idle_after, sweep_every, ..TestOptions::default().engine };
     OwnApp::start_with(TestOptions { engine, ..TestOptions::default() }).await
 }
 
-async fn cold(app: &OwnApp) {
+async fn wait_until_retired(app: &OwnApp) {
     eventually("every actor has retired", || async { app.service.app.engine.hot() == (0, 0) }).await;
 }
 
 #[actix_web::test]
 async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     let idle_after = TestOptions::default().engine.idle_after;
-    let app = restless(idle_after, Duration::from_millis(50)).await;
-    let rest = async || {
+    let app = start_with_idle_time(idle_after, Duration::from_millis(50)).await;
+    let retire_all = async || {
         clock::advance(idle_after);
         eventually("every actor has retired", || async {
             // An actor that is used meanwhile retires a little later.
@@ -42,8 +42,8 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     let body = json!({"wrapupTypeId": company.sold, "wrapupNote": "done"});
     app.api.post(&format!("/tickets/{closed}/close"), body).await.data(200);
     let (session, _) = app.session("visitor").await;
-    let said = json!({"body": "hi", "clientId": "c-1"});
-    let first = app.api.post(&format!("/webchat/sessions/{session}/messages"), said.clone()).await.data(201).clone();
+    let message = json!({"body": "hi", "clientId": "c-1"});
+    let first = app.api.post(&format!("/webchat/sessions/{session}/messages"), message.clone()).await.data(201).clone();
     let web = first["ticketId"].as_i64().expect("ticket");
     assert_ne!(app.service.app.engine.hot(), (0, 0));
 
@@ -52,19 +52,19 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
         before.push((ticket(&app.api, ticket_id).await, history(&app.api, ticket_id).await));
     }
     let session_before = app.api.get(&format!("/webchat/sessions/{session}")).await.body;
-    rest().await;
+    retire_all().await;
     for (shown, events) in before {
         assert_eq!(ticket(&app.api, id(&shown)).await, shown);
         assert_eq!(history(&app.api, id(&shown)).await, events);
     }
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.body, session_before);
-    rest().await;
+    retire_all().await;
 
     // Actors that come back decide as before: they know open tickets, messages and their ids.
     let contact = ticket(&app.api, open).await["contact"]["id"].clone();
     let again = app.api.post("/tickets", json!({"channelId": company.phone, "contactId": contact})).await;
     assert_eq!(again.error(409, "ERR_API_CONFLICT")["ticketId"], open);
-    let repeated = app.api.post(&format!("/webchat/sessions/{session}/messages"), said).await;
+    let repeated = app.api.post(&format!("/webchat/sessions/{session}/messages"), message).await;
     assert_eq!(repeated.data(201), &first);
     let answer = sent(&app.api, json!({"ticketId": web, "type": "text", "body": "welcome"})).await;
     assert_eq!(answer["ticketId"], web);
@@ -79,7 +79,7 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
     const WAVES: usize = 6;
     const CLIENTS: usize = 16;
     const CONTACTS: usize = 4;
-    let app = restless(Duration::ZERO, Duration::from_millis(2)).await;
+    let app = start_with_idle_time(Duration::ZERO, Duration::from_millis(2)).await;
     let mut expected: Vec<String> = Vec::new();
     for wave in 0..WAVES {
         let clients = (0..CLIENTS).map(|client| {
@@ -98,7 +98,7 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
         });
         join_all(clients).await;
         expected.extend((0..CLIENTS).flat_map(|client| (0..4).map(move |round| format!("{wave}/{client}/{round}"))));
-        cold(&app).await;
+        wait_until_retired(&app).await;
     }
     let messages = app.api.all("/messages").await;
     let mut bodies: Vec<String> =
@@ -120,16 +120,16 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
 async fn no_count_is_lost_while_actors_retire_all_the_time() {
     const VISITORS: usize = 4;
     const WAVES: usize = 5;
-    const SAID: usize = 8;
-    let app = restless(Duration::ZERO, Duration::from_millis(2)).await;
+    const MESSAGES: usize = 8;
+    let app = start_with_idle_time(Duration::ZERO, Duration::from_millis(2)).await;
     let mut sessions = Vec::new();
     for visitor in 0..VISITORS {
         sessions.push(app.session(&format!("visitor-{visitor}")).await.0);
     }
     for wave in 0..WAVES {
         let api = &app.api;
-        let said = sessions.iter().flat_map(|session| {
-            (0..SAID).map(move |index| {
+        let sends = sessions.iter().flat_map(|session| {
+            (0..MESSAGES).map(move |index| {
                 let body = json!({"body": format!("{wave}/{index}"), "clientId": format!("{wave}/{index}")});
                 let path = format!("/webchat/sessions/{session}/messages");
                 async move {
@@ -138,21 +138,21 @@ async fn no_count_is_lost_while_actors_retire_all_the_time() {
                 }
             })
         });
-        join_all(said).await;
-        cold(&app).await;
+        join_all(sends).await;
+        wait_until_retired(&app).await;
     }
     let tickets = app.api.all("/tickets").await;
     assert_eq!(tickets.len(), VISITORS);
     for shown in &tickets {
-        assert_eq!(shown["unreadCount"], WAVES * SAID, "{shown}");
-        assert_eq!(listed(&app.api, &format!("/tickets/{}/messages", shown["id"])).await.len(), WAVES * SAID);
+        assert_eq!(shown["unreadCount"], WAVES * MESSAGES, "{shown}");
+        assert_eq!(listed(&app.api, &format!("/tickets/{}/messages", shown["id"])).await.len(), WAVES * MESSAGES);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn one_ticket_is_open_at_most_while_actors_retire_all_the_time() {
-    let app = restless(Duration::ZERO, Duration::from_millis(2)).await;
+    let app = start_with_idle_time(Duration::ZERO, Duration::from_millis(2)).await;
     let contact = app.contact("5511900000001").await;
     let body = json!({"channelId": app.company.phone, "contactId": contact});
     let clients = (0..12).map(|_| {
@@ -184,7 +184,7 @@ async fn one_ticket_is_open_at_most_while_actors_retire_all_the_time() {
     for ticket in open {
         close(&app.api, ticket).await;
     }
-    cold(&app).await;
+    wait_until_retired(&app).await;
     app.api.post("/tickets", body).await.data(201);
     app.stop().await;
 }

@@ -20,7 +20,7 @@ struct Record {
 async fn etag(api: &Api, path: &str) -> String {
     let reply = api.get(path).await;
     let tag = reply.headers.get("etag").expect("an ETag").to_str().expect("text").to_owned();
-    assert_eq!(tag, format!("{}", reply.data(200)["updatedAt"]), "it is the time in quotation marks");
+    assert_eq!(tag, format!("{}", reply.data(200)["updatedAt"]), "the tag is not `updatedAt` in quotation marks");
     tag
 }
 
@@ -147,7 +147,7 @@ async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
 
 /// Every change of a record with an `ETag` takes `If-Match`, and may be answered by `412`.
 #[test]
-fn the_document_says_where_it_is_taken() {
+fn the_document_lists_if_match_where_it_is_accepted() {
     let document = hotline::routes::document();
     let mut tagged = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {

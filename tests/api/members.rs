@@ -71,7 +71,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
     assert_ne!(slots[0], slots[1]);
     let none = BTreeSet::new();
     let both = BTreeSet::from([app.company.id, other.id]);
-    for (of, expected) in [
+    for (filter, expected) in [
         (SlotFilter::all(), both),
         (SlotFilter::these([slots[0]]), BTreeSet::from([app.company.id])),
         (SlotFilter::these([slots[1]]), BTreeSet::from([other.id])),
@@ -79,27 +79,27 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
     ] {
         let companies = |found: Vec<CompanyId>| found.into_iter().collect::<BTreeSet<_>>();
         let before = Utc::now() + TimeDelta::days(1);
-        let idle = webchat_sessions::idle(db, &of, before, 10).await.expect("sessions");
-        assert_eq!(companies(idle.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
-        let later = schedules::companies(db, &of).await.expect("companies");
-        assert_eq!(companies(later), expected, "{of:?}");
-        let rules = retentions::rules(db, &of).await.expect("rules");
-        assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{of:?}");
+        let idle = webchat_sessions::idle(db, &filter, before, 10).await.expect("sessions");
+        assert_eq!(companies(idle.into_iter().map(|(company, _)| company).collect()), expected, "{filter:?}");
+        let later = schedules::companies(db, &filter).await.expect("companies");
+        assert_eq!(companies(later), expected, "{filter:?}");
+        let rules = retentions::rules(db, &filter).await.expect("rules");
+        assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{filter:?}");
         // The service itself has removed no early status: it belongs to no message.
-        let early = early_statuses::channels(db, &of).await.expect("channels");
-        assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
+        let early = early_statuses::channels(db, &filter).await.expect("channels");
+        assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{filter:?}");
         // The following tables have no rows.
-        assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
-        assert!(cascades::companies(db, &of, CompanyId::new(0), 10).await.expect("companies").is_empty());
-        assert!(messages::outboxes(db, &of).await.expect("outboxes").is_empty());
-        assert!(messages::media_wanted(db, &of, MessageId::new(0), 10).await.expect("files").is_empty());
-        assert!(campaigns::unfinished(db, &of).await.expect("campaigns").is_empty());
+        assert!(removals::unfinished(db, &filter, 10).await.expect("removals").is_empty());
+        assert!(cascades::companies(db, &filter, CompanyId::new(0), 10).await.expect("companies").is_empty());
+        assert!(messages::outboxes(db, &filter).await.expect("outboxes").is_empty());
+        assert!(messages::media_wanted(db, &filter, MessageId::new(0), 10).await.expect("files").is_empty());
+        assert!(campaigns::unfinished(db, &filter).await.expect("campaigns").is_empty());
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over() {
+async fn a_process_starts_beside_no_living_one_of_an_unknown_protocol() {
     let database = TestDatabase::migrated().await;
     let options = TestOptions { member: true, ..TestOptions::default() };
     let folder = empty_folder();
@@ -119,29 +119,37 @@ async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over()
     for part in ["the process other", &versions[0], &versions[1]] {
         assert!(refused.contains(part), "{part}: {refused}");
     }
-    let lives_there = async || -> i64 {
+    let count_lives = async || -> i64 {
         sqlx::query_scalar("select count(*) from lives").fetch_one(&database.db).await.expect("a count")
     };
-    assert_eq!(lives_there().await, 1, "it has begun no life");
+    assert_eq!(count_lives().await, 1, "the refused process has begun a life");
 
     // The version after its own is understood.
-    let near = "update lives set speaks = $1";
-    sqlx::query(near).bind(lives::PROTOCOL_VERSION + 1).execute(&database.db).await.expect("it speaks another version");
+    let set_version = "update lives set speaks = $1";
+    sqlx::query(set_version)
+        .bind(lives::PROTOCOL_VERSION + 1)
+        .execute(&database.db)
+        .await
+        .expect("it speaks another version");
     start().await.expect("it starts").stop().await.expect("a clean stop");
 
     // A process that was killed has not ended its life.
-    sqlx::query(near).bind(lives::PROTOCOL_VERSION + 2).execute(&database.db).await.expect("it speaks another version");
+    sqlx::query(set_version)
+        .bind(lives::PROTOCOL_VERSION + 2)
+        .execute(&database.db)
+        .await
+        .expect("it speaks another version");
     let old = "update beats set at = now() - interval '6 seconds'";
     sqlx::query(old).execute(&database.db).await.expect("an old beat");
     let service = start().await.expect("it starts");
-    eventually("the one that is over is ended", || async { lives_there().await == 1 }).await;
+    eventually("the one that is over is ended", || async { count_lives().await == 1 }).await;
     serves(&service).await;
     service.stop().await.expect("a clean stop");
     database.drop().await;
 }
 
 #[actix_web::test]
-async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
+async fn a_member_shows_its_slots_its_lease_and_its_forwarded_requests() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
     let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
@@ -201,12 +209,12 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
 }
 
 #[actix_web::test]
-async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_it_were_missed() {
+async fn a_slot_is_opened_as_the_tables_are_also_after_a_missed_notification() {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let (company, db) = (app.company.id, &app.db);
-    // This change is made so that only one process is notified.
+    // Without triggers, no process is notified of this change.
     let mut silent = db.begin().await.expect("a transaction");
     sqlx::query("set local session_replication_role = replica").execute(&mut *silent).await.expect("no triggers");
     let rename = sqlx::query("update companies set name = 'Renamed' where id = $1").bind(company);
@@ -218,7 +226,7 @@ async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_
         let known = service.app.engine.directory().company(company).expect("the company");
         known.company.name.clone()
     };
-    assert_eq!(name(other), "Acme", "nobody has told");
+    assert_eq!(name(other), "Acme", "the change was notified");
     let membership = owner.app.engine.store().membership().expect("a member");
     lives::drain(db, membership.life).await.expect("it is drained");
     eventually("the other one serves it", || async { other.app.engine.owns(company) }).await;
@@ -228,7 +236,7 @@ async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_
 }
 
 #[tokio::test]
-async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
+async fn another_life_inherits_what_a_stopped_heir_has_not_given_away() {
     let database = TestDatabase::migrated().await;
     let db = &database.db;
     let begin = async |node: &str| {
@@ -247,25 +255,25 @@ async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
     };
     // When the heir leaves, another life that is there becomes the heir at once.
     let other = begin("other").await;
-    assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "its heir is there");
+    assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "it has adopted a life whose heir is there");
     lives::leave(db, heir).await.expect("it leaves");
     assert_eq!(heirs().await, [(dead, other)]);
     // When the last life leaves, the next one to begin adopts it.
     lives::leave(db, other).await.expect("it leaves");
     let (last, late) = (begin("last").await, begin("late").await);
     let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
-    assert_eq!(adopted, [1, 0], "once");
+    assert_eq!(adopted, [1, 0], "not the first life alone has adopted it");
     assert_eq!(heirs().await, [(dead, last)]);
-    assert!(!lives::release_slots(db, late, dead).await.expect("an answer"), "another one does");
+    assert!(!lives::release_slots(db, late, dead).await.expect("an answer"), "a life that is no heir released slots");
     assert!(lives::release_slots(db, last, dead).await.expect("an answer"));
     let left = "select count(*) from slots where life is not null";
     let left: i64 = sqlx::query_scalar(left).fetch_one(db).await.expect("a count");
-    assert_eq!(left, 0, "they are given to others");
+    assert_eq!(left, 0, "slots of the dead life are left");
     database.drop().await;
 }
 
 #[tokio::test]
-async fn its_own_work_writes_nothing_once_its_life_is_over() {
+async fn housekeeping_writes_nothing_once_the_life_of_its_process_is_over() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
     let folder = empty_folder();
@@ -284,7 +292,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let store = Store::open(options, move |reason| drop(failed.send_replace(reason))).await.expect("the store opens");
     let now = Utc::now();
     let removal = Removal { company_id: company.id, noun: RemovedNoun::Webhook, id: 1 };
-    let all = async |later: TimeDelta| {
+    let housekeeping = async |later: TimeDelta| {
         let (own, uses) = (store.housekeeper(), [(TokenId::new(1), now)]);
         let outcomes: [(&str, hotline_persistence::Result<()>); 9] = [
             ("ids", store.ids.renew(own).await),
@@ -294,12 +302,12 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
             ("old days", events::drop_expired(own, now - TimeDelta::days(30) + later).await),
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),
             ("uses", tokens::record_uses(own, &uses).await),
-            ("removals", removals::step(own, &removal, 10).await.map(drop)),
+            ("removals", removals::delete_rows(own, &removal, 10).await.map(drop)),
             ("statuses", early_statuses::sweep(own, now, 10).await.map(drop)),
         ];
         outcomes
     };
-    for (what, outcome) in all(TimeDelta::zero()).await {
+    for (what, outcome) in housekeeping(TimeDelta::zero()).await {
         assert!(outcome.is_ok(), "{what}: {outcome:?}");
     }
     let unfenced = media::set_swept_hour(&store.housekeeping, media::hour_of(now) + 1).await;
@@ -313,7 +321,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let before: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
     assert!(matches!(store.ids.renew(store.housekeeper()).await, Err(Error::NotOwner)));
     // Later, when there are partitions to create and drop again.
-    for (what, outcome) in all(TimeDelta::days(60)).await {
+    for (what, outcome) in housekeeping(TimeDelta::days(60)).await {
         assert!(outcome.is_err(), "{what} are written");
     }
     let after: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
@@ -327,13 +335,13 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
 const GIVE_UPS: u64 = 80;
 
 #[tokio::test]
-async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
+async fn a_caller_that_gives_up_while_a_transaction_begins_leaves_none_open() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
-    let within = async || {
-        let within = "select count(*) from pg_stat_activity
+    let open_transactions = async || {
+        let select = "select count(*) from pg_stat_activity
             where datname = current_database() and state like 'idle in transaction%'";
-        sqlx::query_scalar::<_, i64>(within).fetch_one(&database.db).await.expect("a count")
+        sqlx::query_scalar::<_, i64>(select).fetch_one(&database.db).await.expect("a count")
     };
     // Without the fence, and with it.
     for role in
@@ -359,7 +367,7 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
             let rows = sqlx::query("update tags set name = name where company_id = $1").bind(company.id);
             let _ = tokio::time::timeout(give_up_after, rows.execute(store.db(company.id))).await;
         }
-        eventually("none is left", || async { within().await == 0 }).await;
+        eventually("no transaction is open", || async { open_transactions().await == 0 }).await;
         store.close().await.expect("it closes");
     }
     database.drop().await;

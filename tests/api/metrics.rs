@@ -12,8 +12,8 @@ use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
-/// No member of a cluster: a member has no journal.
-async fn watched() -> OwnApp {
+/// A service with metrics, outside a cluster: a member has no journal to measure.
+async fn start_with_metrics() -> OwnApp {
     OwnApp::start_with(TestOptions { metrics: true, member: false, ..TestOptions::default() }).await
 }
 
@@ -31,7 +31,7 @@ fn requests(route: &str, method: &str, status: u16) -> String {
 
 #[actix_web::test]
 async fn a_request_counts_under_its_route_its_method_and_its_status() {
-    let app = watched().await;
+    let app = start_with_metrics().await;
     let began = Instant::now();
     let before = metrics(&app).await;
     assert_eq!(before.get(&requests("/api/v1/tickets", "GET", 200)), None);
@@ -66,8 +66,8 @@ async fn a_request_counts_under_its_route_its_method_and_its_status() {
 }
 
 #[actix_web::test]
-async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
-    let app = watched().await;
+async fn refusals_and_replays_count_under_their_route() {
+    let app = start_with_metrics().await;
     let unknown_token = app.api.with_key("sk_live_00000000000000000000000000000000");
     unknown_token.get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
     Reply::of(app.api.anonymous(Method::GET, "/api/v1/tickets/7")).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -88,10 +88,10 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
     assert_eq!(seen.value("hotline_http_idempotent_replays_total"), 2.0);
     assert_eq!(seen.value(&requests("/api/v1/tags", "POST", 201)), 3.0);
     assert_eq!(seen.value("hotline_http_rate_limited_total"), 0.0);
-    assert_eq!(seen.value("hotline_http_internal_errors_total"), 0.0, "it has no value before the first error");
+    assert_eq!(seen.value("hotline_http_internal_errors_total"), 0.0, "an internal error was counted");
 
     sqlx::query("update companies set rate_per_minute = 1").execute(&app.db).await.expect("rate");
-    eventually("the rate is seen", || async { app.api.get("/channels").await.status == 429 }).await;
+    eventually("the new rate applies", || async { app.api.get("/channels").await.status == 429 }).await;
     app.api.get("/channels").await.error(429, "ERR_API_RATE_LIMITED");
     let seen = metrics(&app).await;
     let limited = seen.value("hotline_http_rate_limited_total");
@@ -101,8 +101,8 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
 }
 
 #[actix_web::test]
-async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
-    let app = watched().await;
+async fn hot_actors_and_the_changes_they_wrote_are_counted() {
+    let app = start_with_metrics().await;
     let hot = |kind: &str| format!("hotline_actors_hot{{kind=\"{kind}\"}}");
     let cold = metrics(&app).await;
     for kind in ["tickets", "sessions", "channels", "schedules", "campaigns"] {
@@ -121,7 +121,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     assert!(warm.value("hotline_journal_syncs_total") >= 1.0);
 
     clock::advance(TestOptions::default().engine.idle_after);
-    eventually("they are written and make room", || async {
+    eventually("the actors are flushed and retire", || async {
         // An actor that is used meanwhile retires a little later.
         clock::advance(Duration::from_secs(1));
         let seen = metrics(&app).await;
@@ -143,8 +143,8 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
 }
 
 #[actix_web::test]
-async fn the_parts_show_their_bounds_and_the_process_itself() {
-    let app = watched().await;
+async fn the_database_the_journal_and_the_process_are_measured() {
+    let app = start_with_metrics().await;
     let seen = metrics(&app).await;
     assert_eq!(seen.value("hotline_database_up"), 1.0);
     let open = seen.value("hotline_database_connections");
@@ -160,7 +160,7 @@ async fn the_parts_show_their_bounds_and_the_process_itself() {
     assert!(seen.value("hotline_process_resident_memory_bytes") > 1e6);
     let version = format!("hotline_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
     assert_eq!(seen.value(&version), 1.0);
-    crate::support::eventually("time goes on", || async {
+    eventually("the uptime grows", || async {
         metrics(&app).await.value("hotline_uptime_seconds") > seen.value("hotline_uptime_seconds")
     })
     .await;
@@ -168,10 +168,10 @@ async fn the_parts_show_their_bounds_and_the_process_itself() {
 }
 
 #[actix_web::test]
-async fn metrics_have_a_listener_of_their_own_and_nothing_else_is_there() {
-    let app = watched().await;
+async fn metrics_have_a_listener_of_their_own_that_serves_nothing_else() {
+    let app = start_with_metrics().await;
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
-    let there = address(&app);
+    let listener = address(&app);
     let client = hotline::tls::client().build().expect("client");
     for (method, path) in [
         (Method::GET, "/"),
@@ -180,16 +180,16 @@ async fn metrics_have_a_listener_of_their_own_and_nothing_else_is_there() {
         (Method::GET, "/api/v1/tickets"),
         (Method::POST, "/metrics"),
     ] {
-        let reply = client.request(method.clone(), format!("http://{there}{path}")).send().await.expect("an answer");
+        let reply = client.request(method.clone(), format!("http://{listener}{path}")).send().await.expect("an answer");
         assert_eq!(reply.status(), 404, "{method} {path}");
         assert!(reply.bytes().await.expect("a body").is_empty(), "{method} {path}");
     }
     app.stop().await;
-    assert!(reqwest::get(format!("http://{there}/metrics")).await.is_err(), "it is served after the stop");
+    assert!(reqwest::get(format!("http://{listener}/metrics")).await.is_err(), "it is served after the stop");
 }
 
 #[actix_web::test]
-async fn without_the_option_nothing_is_served() {
+async fn without_the_option_no_metrics_are_served() {
     let app = OwnApp::start().await;
     assert!(app.service.metrics_listener.is_none());
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
@@ -197,7 +197,7 @@ async fn without_the_option_nothing_is_served() {
 }
 
 #[actix_web::test]
-async fn an_address_that_is_taken_is_named_and_nothing_starts() {
+async fn a_start_with_a_metrics_address_in_use_fails_and_names_it() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address");
     let database = TestDatabase::create().await;

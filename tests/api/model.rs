@@ -13,7 +13,7 @@ use crate::steps::NOBODY;
 use crate::support::{Company, Reply, TestApp};
 
 #[path = "../../actors/src/tickets/commands/tests/model.rs"]
-#[allow(dead_code)] // Commands have more to ask than a webchat's API.
+#[allow(dead_code)] // The model has calls that a webchat's API does not have.
 mod ticket;
 
 use ticket::{Line, Model, Queue, Setup, Step, Wrapup, WrapupType};
@@ -26,17 +26,17 @@ const CALLS: std::ops::Range<usize> = 5..30;
 #[derive(Clone, Debug)]
 enum Call {
     /// A call that is one command on the ticket.
-    Of(ticket::Call),
+    OnTicket(ticket::Call),
     /// Opens another ticket and closes it at once: the ticket under test must not change.
     OpenAnother,
 }
 
-/// One of these ids of the company, or now and then one that no record has.
+/// One of these ids; one time in eleven, an id that no record has.
 fn one_of(ids: [i64; 2]) -> impl Strategy<Value = i64> + Clone + use<> {
     prop_oneof![5 => Just(ids[0]), 5 => Just(ids[1]), 1 => Just(NOBODY)]
 }
 
-fn call(company: &Company) -> impl Strategy<Value = Call> + use<> {
+fn any_call(company: &Company) -> impl Strategy<Value = Call> + use<> {
     let queue = one_of([company.support.0, company.sales.0]);
     let user = one_of([company.ana.0, company.ben.0]);
     let kind = one_of([company.solved.0, company.sold.0]);
@@ -58,13 +58,13 @@ fn call(company: &Company) -> impl Strategy<Value = Call> + use<> {
     let note = proptest::option::of(proptest::option::of(Just("noted".to_owned())));
     let set_wrapup = (kind, note).prop_map(|(kind, note)| ticket::Call::SetWrapup { kind, note });
     prop_oneof![
-        3 => send.prop_map(Call::Of),
-        3 => transfer.prop_map(Call::Of),
-        2 => wrapup.prop_map(|wrapup| Call::Of(ticket::Call::Close(wrapup))),
-        2 => Just(Call::Of(ticket::Call::Reopen)),
-        1 => set_wrapup.prop_map(Call::Of),
-        1 => Just(Call::Of(ticket::Call::AddNote("note".to_owned()))),
-        1 => Just(Call::Of(ticket::Call::MarkRead)),
+        3 => send.prop_map(Call::OnTicket),
+        3 => transfer.prop_map(Call::OnTicket),
+        2 => wrapup.prop_map(|wrapup| Call::OnTicket(ticket::Call::Close(wrapup))),
+        2 => Just(Call::OnTicket(ticket::Call::Reopen)),
+        1 => set_wrapup.prop_map(Call::OnTicket),
+        1 => Just(Call::OnTicket(ticket::Call::AddNote("note".to_owned()))),
+        1 => Just(Call::OnTicket(ticket::Call::MarkRead)),
         1 => Just(Call::OpenAnother),
     ]
 }
@@ -85,7 +85,7 @@ fn setup(company: &Company) -> Setup {
 }
 
 /// The HTTP status for the model's outcome of a call.
-fn status(call: &ticket::Call, outcome: &Result<Vec<&'static str>, &'static str>) -> u16 {
+fn expected_status(call: &ticket::Call, outcome: &Result<Vec<&'static str>, &'static str>) -> u16 {
     match (outcome, call) {
         (Ok(_), ticket::Call::Send { .. }) => 202,
         (Ok(_), ticket::Call::AddNote(_)) => 201,
@@ -108,11 +108,11 @@ fn names_unknown_record(call: &ticket::Call) -> bool {
 }
 
 /// How many messages a call has added to its ticket.
-fn messages(outcome: &Result<Vec<&'static str>, &'static str>) -> usize {
+fn count_messages(outcome: &Result<Vec<&'static str>, &'static str>) -> usize {
     outcome.iter().flatten().filter(|recorded| **recorded == "message").count()
 }
 
-fn check(model: &Model, shown: &Value) {
+fn check_ticket(model: &Model, shown: &Value) {
     assert_eq!(shown["status"], if model.is_open { "open" } else { "closed" });
     assert_eq!(shown["queue"]["id"].as_i64(), model.queue);
     assert_eq!(shown["assignedTo"]["id"].as_i64(), model.user);
@@ -130,7 +130,7 @@ fn body<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
-async fn ask(app: &TestApp, ticket: i64, call: &ticket::Call) -> Reply {
+async fn send_call(app: &TestApp, ticket: i64, call: &ticket::Call) -> Reply {
     let path = |verb: &str| format!("/tickets/{ticket}/{verb}");
     match call.clone() {
         ticket::Call::Send { body: text, reopen, queue, close, .. } => {
@@ -168,7 +168,7 @@ async fn ask(app: &TestApp, ticket: i64, call: &ticket::Call) -> Reply {
 
 /// Opens another ticket of the contact, if the model says that it may be, and closes it.
 async fn open_another(app: &TestApp, ticket: i64, contact: i64, model: &Model) {
-    // In sales no wrap-up is asked for.
+    // The sales queue requires no wrap-up.
     let opening = json!({"channelId": app.company.webchat, "contactId": contact, "queueId": app.company.sales});
     let reply = app.api.post("/tickets", opening).await;
     assert_eq!(reply.status == StatusCode::CREATED, !model.is_open, "{}", reply.body);
@@ -186,47 +186,47 @@ async fn open_another(app: &TestApp, ticket: i64, contact: i64, model: &Model) {
 }
 
 #[actix_web::test]
-async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
+async fn random_calls_on_a_ticket_answer_and_change_what_the_contract_says() {
     let app = TestApp::shared().await;
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
-    let sequences = proptest::collection::vec(call(&app.company), CALLS);
+    let sequences = proptest::collection::vec(any_call(&app.company), CALLS);
     // A generator that never reaches an outcome proves nothing about it.
     let mut outcomes = BTreeMap::<String, u32>::new();
     for sequence in 0..SEQUENCES {
         let calls = sequences.new_tree(&mut runner).expect("a sequence").current();
         let (session, contact) = app.session(&format!("visitor-{sequence}")).await;
-        let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-        let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+        let received = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+        let ticket = received.data(201)["ticketId"].as_i64().expect("ticket");
         let opened: DateTime<Utc> = Utc::now();
         let mut model = Model::opened(setup(&app.company), Line::Webchat, Some(app.company.support.0), opened);
         let first = Step { call: ticket::Call::Receive("hello".to_owned()), open_elsewhere: false };
-        let mut message_count = messages(&model.step(&first, opened));
+        let mut message_count = count_messages(&model.step(&first, opened));
         for (step, call) in calls.iter().enumerate() {
             match call {
                 Call::OpenAnother => open_another(&app, ticket, contact.0, &model).await,
-                Call::Of(ticket::Call::Transfer { queue: None, user: None }) => {
-                    let reply = ask(&app, ticket, &ticket::Call::Transfer { queue: None, user: None }).await;
+                Call::OnTicket(ticket::Call::Transfer { queue: None, user: None }) => {
+                    let reply = send_call(&app, ticket, &ticket::Call::Transfer { queue: None, user: None }).await;
                     assert_eq!(reply.invalid_fields(), ["queueId"], "step {step} of {calls:?}");
                 }
-                Call::Of(call) => {
+                Call::OnTicket(call) => {
                     let outcome = model.step(&Step { call: call.clone(), open_elsewhere: false }, Utc::now());
-                    let reply = ask(&app, ticket, call).await;
-                    let mut expected = status(call, &outcome);
-                    // What a send names is looked up before its ticket is asked.
+                    let reply = send_call(&app, ticket, call).await;
+                    let mut expected = expected_status(call, &outcome);
+                    // The queue and the wrap-up type of a send are looked up before its ticket decides.
                     if outcome.is_err() && names_unknown_record(call) && reply.status == StatusCode::NOT_FOUND {
                         expected = 404;
                     }
                     assert_eq!(reply.status.as_u16(), expected, "step {step} of {calls:?}: {}", reply.body);
-                    message_count += messages(&outcome);
+                    message_count += count_messages(&outcome);
                     *outcomes
                         .entry(outcome.map_or_else(str::to_owned, |recorded| recorded.join(" + ")))
                         .or_default() += 1;
                 }
             }
             let shown = app.api.get(&format!("/tickets/{ticket}")).await;
-            check(&model, shown.data(200));
+            check_ticket(&model, shown.data(200));
         }
-        // The tables hold what the actor says.
+        // The list, from the tables, shows the same ticket as the actor.
         let listed = app.api.get(&format!("/tickets?contactId={contact}")).await;
         let row =
             listed.data(200).as_array().expect("rows").iter().find(|row| row["id"] == ticket).expect("listed").clone();

@@ -1,10 +1,10 @@
-//! Work that one company does within its rate does not slow another: each kind of heavy work is tried beside
-//! a neighbour that sends small requests.
+//! The work of one company within its rate does not slow another: while a heavy company repeats each kind of request,
+//! a neighbour sends small ones.
 //!
 //! `make neighbours` measures a release: the neighbour's 99th percentile at most doubles, compared with a machine that
 //! is as busy. The test, the service and PostgreSQL share the processors, and on a busy machine any request waits for
-//! its turn on one: so the other half of each comparison is a neighbour beside threads that only compute. The figures
-//! of an idle machine are printed too.
+//! its turn on one: so the comparison is with a neighbour beside threads that only compute. The figures of an idle
+//! machine are printed too.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,28 +26,28 @@ use crate::support::form::Form;
 use crate::support::process::is_other_binary;
 use crate::support::{Api, Company, OwnApp, Reply, TestApp, eventually};
 
-/// Contacts of the company that is heavy: enough that a deep page and a search have something to do.
+/// Contacts of the heavy company: enough that a deep page and a search take a while.
 const CONTACTS: i64 = 20_000;
 
 /// Requests of the heavy company that are under way at a time.
-const AT_ONCE: usize = 24;
+const CONCURRENT_REQUESTS: usize = 24;
 
-/// Rounds, each with a quiet part, one beside computing and a heavy one; the median of them counts.
+/// Rounds, each with three parts: idle, beside threads that compute, beside the heavy company. The median round counts.
 const ROUNDS: usize = 3;
 
 /// Requests of the neighbour in each part, one after the other.
-const ASKED: usize = 240;
+const NEIGHBOUR_REQUESTS: usize = 240;
 
-/// The neighbour's 99th percentile may always be this, if the service is built without optimization: there, a short
+/// A 99th percentile of the neighbour that always passes if the service is built without optimization: there, a short
 /// request takes tens of milliseconds now and then, and an unfair queue takes seconds.
 const FLOOR_UNOPTIMIZED: Duration = Duration::from_millis(400);
 
-/// How many times as long as beside threads that compute the neighbour's 99th percentile may be.
-const FACTOR: u32 = 2;
+/// The largest ratio of the neighbour's 99th percentile beside the heavy company to that beside threads that compute.
+const FACTOR_MAX: u32 = 2;
 
 /// The niceness of the threads that send the heavy company's requests: they stand for other machines, and must not take
 /// processor time from what is measured.
-const ELSEWHERE_NICE: i32 = 10;
+const CLIENT_NICE: i32 = 10;
 
 /// The kinds of request that the heavy company repeats.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,8 @@ enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Import, Kind::Search, Kind::DeepPage, Kind::HeavyJson, Kind::Upload];
 
-struct Heavy {
+/// The heavy company: its key, and the bodies of its requests.
+struct HeavyCompany {
     address: SocketAddr,
     key: String,
     imports: Vec<Bytes>,
@@ -69,7 +70,7 @@ struct Heavy {
     form: Bytes,
 }
 
-impl Heavy {
+impl HeavyCompany {
     fn new(address: SocketAddr, company: &Company) -> Self {
         let import = |part: usize| {
             let row = |k: usize| {
@@ -78,7 +79,7 @@ impl Heavy {
             };
             Bytes::from(json!({"contacts": (0..1000).map(row).collect::<Vec<_>>()}).to_string())
         };
-        // As much to parse as fits in a body, without any field that the endpoint knows.
+        // As many JSON values as fit in a body; their field is unknown to the endpoint.
         let json = format!("{{\"name\": \"\", \"x\": [{}]}}", vec!["{\"a\":[[1]]}"; 85_000].join(","));
         let file = [b"%PDF-1.4\n".as_slice(), &vec![b'x'; 2 << 20]].concat();
         let form =
@@ -86,14 +87,14 @@ impl Heavy {
         Self {
             address,
             key: company.key.clone(),
-            imports: (0..AT_ONCE).map(import).collect(),
+            imports: (0..CONCURRENT_REQUESTS).map(import).collect(),
             json: Bytes::from(json),
             form: Bytes::from(form.file("a.pdf", "application/pdf", &file).bytes()),
         }
     }
 
     /// Sends one request. Returns the pause after which to retry if it was refused, or `None` if it was served.
-    async fn ask(&self, api: &Api, kind: Kind, worker: usize) -> Option<Duration> {
+    async fn send(&self, api: &Api, kind: Kind, worker: usize) -> Option<Duration> {
         let request = match kind {
             Kind::Import => with_json(api, "/contacts/import", &self.imports[worker]),
             Kind::Search => api.request(Method::GET, "/tickets?search=nobody%20is%20called%20this"),
@@ -117,28 +118,28 @@ impl Heavy {
         })
     }
 
-    /// Sends requests until `over`, on a thread of its own, so that the neighbour waits for the service alone. Retries
-    /// a refused request after the pause that it is answered. Returns how many were served, and how many were refused.
-    fn ask_until(&self, kind: Kind, over: &watch::Receiver<bool>) -> (usize, usize) {
+    /// Sends requests until `over`. Runs on a thread of its own, so that the neighbour waits for the service alone.
+    /// After a refusal, waits for the `Retry-After` of the answer. Returns how many requests were served, and refused.
+    fn send_until(&self, kind: Kind, over: &watch::Receiver<bool>) -> (usize, usize) {
         // On Linux, the niceness of this thread alone.
-        rustix::process::nice(ELSEWHERE_NICE).expect("a thread may step back");
+        rustix::process::nice(CLIENT_NICE).expect("a thread may lower its priority");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let api = Api::new(self.address, &self.key);
         let worker = async |worker| {
-            let (mut served, mut sent_away) = (0, 0);
+            let (mut served, mut refused) = (0, 0);
             let mut over = over.clone();
             while !*over.borrow() {
-                let Some(pause) = self.ask(&api, kind, worker).await else {
+                let Some(pause) = self.send(&api, kind, worker).await else {
                     served += 1;
                     continue;
                 };
-                sent_away += 1;
-                // Until all is over, or the pause is.
+                refused += 1;
+                // Until the part or the pause is over.
                 let _ = timeout(pause, over.wait_for(|is_over| *is_over)).await;
             }
-            (served, sent_away)
+            (served, refused)
         };
-        let counts = runtime.block_on(join_all((0..AT_ONCE).map(worker)));
+        let counts = runtime.block_on(join_all((0..CONCURRENT_REQUESTS).map(worker)));
         counts.into_iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
     }
 }
@@ -148,7 +149,7 @@ fn with_json(api: &Api, path: &str, body: &Bytes) -> reqwest::RequestBuilder {
 }
 
 /// One request of the neighbour: one of two lists, or a new row. Returns its time and status.
-async fn ask_little(api: &Api, number: usize) -> (Duration, StatusCode) {
+async fn send_small(api: &Api, number: usize) -> (Duration, StatusCode) {
     let before = Instant::now();
     let reply = match number % 3 {
         0 => api.get("/contacts?perPage=10").await,
@@ -158,25 +159,25 @@ async fn ask_little(api: &Api, number: usize) -> (Duration, StatusCode) {
     (before.elapsed(), reply.status)
 }
 
-/// The 99th percentile of the neighbour's requests, and how many were not served.
-async fn percentile(api: &Api, numbers: &mut usize) -> (Duration, usize) {
-    let mut times = Vec::with_capacity(ASKED);
+/// The 99th percentile of the neighbour's requests, and how many were refused. `sent` counts all, for unique names.
+async fn percentile(api: &Api, sent: &mut usize) -> (Duration, usize) {
+    let mut times = Vec::with_capacity(NEIGHBOUR_REQUESTS);
     let mut refused = 0;
-    for _ in 0..ASKED {
-        *numbers += 1;
-        let (time, status) = ask_little(api, *numbers).await;
+    for _ in 0..NEIGHBOUR_REQUESTS {
+        *sent += 1;
+        let (time, status) = send_small(api, *sent).await;
         refused += usize::from(!status.is_success());
         times.push(time);
     }
     times.sort_unstable();
-    (times[ASKED * 99 / 100], refused)
+    (times[NEIGHBOUR_REQUESTS * 99 / 100], refused)
 }
 
 /// The 99th percentile beside threads that keep every processor busy without using the service.
-async fn percentile_beside_computing(api: &Api, numbers: &mut usize) -> Duration {
+async fn percentile_beside_computing(api: &Api, sent: &mut usize) -> Duration {
     let over = Arc::new(AtomicBool::new(false));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let computing: Vec<_> = (0..processors)
+    let threads: Vec<_> = (0..processors)
         .map(|_| {
             let over = over.clone();
             std::thread::spawn(move || {
@@ -186,10 +187,10 @@ async fn percentile_beside_computing(api: &Api, numbers: &mut usize) -> Duration
             })
         })
         .collect();
-    let (time, _) = percentile(api, numbers).await;
+    let (time, _) = percentile(api, sent).await;
     over.store(true, Ordering::Relaxed);
-    for thread in computing {
-        thread.join().expect("it ends");
+    for thread in threads {
+        thread.join().expect("the thread ends");
     }
     time
 }
@@ -200,7 +201,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 #[actix_web::test]
-async fn what_one_company_does_another_does_not_feel_measured() {
+async fn heavy_work_of_one_company_does_not_slow_another_measured() {
     let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let (id, phone) = (other.id, other.phone);
@@ -218,42 +219,44 @@ async fn what_one_company_does_another_does_not_feel_measured() {
     ] {
         sqlx::query(AssertSqlSafe(statement)).execute(&app.db).await.expect("rows");
     }
-    let heavy = Arc::new(Heavy::new(app.address, &other));
-    let mut numbers = 0;
+    let heavy = Arc::new(HeavyCompany::new(app.address, &other));
+    let mut sent = 0;
     // A round that does not count warms everything up.
-    percentile(&app.api, &mut numbers).await;
+    percentile(&app.api, &mut sent).await;
 
     let floor = if is_other_binary() { Duration::ZERO } else { FLOOR_UNOPTIMIZED };
     let mut failures = Vec::new();
     for kind in KINDS {
-        let (mut quiet, mut computing, mut beside, mut refused) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        let (mut served, mut sent_away) = (0, 0);
+        let (mut idle, mut computing, mut beside_heavy) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut neighbour_refused, mut heavy_served, mut heavy_refused) = (0, 0, 0);
         for _ in 0..ROUNDS {
-            let (time, none) = percentile(&app.api, &mut numbers).await;
-            assert_eq!(none, 0, "the neighbour is served while all is quiet");
-            quiet.push(time);
-            computing.push(percentile_beside_computing(&app.api, &mut numbers).await);
+            let (time, refused) = percentile(&app.api, &mut sent).await;
+            assert_eq!(refused, 0, "the neighbour was refused on an idle machine");
+            idle.push(time);
+            computing.push(percentile_beside_computing(&app.api, &mut sent).await);
             let (over, is_over) = watch::channel(false);
-            let asking = std::thread::spawn({
+            let sending = std::thread::spawn({
                 let heavy = heavy.clone();
-                move || heavy.ask_until(kind, &is_over)
+                move || heavy.send_until(kind, &is_over)
             });
-            let (time, none) = percentile(&app.api, &mut numbers).await;
-            beside.push(time);
-            refused += none;
+            let (time, refused) = percentile(&app.api, &mut sent).await;
+            beside_heavy.push(time);
+            neighbour_refused += refused;
             over.send_replace(true);
-            let counts = actix_web::rt::task::spawn_blocking(move || asking.join()).await.expect("joined");
+            let counts = actix_web::rt::task::spawn_blocking(move || sending.join()).await.expect("joined");
             let counts = counts.expect("the heavy company is answered");
-            (served, sent_away) = (served + counts.0, sent_away + counts.1);
+            heavy_served += counts.0;
+            heavy_refused += counts.1;
         }
-        let (quiet, computing, beside) = (median(quiet), median(computing), median(beside));
+        let (idle, computing, beside_heavy) = (median(idle), median(computing), median(beside_heavy));
         let line = format!(
-            "{kind:?}: p99 {quiet:.1?} quiet, {computing:.1?} beside computing, {beside:.1?} beside it, {refused} refused; \
-             the heavy company: {served} served, {sent_away} sent away"
+            "{kind:?}: p99 {idle:.1?} idle, {computing:.1?} beside computing, {beside_heavy:.1?} beside the heavy \
+             company, {neighbour_refused} refused; the heavy company: {heavy_served} served, {heavy_refused} refused"
         );
         println!("{line}");
-        assert!(served > 0, "{line}: nothing was done");
-        if refused > 0 || beside > (quiet.max(computing) * FACTOR).max(floor) {
+        assert!(heavy_served > 0, "{line}: the heavy company was never served");
+        let is_slowed = beside_heavy > (idle.max(computing) * FACTOR_MAX).max(floor);
+        if neighbour_refused > 0 || is_slowed {
             failures.push(line);
         }
     }
@@ -262,32 +265,32 @@ async fn what_one_company_does_another_does_not_feel_measured() {
 }
 
 #[actix_web::test]
-async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
+async fn an_abandoned_statement_counts_against_its_share_until_the_server_has_ended_it() {
     let app = OwnApp::start().await;
     let store = app.service.app.engine.store();
     let (id, share) = (app.company.id, request_shares().company_heavy);
-    let asleep = async || {
+    let count_sleeping = async || {
         // A statement is active already while it is prepared; dropped then, it is never sent.
-        let asleep = "select count(*) from pg_stat_activity
+        let sleeping = "select count(*) from pg_stat_activity
             where datname = current_database() and wait_event = 'PgSleep' and query = 'select pg_sleep(60)'";
-        sqlx::query_scalar::<_, i64>(asleep).fetch_one(&app.db).await.expect("a count")
+        sqlx::query_scalar::<_, i64>(sleeping).fetch_one(&app.db).await.expect("a count")
     };
     let heavy = async || sqlx::query("select 1").execute(store.db(id).heavy()).await;
     loop {
         let began = Instant::now();
-        for begun in 1..=i64::try_from(share).expect("a count") {
+        for number in 1..=i64::try_from(share).expect("a count") {
             tokio::select! {
                 _ended = sqlx::query("select pg_sleep(60)").execute(store.db(id).heavy()) => {}
-                () = eventually("it sleeps, as those before it do", || async { asleep().await >= begun }) => {}
+                () = eventually("all statements so far sleep", || async { count_sleeping().await >= number }) => {}
             }
         }
         let refused = heavy().await;
         let is_in_time = began.elapsed() < STATEMENT_TIME_MAX;
-        sqlx::query("select 1").execute(store.db(id)).await.expect("what is short is served meanwhile");
-        eventually("the server has ended them", || async { asleep().await == 0 }).await;
-        // On a slow machine the first of them may end by itself before the last one begins.
+        sqlx::query("select 1").execute(store.db(id)).await.expect("a statement that is not heavy is served meanwhile");
+        eventually("the server has ended the statements", || async { count_sleeping().await == 0 }).await;
+        // On a slow machine the first statement may reach its time limit before the last one begins.
         if is_in_time {
-            refused.expect_err("its share is used up for as long");
+            refused.expect_err("the share is used up until the server has ended the statements");
             break;
         }
     }
@@ -296,7 +299,7 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
 }
 
 #[actix_web::test]
-async fn an_import_as_large_as_it_may_be_is_taken_and_one_larger_says_how_large() {
+async fn the_largest_import_is_accepted_and_a_larger_one_names_the_limit() {
     let app = TestApp::shared().await;
     // Fifteen kilobytes a row.
     let row = |k: usize| json!({"name": format!("Long {k}"), "code": format!("{k}"), "headline": "x".repeat(7_900), "sourceUrl": "y".repeat(7_900)});

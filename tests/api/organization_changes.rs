@@ -11,7 +11,7 @@ use crate::organization::opened;
 use crate::plain::created;
 use crate::support::{OwnApp, TestApp};
 
-/// Enough to meet the deletion at every step, and few enough that it succeeds.
+/// Tickets that change during a deletion: enough to meet each of its steps, few enough that it succeeds in the end.
 const TICKETS: usize = 3;
 
 async fn open_tickets(app: &TestApp, fields: &Value) -> Vec<i64> {
@@ -34,7 +34,7 @@ async fn delete_eventually(app: &TestApp, path: &str) {
     }
 }
 
-/// A count of rows, once every acknowledged change is in the tables.
+/// The query's count. The list that is read first waits until every acknowledged change is in the tables.
 async fn count(app: &TestApp, query: &'static str, id: i64) -> i64 {
     app.api.all("/tickets").await;
     sqlx::query_scalar(query).bind(id).fetch_one(&app.db).await.expect("a count")
@@ -94,8 +94,8 @@ async fn no_open_ticket_is_left_in_a_deleted_queue() {
             is_deleted.store(true, Ordering::Release);
         };
         join(deleting, join_all(moving)).await;
-        let open = "select count(*) from tickets where queue_id = $1 and status = 'open'";
-        assert_eq!(count(&app, open, queue).await, 0);
+        let count_open = "select count(*) from tickets where queue_id = $1 and status = 'open'";
+        assert_eq!(count(&app, count_open, queue).await, 0);
     }
     app.stop().await;
 }

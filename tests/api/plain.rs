@@ -1,5 +1,5 @@
-//! What holds for every plain resource: unique values at any concurrency, creations that happen once, and no access to
-//! other companies' records.
+//! What holds for every plain resource: values stay unique under concurrency, a request with an idempotency key is
+//! carried out once, and other companies' records are not found.
 
 use std::collections::HashMap;
 
@@ -34,11 +34,11 @@ pub async fn check_unique(app: &TestApp, path: &str, body: &Value, field: &str) 
             assert_eq!(reply.error(409, "ERR_API_CONFLICT")["field"], field, "{path}");
         }
     }
-    assert_eq!(made.len(), 1, "{path}: one of {} was to come through", replies.len());
+    assert_eq!(made.len(), 1, "{path}: {} of {} creations succeeded", made.len(), replies.len());
     assert_eq!(listed(&app.api, path).await, [before, made].concat(), "{path}");
 }
 
-/// Checks that of creations with one idempotency key, sent at once and with another body, a single one happens.
+/// Checks that concurrent creations with one idempotency key create one record, and that another body is refused.
 pub async fn check_created_once(app: &TestApp, path: &str, body: &Value, other: &Value) {
     let before = listed(&app.api, path).await.len();
     let create = |body: &Value| Reply::of(app.api.keyed(Method::POST, path, "create-once", body.to_string()));
@@ -99,7 +99,7 @@ pub async fn check_searches(app: &TestApp, path: &str, ids: &HashMap<&str, i64>,
 
 /// Checks that each body is refused for exactly these fields, and that nothing was made or changed by it.
 pub async fn check_refused(app: &TestApp, method: Method, path: &str, bodies: Vec<(Value, &[&str])>) {
-    // `/tags/7` is one of `/tags`; `/crm` is a module of several.
+    // The list that `/tags/7` is in is `/tags`; that of `/crm/boards/7` is `/crm/boards`.
     let parts = if path.starts_with("/crm/") { 3 } else { 2 };
     let list = path.split('/').take(parts).collect::<Vec<_>>().join("/");
     let before = app.api.all(&list).await;
@@ -114,27 +114,27 @@ pub async fn check_refused(app: &TestApp, method: Method, path: &str, bodies: Ve
 pub struct Noun<'a> {
     /// The path of all its records.
     pub path: &'a str,
-    /// Whether one record is read by itself; if not, that path has no `GET`.
+    /// Whether one record can be read by its id; if not, the path with the id has no `GET`.
     pub is_shown: bool,
-    /// A body with every field, as a caller may write it, and what is shown of it beside id and times.
+    /// A body, and every field of the created record but its id and times.
     pub new: (Value, Value),
-    /// Other good bodies, and some of what is shown of them.
+    /// Other valid bodies, and some fields of the created records.
     pub good: Vec<(Value, Value)>,
-    /// Good changes, one after the other, and what each makes different.
+    /// Valid changes, made one after the other, and the fields that each changes.
     pub changes: Vec<(Value, Value)>,
-    /// Bodies that cannot be created, and the fields that are named.
+    /// Bodies that a creation refuses, and the fields that the refusal names.
     pub bad: Vec<(Value, &'a [&'a str])>,
-    /// Changes that cannot be made.
+    /// The same of changes.
     pub bad_changes: Vec<(Value, &'a [&'a str])>,
     /// The field that no two records of a company share.
     pub unique: &'a str,
-    /// Whether that field never changes.
+    /// Whether the unique field can never be changed.
     pub is_fixed: bool,
-    /// A good body with this text in that field.
+    /// A valid body with this text in the unique field.
     pub named: fn(&str) -> Value,
-    /// At least three records to be listed, by the text they are called by in `searches`.
+    /// At least three records to be listed, each with the name that `searches` has for it.
     pub listed: Vec<(&'a str, Value)>,
-    /// What a search finds of them.
+    /// Searches, and the names of the listed records that each finds.
     pub searches: &'a [(&'a str, &'a [&'a str])],
 }
 
@@ -298,7 +298,7 @@ async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
 }
 
 #[actix_web::test]
-async fn what_every_company_has_in_memory_is_limited() {
+async fn the_variables_and_wrapup_types_that_a_company_has_in_memory_are_limited() {
     let app = TestApp::shared().await;
     let fill = "insert into global_variables (company_id, key, value)
         select $1, 'key' || number, 'x' from generate_series(1, 999) number";

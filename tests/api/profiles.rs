@@ -42,11 +42,14 @@ async fn a_profile_shows_what_it_permits() {
 async fn profiles_are_listed_and_found() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
-    let known = app.api.all("/profiles").await;
+    let default_profiles = app.api.all("/profiles").await;
     let name = |row: &Value| row["name"].as_str().expect("a name").to_owned();
-    assert_eq!(known.iter().map(name).collect::<Vec<_>>(), ["Administrator", "Supervisor", "Agent"]);
-    let mut ids =
-        HashMap::from([("Administrator", id(&known[0])), ("Supervisor", id(&known[1])), ("Agent", id(&known[2]))]);
+    assert_eq!(default_profiles.iter().map(name).collect::<Vec<_>>(), ["Administrator", "Supervisor", "Agent"]);
+    let mut ids = HashMap::from([
+        ("Administrator", id(&default_profiles[0])),
+        ("Supervisor", id(&default_profiles[1])),
+        ("Agent", id(&default_profiles[2])),
+    ]);
     for name in ["Sócio 100%", "a_b", "axb"] {
         let new = NewProfile { name, ..NewProfile::default() };
         let row = profiles::insert(&app.db, app.company.id, new).await.expect("profile");

@@ -83,7 +83,7 @@ async fn a_queue_is_created_listed_changed_and_deleted() {
 }
 
 #[actix_web::test]
-async fn another_companys_queue_is_one_that_nobody_has() {
+async fn another_companys_queue_is_not_found() {
     let app = TestApp::shared().await;
     let (theirs, _) = app.another_company().await;
     let (queue, ana) = (app.company.support, app.company.ana);
@@ -127,7 +127,7 @@ async fn queues_are_found_by_name_and_by_whether_they_are_active() {
 }
 
 #[actix_web::test]
-async fn agents_come_and_go_as_often_as_is_said() {
+async fn adding_or_removing_an_agent_again_changes_nothing() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let new = queue(&app.api, "New").await;
@@ -160,7 +160,7 @@ async fn agents_come_and_go_as_often_as_is_said() {
     assert_eq!(listed(&app.api, &users).await, [company.ana.0, eva]);
     assert_eq!(listed(&app.api, &format!("{PATH}/{}/users", company.sales)).await, [company.ben.0]);
 
-    // The same call under one key is the same call.
+    // A repeated request with one idempotency key is a replay.
     let path = format!("{users}/{}", company.ben);
     for replay in [false, true] {
         let added = Reply::of(app.api.keyed(Method::PUT, &path, "add", "")).await;
@@ -197,7 +197,7 @@ async fn a_queue_lists_the_wrap_up_types_linked_to_it() {
 }
 
 #[actix_web::test]
-async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to_it() {
+async fn a_queue_is_deleted_only_when_no_ticket_is_open_in_it_and_no_channel_points_to_it() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let new = queue(&app.api, "New").await;

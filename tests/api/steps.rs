@@ -1,4 +1,4 @@
-//! Small steps many tests take.
+//! Small steps that many tests share.
 
 use chrono::DateTime;
 use hotline_persistence::tables::channels::ChannelType;
@@ -34,11 +34,11 @@ pub fn assert_timestamp(value: &Value) {
     assert!(DateTime::parse_from_rfc3339(text).is_ok(), "no timestamp: {text}");
     assert!(
         text.len() == "2026-01-31T12:00:00.000Z".len() && text.ends_with('Z'),
-        "not as the contract has it: {text}"
+        "not UTC with milliseconds and `Z`: {text}"
     );
 }
 
-/// Sends a message, and returns it as its job has created it.
+/// Sends a message. Returns the message that its job has created.
 pub async fn sent(api: &Api, body: Value) -> Value {
     let reply = api.post("/messages", body).await;
     assert_eq!(reply.data(202)["status"], "queued");

@@ -8,7 +8,7 @@ use crate::support::{Api, TestApp};
 
 const PATH: &str = "/tags";
 
-async fn tag(api: &Api, name: &str) -> i64 {
+async fn create_tag(api: &Api, name: &str) -> i64 {
     created(api, PATH, json!({"name": name})).await
 }
 
@@ -66,7 +66,7 @@ async fn a_tag_is_created_listed_changed_and_deleted() {
 #[actix_web::test]
 async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
     let app = TestApp::shared().await;
-    let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
+    let (vip, new) = (create_tag(&app.api, "VIP").await, create_tag(&app.api, "New").await);
     let contacts = [app.contact("5511900000001").await, app.contact("5511900000002").await];
     for contact in contacts {
         sqlx::query("insert into contact_tags (company_id, contact_id, tag_id) select $1, $2, unnest($3::bigint[])")
@@ -82,14 +82,14 @@ async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
         reply.data(200)["tags"].clone()
     };
     app.api.put(&format!("{PATH}/{vip}"), json!({"name": "Best", "color": "#ffffff"})).await.data(200);
-    let plain = json!({"id": new, "name": "New", "color": "#64748b"});
+    let new_tag = json!({"id": new, "name": "New", "color": "#64748b"});
     for contact in contacts {
-        let both = json!([{"id": vip, "name": "Best", "color": "#ffffff"}, plain]);
-        assert_eq!(tags(contact).await, both, "a contact shows its tags as they are now");
+        let both = json!([{"id": vip, "name": "Best", "color": "#ffffff"}, new_tag]);
+        assert_eq!(tags(contact).await, both, "a contact shows a tag as it was before its change");
     }
     deleted(&app.api, &format!("{PATH}/{vip}")).await;
     for contact in contacts {
-        assert_eq!(tags(contact).await, json!([plain]));
+        assert_eq!(tags(contact).await, json!([new_tag]));
     }
     for absent in [vip, NOBODY] {
         app.api.get(&format!("/contacts?tagId={absent}")).await.error(404, "ERR_API_NOT_FOUND");

@@ -31,14 +31,14 @@ pub enum Rule {
 
 pub struct Balancer {
     members: watch::Sender<Vec<SocketAddr>>,
-    asking: JoinHandle<()>,
+    probing: JoinHandle<()>,
 }
 
 impl Balancer {
     /// A balancer before the members at these addresses; callers of each company come through its door.
-    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, by: Rule) -> Self {
-        let (members, known) = watch::channel(members);
-        Self { members, asking: tokio::spawn(lead(known, doors, by)) }
+    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, rule: Rule) -> Self {
+        let (members, addresses) = watch::channel(members);
+        Self { members, probing: tokio::spawn(route_callers(addresses, doors, rule)) }
     }
 
     /// Replaces the members.
@@ -49,33 +49,38 @@ impl Balancer {
 
 impl Drop for Balancer {
     fn drop(&mut self) {
-        self.asking.abort();
+        self.probing.abort();
     }
 }
 
-async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watch::Sender<Door>)>, by: Rule) {
-    let mut asked: Vec<(SocketAddr, Api)> = Vec::new();
+/// Asks all members in a loop whether they are ready. Gives each company's door the ready members by the rule.
+async fn route_callers(
+    members: watch::Receiver<Vec<SocketAddr>>,
+    doors: Vec<(Company, watch::Sender<Door>)>,
+    rule: Rule,
+) {
+    let mut clients: Vec<(SocketAddr, Api)> = Vec::new();
     let mut ready_before = Vec::new();
     loop {
-        let members = known.borrow().clone();
+        let addresses = members.borrow().clone();
         // In the given order, and with the existing connections.
-        let mut before = std::mem::take(&mut asked);
-        for address in members {
-            let known = before.iter().position(|(known, _)| *known == address);
-            asked.push(known.map_or_else(|| (address, Api::new(address, "")), |known| before.swap_remove(known)));
+        let mut previous = std::mem::take(&mut clients);
+        for address in addresses {
+            let index = previous.iter().position(|(known, _)| *known == address);
+            clients.push(index.map_or_else(|| (address, Api::new(address, "")), |index| previous.swap_remove(index)));
         }
-        let answers = asked.iter().map(async |(address, api)| {
-            let asked = api.anonymous(Method::GET, "/health/ready").timeout(ASK_TIME_MAX);
-            let is_ready = Reply::try_of(asked).await.is_some_and(|reply| reply.status == 200);
+        let answers = clients.iter().map(async |(address, api)| {
+            let request = api.anonymous(Method::GET, "/health/ready").timeout(ASK_TIME_MAX);
+            let is_ready = Reply::try_of(request).await.is_some_and(|reply| reply.status == 200);
             is_ready.then(|| (*address, api.clone()))
         });
         let ready: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
         let addresses: Vec<SocketAddr> = ready.iter().map(|(address, _)| *address).collect();
         if addresses != ready_before {
             for (number, (company, door)) in doors.iter().enumerate() {
-                let is_led_to = |place: usize| by == Rule::Any || place == number % ready.len();
-                let led_to = ready.iter().enumerate().filter(|(place, _)| is_led_to(*place));
-                let apis = led_to.map(|(_, (_, api))| api.with_key(&company.key).within(CALL_TIME_MAX)).collect();
+                let is_chosen = |index: usize| rule == Rule::Any || index == number % ready.len();
+                let chosen = ready.iter().enumerate().filter(|(index, _)| is_chosen(*index));
+                let apis = chosen.map(|(_, (_, api))| api.with_key(&company.key).within(CALL_TIME_MAX)).collect();
                 door.send_modify(|door| door.apis = apis);
             }
             ready_before = addresses;

@@ -38,6 +38,7 @@ impl Caller {
         members[turn % members.len()]
     }
 
+    /// The API of the member that has this turn.
     pub fn at(&self, turn: usize) -> Api {
         self.api.at(self.address(turn))
     }
@@ -52,7 +53,7 @@ impl Caller {
         Some(reply)
     }
 
-    /// Repeats a message with an idempotency key until it is accepted; how many attempts failed.
+    /// Repeats a message with an idempotency key until it is accepted. Returns how many attempts failed.
     pub async fn send(&self, turn: usize, key: &str, message: &Value) -> usize {
         for tries in 0.. {
             let request = self.at(turn + tries).keyed(Method::POST, "/messages", key, message.to_string());

@@ -20,12 +20,12 @@ const HELD_FOR: Duration = Duration::from_secs(12);
 const FLAPS: usize = 12;
 const FLAP: Duration = Duration::from_millis(300);
 
-/// The delay of new connections then, each way.
+/// The delay of connections after a cut, each way.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// Where bytes are lost.
+/// Between which parts, and in which directions, no bytes pass.
 #[derive(Clone, Copy)]
-struct Lost {
+struct Outage {
     name: &'static str,
     /// On the way to PostgreSQL, and on the way back.
     there: Flow,
@@ -36,14 +36,15 @@ struct Lost {
 
 /// Between a member and PostgreSQL. The way back comes first: then PostgreSQL does all that the member requests, and no
 /// answer arrives.
-const DATABASE: [Lost; 3] = [
-    Lost { name: "on the way back", there: Flow::Open, back: Flow::Held, with_peers: false },
-    Lost { name: "both ways", there: Flow::Held, back: Flow::Held, with_peers: false },
-    Lost { name: "on the way there", there: Flow::Held, back: Flow::Open, with_peers: false },
+const DATABASE: [Outage; 3] = [
+    Outage { name: "on the way back", there: Flow::Open, back: Flow::Held, with_peers: false },
+    Outage { name: "both ways", there: Flow::Held, back: Flow::Held, with_peers: false },
+    Outage { name: "on the way there", there: Flow::Held, back: Flow::Open, with_peers: false },
 ];
 
 /// Between a member and all others except its own callers.
-const EVERYBODY: [Lost; 1] = [Lost { name: "from everybody", there: Flow::Held, back: Flow::Held, with_peers: true }];
+const EVERYBODY: [Outage; 1] =
+    [Outage { name: "from everybody", there: Flow::Held, back: Flow::Held, with_peers: true }];
 
 impl Proxy {
     /// Cuts every connection: at once, or in the middle of a transfer (odd numbers). New connections are slow for a
@@ -68,7 +69,7 @@ async fn a_member_without_its_database_is_taken_over_from() {
         6,
         "nothing comes through between a member and PostgreSQL for 12 s: of PostgreSQL's answers alone; for long also both ways, and on \
          the way there",
-        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
     );
     cut_off(row, &DATABASE).await;
 }
@@ -79,12 +80,12 @@ async fn a_member_that_nobody_reaches_is_taken_over_from() {
     let row = Row::begin(
         11,
         "nothing comes through for 12 s between a member and PostgreSQL, nor between the other members and it, both ways; callers stay",
-        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
     );
     cut_off(row, &EVERYBODY).await;
 }
 
-async fn cut_off(row: Row, ways: &[Lost]) {
+async fn cut_off(row: Row, outages: &[Outage]) {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let (mut slowest, mut seen) = (Duration::ZERO, Vec::new());
@@ -94,7 +95,7 @@ async fn cut_off(row: Row, ways: &[Lost]) {
             rig.serve(member);
             rig.balanced().await;
         }
-        let Lost { name, there, back, with_peers } = ways[round % ways.len()];
+        let Outage { name, there, back, with_peers } = outages[round % outages.len()];
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
         let mut socket = idle_socket(&rig, owner).await;
@@ -106,12 +107,16 @@ async fn cut_off(row: Row, ways: &[Lost]) {
         let took = rig.first_changes(fault).await;
         slowest = slowest.max(took);
         socket.send_raw(Message::Ping(Bytes::new())).await;
-        assert_eq!(socket.next_or_end().await, Err(Some(1012)), "its company is served elsewhere");
+        assert_eq!(
+            socket.next_or_end().await,
+            Err(Some(1012)),
+            "the socket is open although another member serves its company"
+        );
         tokio::time::sleep(HELD_FOR.saturating_sub(fault.elapsed())).await;
         rig.members[owner].to_database.flow(Flow::Open, Flow::Open);
         rig.join();
         let (status, log) = rig.members[owner].died();
-        assert!(!status.success(), "its life was over: {log}");
+        assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
         seen.push(format!("{name}: {took:.1?}"));
         rig.open_doors();
         load.progress(CHANGES_MIN).await;
@@ -158,7 +163,7 @@ async fn connections_that_flap_cost_no_answer() {
         rig.members[owner].from_peers.flow(Flow::Open, Flow::Open);
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         load.progress(CHANGES_MIN).await;
-        assert_eq!(rig.lives().await, lives, "somebody was ended");
+        assert_eq!(rig.lives().await, lives, "the life of a member was ended");
     }
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;

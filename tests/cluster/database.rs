@@ -41,11 +41,11 @@ pub struct Server {
 }
 
 impl Servers {
-    /// Starts both; from here on a commit is on both when it is answered.
+    /// Starts both. A commit is on both before it is answered.
     pub async fn start(folder: &Path) -> Self {
         let folder = folder.join("postgresql");
         std::fs::create_dir(&folder).expect("a folder");
-        give_away(&folder);
+        give_to_postgres(&folder);
         let mut primary = Server::at(folder.join("primary"));
         run(tool("initdb")
             .args(["-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N", "-D"])
@@ -57,7 +57,7 @@ impl Servers {
         let before = std::fs::read_to_string(&path).expect("its settings");
         std::fs::write(&path, format!("{before}\n{settings}")).expect("its settings");
         let allowed = "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n";
-        std::fs::write(primary.folder.join("pg_hba.conf"), allowed).expect("who may come");
+        std::fs::write(primary.folder.join("pg_hba.conf"), allowed).expect("its access rules");
         primary.begin().await;
         primary.execute("postgres", "create database hotline").await;
         let mut standby = Server::at(folder.join("standby"));
@@ -95,7 +95,7 @@ impl Servers {
     }
 
     /// Starts the primary again in its place.
-    pub async fn begin_again(&mut self) {
+    pub async fn restart_primary(&mut self) {
         self.primary.begin().await;
     }
 
@@ -188,14 +188,14 @@ pub fn url(address: SocketAddr) -> String {
 /// Ports that the system does not assign by itself: those begin at 32768.
 const OWN_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// An address whose port is free, and which the system assigns to no other process: for one that is named before it
+/// A free address that the system assigns to no other process: for a server whose address is configured before it
 /// listens.
 pub fn free_port() -> SocketAddr {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    let mut given = GIVEN.lock();
+    static ASSIGNED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut assigned = ASSIGNED.lock();
     loop {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, rand::random_range(OWN_PORTS)));
-        if std::net::TcpListener::bind(address).is_ok() && given.insert(address.port()) {
+        if std::net::TcpListener::bind(address).is_ok() && assigned.insert(address.port()) {
             return address;
         }
     }
@@ -228,13 +228,14 @@ fn postgres_user() -> Option<User> {
     geteuid().is_root().then(|| User::from_name("postgres").ok().flatten().expect("a user called postgres"))
 }
 
-fn give_away(folder: &Path) {
+fn give_to_postgres(folder: &Path) {
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).expect("mode");
     if let Some(user) = postgres_user() {
         std::os::unix::fs::chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("owner");
     }
 }
 
+/// The folder of PostgreSQL's programs.
 fn binaries() -> PathBuf {
     if let Some(folder) = std::env::var_os(hotline_postgres::BINARIES_VARIABLE) {
         return folder.into();

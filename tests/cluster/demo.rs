@@ -31,7 +31,7 @@ fn a_person_sees_a_takeover_without_a_loss_and_nothing_is_left_behind() {
         printed.push(line);
     }
     let status = demo.wait().expect("its end");
-    assert!(status.success(), "it ends with {status}");
+    assert!(status.success(), "the demo failed: {status}");
     for words in [
         "is killed (kill -9)",
         "has taken over.",
@@ -40,7 +40,7 @@ fn a_person_sees_a_takeover_without_a_loss_and_nothing_is_left_behind() {
         " and 0 of them are lost",
         "All has ended, and nothing is left behind.",
     ] {
-        assert!(printed.iter().any(|line| line.contains(words)), "nothing of {words:?}");
+        assert!(printed.iter().any(|line| line.contains(words)), "no line has {words:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
     assert!(left.is_empty(), "files are left: {left:?}");

@@ -12,7 +12,7 @@ async fn any_process_answers_for_any_company() {
     for company in &rig.companies {
         let apis: Vec<_> = rig.members.iter().map(|member| member.api(&company.key)).collect();
         for (number, (api, other)) in [(&apis[0], &apis[1]), (&apis[1], &apis[0])].into_iter().enumerate() {
-            // What was answered at one is seen at the other at once, in the tables and in the directory.
+            // What one process has answered, the other shows at once: from the tables and from the directory.
             let tag = api.post("/tags", json!({"name": format!("tag {number}"), "color": "#112233"})).await;
             let id = tag.data(201)["id"].clone();
             assert_eq!(other.get(&format!("/tags/{id}")).await.data(200)["name"], format!("tag {number}"));
@@ -42,7 +42,7 @@ async fn any_process_answers_for_any_company() {
             other.get("/tickets/999999999").await.error(404, "ERR_API_NOT_FOUND");
         }
     }
-    // From another address: the rig's own has used tokens before they were known.
+    // From another address: the rig's own has used tokens before members knew them, which counts as guessing.
     let stranger = hotline::tls::client().local_address("127.0.0.9".parse::<std::net::IpAddr>().expect("an address"));
     let stranger = stranger.build().expect("a client");
     for member in &rig.members {

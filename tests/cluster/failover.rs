@@ -10,7 +10,7 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How long PostgreSQL stands still: longer than the wait for a commit (5 s), which it makes once it continues.
+/// How long PostgreSQL is stopped: longer than a member waits for a commit (5 s), which is made once it continues.
 const STOPPED: Duration = Duration::from_secs(7);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,7 @@ async fn what_was_answered_survives_the_primary() {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let mut slowest = Duration::ZERO;
-    // There is one standby.
+    // There is one standby, so only one failover is possible.
     for _ in rounds(1).take(1) {
         load.progress(CHANGES_MIN).await;
         let lives = rig.lives().await;
@@ -38,7 +38,7 @@ async fn what_was_answered_survives_the_primary() {
         some_moment().await;
         rig.fail_over().await;
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
-        assert_eq!(rig.lives().await, lives, "somebody was ended");
+        assert_eq!(rig.lives().await, lives, "the life of a member was ended");
     }
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;

@@ -15,7 +15,7 @@ use crate::summary::Row;
 const CHANGES_MIN: u64 = 15;
 
 /// How long a member is stopped: by far longer than its lease, and longer than the others take to end its life.
-fn stopped() -> Duration {
+fn stop_time() -> Duration {
     Duration::from_secs(if is_long() { 30 } else { 12 })
 }
 
@@ -26,9 +26,9 @@ async fn a_member_that_was_stopped_in_a_flush_shows_and_writes_nothing_more() {
         2,
         "a member stopped for 12 s, for long 30 s (SIGSTOP, SIGCONT), in the middle of a flush: its transaction has written events of \
          tickets, and holds the lock on its life; callers stay",
-        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
     );
-    stopped_within(row, Middle::Flush).await;
+    run_stopped_within(row, Middle::Flush).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,12 +37,12 @@ async fn a_member_that_was_stopped_in_a_plain_change_does_not_make_it() {
     let row = Row::begin(
         3,
         "the same in the middle of a plain change: its transaction has written a tag that somebody waits for",
-        "the others serve its companies within 10 s; it ends by itself when it goes on; nobody is answered, and the tag is not there",
+        "the others serve its companies within 10 s; it ends by itself when it continues; nobody is answered, and the tag is not there",
     );
-    stopped_within(row, Middle::PlainChange).await;
+    run_stopped_within(row, Middle::PlainChange).await;
 }
 
-async fn stopped_within(row: Row, middle: Middle) {
+async fn run_stopped_within(row: Row, middle: Middle) {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let mut slowest = Duration::ZERO;
@@ -54,16 +54,16 @@ async fn stopped_within(row: Row, middle: Middle) {
         let asking = rig.stop_within(owner, middle, ask).await;
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(stop_time().saturating_sub(fault.elapsed())).await;
         rig.members[owner].signal(Signal::SIGCONT);
         let (status, log) = rig.members[owner].died();
-        assert!(!status.success(), "its life was over: {log}");
+        assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
         ended = status.to_string();
         if let Some(asking) = asking {
             let answer = asking.await.expect("a caller");
             assert!(answer.is_none_or(|status| status == 503), "the change was made: {answer:?}");
             let tags = "select count(*) from tags where company_id = $1 and name = $2";
-            let tags = sqlx::query_scalar::<_, i64>(tags).bind(rig.companies[0].id).bind(tag(round));
+            let tags = sqlx::query_scalar::<_, i64>(tags).bind(rig.companies[0].id).bind(tag_name(round));
             assert_eq!(
                 tags.fetch_one(&rig.db).await.expect("a count"),
                 0,
@@ -79,14 +79,14 @@ async fn stopped_within(row: Row, middle: Middle) {
     row.end(&verdict, &format!("every company changed within {slowest:.1?}; it ended with {ended}; {reads} reads"));
 }
 
-fn tag(round: usize) -> String {
+fn tag_name(round: usize) -> String {
     format!("of a life that is over {round}")
 }
 
-/// Creates a tag at the owner of the first company; the status of the answer, or `None` if there is none.
+/// Creates a tag at the owner of the first company. Returns the status of the answer, or `None` if there is none.
 fn make_tag(rig: &Rig, owner: usize, round: usize) -> JoinHandle<Option<StatusCode>> {
     let api = rig.members[owner].api(&rig.companies[0].key);
-    let body = json!({"name": tag(round), "color": "#112233"});
+    let body = json!({"name": tag_name(round), "color": "#112233"});
     tokio::spawn(async move { api.try_post("/tags", &body).await.map(|reply| reply.status) })
 }
 
@@ -96,7 +96,7 @@ async fn an_heir_that_stops_is_taken_over_from() {
     let row = Row::begin(
         10,
         "a member killed, and the one that takes over from it stopped in the middle of that (SIGSTOP, SIGCONT after 30 s)",
-        "the third serves every company within 10 s of the second fault; the heir ends by itself when it goes on",
+        "the third serves every company within 10 s of the second fault; the heir ends by itself when it continues",
     );
     // The run in which the heir is killed (`killed::`) shows nearly as much in half the time.
     if !is_long() {
@@ -114,10 +114,10 @@ async fn an_heir_that_stops_is_taken_over_from() {
         rig.members[heir].signal(Signal::SIGSTOP);
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(stop_time().saturating_sub(fault.elapsed())).await;
         rig.members[heir].signal(Signal::SIGCONT);
         let (status, log) = rig.members[heir].died();
-        assert!(!status.success(), "its life was over: {log}");
+        assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
         rig.open_doors();
         load.progress(CHANGES_MIN).await;
         rig.serve(owner);

@@ -6,7 +6,7 @@ use crate::load::{rounds, some_moment};
 use crate::rig::Rig;
 use crate::summary::Row;
 
-/// Changes of each company between two faults; there is something to lose then.
+/// Changes of each company between two faults, so that there is something to lose.
 const CHANGES_MIN: u64 = 15;
 
 const KILLS: usize = 2;
@@ -40,11 +40,11 @@ async fn what_was_answered_survives_its_owner() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn an_edge_that_dies_takes_nothing_with_it_but_what_it_was_asked() {
+async fn only_requests_at_an_edge_that_dies_are_not_answered() {
     let row = Row::begin(
         12,
         "`kill -9` of a member that serves no company (it was drained), edge of a third of the calls",
-        "nothing that was answered is lost; nobody is told to come again, and only what it had been asked goes without an answer",
+        "nothing that was answered is lost; no caller is answered 503, and only requests to this member get no answer",
     );
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
@@ -67,7 +67,7 @@ async fn an_edge_that_dies_takes_nothing_with_it_but_what_it_was_asked() {
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
-        &format!("every company changed within {slowest:.1?}; nobody was told to come again; {reads} reads"),
+        &format!("every company changed within {slowest:.1?}; no caller was answered 503; {reads} reads"),
     );
 }
 
@@ -109,7 +109,7 @@ async fn an_heir_that_dies_is_taken_over_from() {
     );
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
-    let (mut slowest, mut seen, mut dead) = (Duration::ZERO, 0, Vec::new());
+    let (mut slowest, mut takeovers, mut dead) = (Duration::ZERO, 0, Vec::new());
     for _ in rounds(1) {
         let fault = loop {
             rig.serve_again(&dead).await;
@@ -129,12 +129,12 @@ async fn an_heir_that_dies_is_taken_over_from() {
         };
         rig.open_doors();
         slowest = slowest.max(rig.first_changes(fault).await);
-        seen += 1;
+        takeovers += 1;
         load.progress(CHANGES_MIN).await;
     }
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
-        &format!("{seen} takeovers broken off; every company changed within {slowest:.1?}; {reads} reads"),
+        &format!("{takeovers} takeovers broken off; every company changed within {slowest:.1?}; {reads} reads"),
     );
 }

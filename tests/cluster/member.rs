@@ -16,7 +16,8 @@ use crate::shim::Shim;
 use crate::support::Api;
 use crate::support::process::{Process, binary, data_folder, serving_by};
 
-/// No limit of requests: the load is that of few companies; and none of connections, which all come from one address.
+/// There is no limit of requests, since few companies make the whole load, and none of connections, since all come from
+/// one address.
 const OPTIONS: &[&str] = &[
     "--durability",
     "database",
@@ -58,7 +59,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub async fn new(number: usize, database: SocketAddr, clock: bool) -> Self {
+    pub async fn new(number: usize, database: SocketAddr, has_clock: bool) -> Self {
         let (peers, folder) = (free_port(), data_folder());
         Self {
             name: format!("node-{number}"),
@@ -66,7 +67,7 @@ impl Member {
             from_peers: Proxy::to(peers).await,
             peers,
             process: None,
-            clock: clock.then(|| Shim::compile(folder.path())),
+            clock: has_clock.then(|| Shim::compile(folder.path())),
             folder,
             binary: binary(),
             migrations: None,
@@ -138,7 +139,7 @@ impl Member {
         kill(Pid::from_raw(self.process().pid() as i32), signal).expect("a signal");
     }
 
-    /// Waits until the process ends by itself; its status and its log.
+    /// Waits until the process ends by itself. Returns its status and its log.
     pub fn died(&mut self) -> (ExitStatus, String) {
         let mut process = self.process.take().expect("it runs");
         let status = block_in_place(|| process.wait());
@@ -151,7 +152,7 @@ impl Member {
         self.stopped();
     }
 
-    /// Waits for the end of a clean stop that was asked for.
+    /// Waits until the process has stopped cleanly after a SIGTERM.
     pub fn stopped(&mut self) {
         let (status, log) = self.died();
         assert!(status.success(), "{} does not stop cleanly ({status}): {log}", self.name);

@@ -49,31 +49,31 @@ impl Rig {
         let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
         sqlx::query(lock).execute(&mut *held).await.expect("a lock");
         let asking = ask();
-        eventually("it comes to write there", || is_there(false)).await;
+        eventually("the member waits for the lock of the table", || is_there(false)).await;
         self.members[member].signal(Signal::SIGSTOP);
-        held.rollback().await.expect("the lock is let go");
-        eventually("what it has asked for is done, and it is in the middle", || is_there(true)).await;
+        held.rollback().await.expect("the lock is released");
+        eventually("the stopped member has the lock of the table", || is_there(true)).await;
         asking
     }
 
-    /// Waits for a takeover; the member that has ended another's life, and has not yet given its slots away.
+    /// Waits for a takeover. Returns the member that has ended another's life, and has not yet given its slots away.
     pub async fn heir(&self) -> usize {
         let statement = "select l.node from seals s join lives l on l.life = s.heir where not s.done";
-        let (found, heard) = watch::channel(None);
+        let (heir_sender, heir_receiver) = watch::channel(None);
         eventually("a member takes over", || async {
             let heir = sqlx::query_scalar::<_, String>(statement).fetch_optional(&self.db).await.expect("an answer");
             let is_found = heir.is_some();
-            found.send_replace(heir);
+            heir_sender.send_replace(heir);
             is_found
         })
         .await;
-        let name = heard.borrow().clone().expect("a member");
+        let name = heir_receiver.borrow().clone().expect("a member");
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
     /// Whether a member that is down has ended another's life, and given none of its slots away.
     pub async fn has_left_a_takeover(&self, member: usize) -> bool {
-        assert!(!self.members[member].is_up(), "it may yet go on");
+        assert!(!self.members[member].is_up(), "it may still finish the takeover");
         let statement = "select exists (select from seals s join lives l on l.life = s.heir
             where not s.done and l.node = $1)";
         let left = sqlx::query_scalar(statement).bind(&self.members[member].name);

@@ -17,7 +17,7 @@ async fn visitors_miss_nothing_while_their_company_moves() {
     let row = Row::begin(
         9,
         "a member drained under load (`hotline cluster drain`), with visitors' sockets at all edges",
-        "no request fails; sockets are closed with 1012 and come again; each visitor is shown every message once and in order",
+        "no request fails; visitors whose sockets are closed with 1012 reconnect; each visitor is shown every message once and in order",
     );
     let rig = Rig::start(3).await;
     let load = rig.load().await;
@@ -34,7 +34,7 @@ async fn visitors_miss_nothing_while_their_company_moves() {
         "closed by something else than the move: {closed:?}"
     );
     let (messages, in_vain) = visitors.end().await;
-    assert_eq!(in_vain, 0, "messages to visitors that were not taken at once");
+    assert_eq!(in_vain, 0, "messages to visitors were not accepted at once");
     load.check_none_failed();
     let (verdict, reads) = rig.end(load).await;
     row.end(

@@ -20,11 +20,11 @@ use crate::support::{Company, Provider, eventually};
 
 const ACCOUNT: &str = "5001";
 
-/// Each is written to by one caller, one message after the other, so that their order is known.
+/// Each recipient has one caller, who sends one message after the other, so that their order is known.
 const RECIPIENTS: usize = 16;
 
 /// How long the provider takes for a message: some are always on their way, at a move and at a kill.
-const TAKES: Duration = Duration::from_millis(50);
+const ANSWER_TIME: Duration = Duration::from_millis(50);
 
 /// Calls under way at once.
 const CALLS_MAX: usize = 64;
@@ -34,7 +34,7 @@ const DOUBLED_MAX: usize = CALLS_MAX + 256;
 
 /// How many messages the provider takes between two faults: more than a kill may double, or the bound would say
 /// nothing.
-const PART: usize = 400;
+const ACCEPTED_BETWEEN_FAULTS: usize = 400;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
@@ -47,38 +47,38 @@ async fn what_was_accepted_reaches_the_provider_and_little_of_it_twice() {
     );
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
-    let office = Office::open(&rig).await;
+    let sender = SendingCompany::open(&rig).await;
     let (over, is_over) = watch::channel(false);
     let sending = (0..RECIPIENTS).map(|recipient| {
-        let caller = rig.caller(&office.company);
-        tokio::spawn(send_on(caller, office.channel, recipient, is_over.clone()))
+        let caller = rig.caller(&sender.company);
+        tokio::spawn(send_until_over(caller, sender.channel, recipient, is_over.clone()))
     });
     let sending: Vec<_> = sending.collect();
-    let (mut slowest, mut killed_at, mut away) = (Duration::ZERO, Vec::new(), Vec::new());
+    let (mut slowest, mut killed_at, mut stopped_members) = (Duration::ZERO, Vec::new(), Vec::new());
     for _ in rounds(1) {
-        rig.serve_again(&away).await;
-        office.takes(PART).await;
-        let before = office.doubled();
-        let drained = rig.server_of(&office.company).await;
+        rig.serve_again(&stopped_members).await;
+        sender.wait_for_accepted(ACCEPTED_BETWEEN_FAULTS).await;
+        let before = sender.repeat_count();
+        let drained = rig.server_of(&sender.company).await;
         rig.drain(drained).await;
-        office.takes(PART).await;
-        assert_eq!(office.doubled(), before, "a move has doubled some");
+        sender.wait_for_accepted(ACCEPTED_BETWEEN_FAULTS).await;
+        assert_eq!(sender.repeat_count(), before, "a move sent messages twice");
         some_moment().await;
-        let owner = rig.server_of(&office.company).await;
+        let owner = rig.server_of(&sender.company).await;
         let fault = Instant::now();
         rig.members[owner].kill();
-        killed_at.push(office.provider.accepted_count(ACCOUNT));
+        killed_at.push(sender.provider.accepted_count(ACCOUNT));
         rig.open_doors();
         slowest = slowest.max(rig.first_changes(fault).await);
-        office.takes(PART).await;
-        away = vec![drained, owner];
+        sender.wait_for_accepted(ACCEPTED_BETWEEN_FAULTS).await;
+        stopped_members = vec![drained, owner];
     }
     over.send_replace(true);
     let sent: Vec<usize> = join_all(sending).await.into_iter().map(|sent| sent.expect("a caller")).collect();
     let total: usize = sent.iter().sum();
-    office.settles(&rig, total).await;
-    let taken = office.places();
-    let doubled = office.check(&taken, &sent, &killed_at);
+    sender.wait_until_sent(&rig, total).await;
+    let taken = sender.positions();
+    let doubled = sender.check(&taken, &sent, &killed_at);
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
@@ -91,20 +91,20 @@ async fn what_was_accepted_reaches_the_provider_and_little_of_it_twice() {
 }
 
 /// A company of its own, whose messages are not in the record of the load.
-struct Office {
+struct SendingCompany {
     company: Company,
     channel: ChannelId,
     provider: Provider,
 }
 
-/// The places of a message among all that were taken, by its text.
-type Places = HashMap<String, Vec<usize>>;
+/// The positions of each message among all that the provider has accepted, by the text of the message.
+type Positions = HashMap<String, Vec<usize>>;
 
-impl Office {
+impl SendingCompany {
     async fn open(rig: &Rig) -> Self {
         let company = rig.another_of(rig.owner().await).await;
         let provider = Provider::start().await;
-        provider.always(ACCOUNT, Answer::Accept.after(TAKES));
+        provider.always(ACCOUNT, Answer::Accept.after(ANSWER_TIME));
         let keys = Keyring::at(rig.shared().join("secrets.key"));
         let channel = provided(&rig.db, &keys, company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await.id;
         for member in &rig.members {
@@ -114,46 +114,50 @@ impl Office {
         Self { company, channel, provider }
     }
 
-    /// Waits until the provider has taken this many more.
-    async fn takes(&self, more: usize) {
+    /// Waits until the provider has accepted this many more messages.
+    async fn wait_for_accepted(&self, more: usize) {
         let goal = self.provider.accepted_count(ACCOUNT) + more;
-        eventually("messages are taken", || async { self.provider.accepted_count(ACCOUNT) >= goal }).await;
+        eventually("the provider accepts messages", || async { self.provider.accepted_count(ACCOUNT) >= goal }).await;
     }
 
-    fn places(&self) -> Places {
-        let mut taken = Places::new();
+    fn positions(&self) -> Positions {
+        let mut taken = Positions::new();
         for (place, call) in self.provider.accepted(ACCOUNT).iter().enumerate() {
             taken.entry(call.text().to_owned()).or_default().push(place);
         }
         taken
     }
 
-    /// How often a message was taken that had been taken before.
-    fn doubled(&self) -> usize {
-        self.places().values().map(|places| places.len() - 1).sum()
+    /// How many messages were accepted again after they had been accepted.
+    fn repeat_count(&self) -> usize {
+        self.positions().values().map(|places| places.len() - 1).sum()
     }
 
-    /// Waits until the tables say of so many messages that they are sent, and of no others.
-    async fn settles(&self, rig: &Rig, total: usize) {
+    /// Waits until the tables have so many messages, all of them sent.
+    async fn wait_until_sent(&self, rig: &Rig, total: usize) {
         let statement = "select count(*) filter (where status = 'sent' and provider_message_id is not null), count(*)
             from messages where company_id = $1 and channel_id = $2";
         let total = i64::try_from(total).expect("few");
         eventually("all are sent", || async {
             let counts = sqlx::query_as(statement).bind(self.company.id).bind(self.channel);
             let (sent, all): (i64, i64) = counts.fetch_one(&rig.db).await.expect("counts");
-            assert!(all <= total, "{all} messages of {total} that were accepted");
+            assert!(all <= total, "the tables have {all} messages, and {total} were accepted");
             (sent, all) == (total, total)
         })
         .await;
     }
 
-    /// Fails unless each message was taken, in the order of its recipient, and twice only shortly before a kill; how
-    /// many twice.
-    fn check(&self, taken: &Places, sent: &[usize], killed_at: &[usize]) -> usize {
-        assert_eq!(taken.len(), sent.iter().sum::<usize>(), "messages that were taken, of those that were accepted");
+    /// Fails unless each message reached the provider, in the order of its recipient, and twice only around a kill.
+    /// Returns how many were accepted again.
+    fn check(&self, taken: &Positions, sent: &[usize], killed_at: &[usize]) -> usize {
+        assert_eq!(
+            taken.len(),
+            sent.iter().sum::<usize>(),
+            "not every accepted message reached the provider, or others did"
+        );
         for (recipient, count) in sent.iter().enumerate() {
             let first: Vec<usize> = (0..*count).map(|number| taken[&text(recipient, number)][0]).collect();
-            assert!(first.is_sorted(), "of recipient {recipient}, as they were taken: {first:?}");
+            assert!(first.is_sorted(), "out of order for recipient {recipient}: {first:?}");
         }
         for (text, places) in taken.iter().filter(|(_, places)| places.len() > 1) {
             let is_of_a_kill = |kill: &usize| (kill.saturating_sub(DOUBLED_MAX)..kill + CALLS_MAX).contains(&places[0]);
@@ -162,7 +166,7 @@ impl Office {
                 "{text} was taken at {places:?}, the kills were at {killed_at:?}"
             );
         }
-        let doubled = self.doubled();
+        let doubled = self.repeat_count();
         assert!(doubled <= killed_at.len() * DOUBLED_MAX, "{doubled} messages were taken twice");
         doubled
     }
@@ -172,8 +176,8 @@ fn text(recipient: usize, number: usize) -> String {
     format!("{recipient}/{number}")
 }
 
-/// Writes to a recipient until it is over; how many messages were accepted.
-async fn send_on(caller: Caller, channel: ChannelId, recipient: usize, over: watch::Receiver<bool>) -> usize {
+/// Sends messages to a recipient until the run is over. Returns how many were accepted.
+async fn send_until_over(caller: Caller, channel: ChannelId, recipient: usize, over: watch::Receiver<bool>) -> usize {
     let mut sent = 0;
     while !*over.borrow() {
         let (number, text) = (format!("55119{recipient:08}"), text(recipient, sent));

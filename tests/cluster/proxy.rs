@@ -25,15 +25,15 @@ pub enum Flow {
 struct State {
     there: Flow,
     back: Flow,
-    /// Nothing of this process comes through, as when both ways are held.
-    without: Option<u32>,
+    /// A process whose connections are held both ways.
+    held_process: Option<u32>,
     cuts: u64,
 }
 
 impl State {
-    /// How bytes go that way on a connection of this caller.
-    fn way(&self, flow: Flow, caller: &Caller) -> Flow {
-        if self.without.is_some_and(|process| caller.is(process)) { Flow::Held } else { flow }
+    /// How bytes go on a connection of this caller: by `flow`, unless its process is held.
+    fn flow_of(&self, flow: Flow, caller: &Caller) -> Flow {
+        if self.held_process.is_some_and(|process| caller.is_process(process)) { Flow::Held } else { flow }
     }
 }
 
@@ -49,7 +49,7 @@ impl Caller {
         Self { port, process: OnceLock::new() }
     }
 
-    fn is(&self, process: u32) -> bool {
+    fn is_process(&self, process: u32) -> bool {
         *self.process.get_or_init(|| process_at(self.port?)) == Some(process)
     }
 }
@@ -70,13 +70,13 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((caller, _)) = listener.accept().await {
                 let to = *to.borrow();
-                tokio::spawn(carry(caller, to, states.clone()));
+                tokio::spawn(forward_connection(caller, to, states.clone()));
             }
         });
         Self { address, target, state }
     }
 
-    /// Leads connections to another target from here on.
+    /// Sets the target of new connections.
     pub fn lead_to(&self, target: SocketAddr) {
         self.target.send_replace(target);
     }
@@ -87,8 +87,8 @@ impl Proxy {
     }
 
     /// Holds up both ways of connections that this process has opened; `None`: of no process.
-    pub fn without(&self, process: Option<u32>) {
-        self.state.send_modify(|state| state.without = process);
+    pub fn hold_process(&self, process: Option<u32>) {
+        self.state.send_modify(|state| state.held_process = process);
     }
 
     /// Cuts every connection that there is.
@@ -97,7 +97,7 @@ impl Proxy {
     }
 }
 
-async fn carry(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>) {
+async fn forward_connection(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>) {
     let cuts = states.borrow().cuts;
     let port = caller.peer_addr().ok().map(|address| address.port());
     let (there, back) = (Caller::new(port), Caller::new(port));
@@ -107,14 +107,14 @@ async fn carry(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>
     let (from_target, to_target) = target.into_split();
     let mut ends = states.clone();
     tokio::select! {
-        () = pump(from_caller, to_target, states.clone(), move |state| state.way(state.there, &there)) => {}
-        () = pump(from_target, to_caller, states.clone(), move |state| state.way(state.back, &back)) => {}
+        () = forward_bytes(from_caller, to_target, states.clone(), move |state| state.flow_of(state.there, &there)) => {}
+        () = forward_bytes(from_target, to_caller, states.clone(), move |state| state.flow_of(state.back, &back)) => {}
         // Its sender lives as long as the run.
         _ = ends.wait_for(|state| state.cuts > cuts) => {}
     }
 }
 
-async fn pump(
+async fn forward_bytes(
     mut from: impl AsyncReadExt + Unpin,
     mut to: impl AsyncWriteExt + Unpin,
     mut states: watch::Receiver<State>,
@@ -143,15 +143,15 @@ fn process_at(port: u16) -> Option<u32> {
         // Number, own address, other address, state, …, user, time-out, inode.
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (_, own) = fields.get(1)?.split_once(':')?;
-        let is_it = u16::from_str_radix(own, 16).is_ok_and(|own| own == port);
-        fields.get(9).filter(|inode| is_it && **inode != "0").map(|inode| (*inode).to_owned())
+        let is_own_port = u16::from_str_radix(own, 16).is_ok_and(|own| own == port);
+        fields.get(9).filter(|inode| is_own_port && **inode != "0").map(|inode| (*inode).to_owned())
     })?;
     let socket = format!("socket:[{inode}]");
-    let has_it = |process: &u32| {
+    let has_socket = |process: &u32| {
         let files = std::fs::read_dir(format!("/proc/{process}/fd"));
         let mut files = files.into_iter().flatten().filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
         files.any(|file| file.as_os_str() == socket.as_str())
     };
     let names = std::fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| name.parse().ok()).find(has_it)
+    names.filter_map(|name| name.parse().ok()).find(has_socket)
 }

@@ -15,10 +15,10 @@ use crate::support::Reader;
 
 const CHANGES_MIN: u64 = 15;
 
-/// Readers of each way; they begin at all members.
+/// Readers of each kind, by streams and by held answers. They begin at different members.
 const READERS: usize = 3;
 
-/// How long an answer is held, in seconds: longer than anything is quiet but during a takeover.
+/// How long an answer is held, in seconds: longer than a company is without events, except during a takeover.
 const HELD_S: u64 = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,15 +28,16 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
         16,
         "the owner of a company drained under load and its next owner killed (`kill -9`), with readers of its events at all \
          members: streams, and held answers (`wait`)",
-        "who goes on after the last id he has read is told every event once and in order; the log tells each change once",
+        "a reader that continues after its last id gets every event once and in order; the log has each change once",
     );
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let (goal, goals) = watch::channel(None);
     let caller = rig.caller(&rig.companies[0]);
     let streams: Vec<_> =
-        (0..READERS).map(|first| tokio::spawn(streams(caller.clone(), first, goals.clone()))).collect();
-    let held: Vec<_> = (0..READERS).map(|first| tokio::spawn(is_held(caller.clone(), first, goals.clone()))).collect();
+        (0..READERS).map(|first| tokio::spawn(read_streams(caller.clone(), first, goals.clone()))).collect();
+    let held: Vec<_> =
+        (0..READERS).map(|first| tokio::spawn(read_held_answers(caller.clone(), first, goals.clone()))).collect();
     let (mut slowest, mut away, mut faults) = (Duration::ZERO, Vec::new(), 0);
     for _ in rounds(1) {
         rig.serve_again(&away).await;
@@ -60,10 +61,10 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
     goal.send_replace(Some(last));
     let mut returns = 0;
     for read in join_all(streams).await {
-        let Read { last: read, returns: of_it } = read.expect("a reader");
+        let ReadPosition { last: read, returns: ends } = read.expect("a reader");
         assert!(read >= last, "{read} of {last} events");
-        assert!(of_it >= faults, "a stream has outlasted its owner: {of_it} ends for {faults} faults");
-        returns += of_it;
+        assert!(ends >= faults, "a stream has outlasted its owner: {ends} ends for {faults} faults");
+        returns += ends;
     }
     for read in join_all(held).await {
         assert!(read.expect("a reader").last >= last);
@@ -81,13 +82,13 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
 
 /// How far a reader has read.
 #[derive(Default)]
-struct Read {
+struct ReadPosition {
     last: i64,
-    /// How often the reader had to come again.
+    /// How often the reader had to ask another member.
     returns: usize,
 }
 
-impl Read {
+impl ReadPosition {
     /// Counts the next event. The ids of a company have no gaps.
     fn note(&mut self, event: &Value) {
         assert_eq!(event["id"].as_i64(), Some(self.last + 1), "missed, read twice or out of order: {event}");
@@ -100,8 +101,8 @@ impl Read {
 }
 
 /// Reads streams, at the next member whenever one ends.
-async fn streams(caller: Caller, first: usize, mut goal: watch::Receiver<Option<i64>>) -> Read {
-    let mut read = Read::default();
+async fn read_streams(caller: Caller, first: usize, mut goal: watch::Receiver<Option<i64>>) -> ReadPosition {
+    let mut read = ReadPosition::default();
     for turn in first.. {
         let Some(mut stream) = Reader::try_open(&caller.at(turn), "", Some(read.last)).await else {
             tokio::time::sleep(PAUSE).await;
@@ -125,8 +126,8 @@ async fn streams(caller: Caller, first: usize, mut goal: watch::Receiver<Option<
 }
 
 /// Reads held answers, each at the next member.
-async fn is_held(caller: Caller, first: usize, goal: watch::Receiver<Option<i64>>) -> Read {
-    let mut read = Read::default();
+async fn read_held_answers(caller: Caller, first: usize, goal: watch::Receiver<Option<i64>>) -> ReadPosition {
+    let mut read = ReadPosition::default();
     for turn in first.. {
         if read.is_at(&goal) {
             break;

@@ -10,8 +10,8 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How the primary ends, and how long it is away then: not at all, or longer than a lease and than a life is watched
-/// for.
+/// How the primary ends, and for how long it is down: not at all, or for longer than a lease and than a life is
+/// watched for.
 const CRASHES: [(Signal, Duration); 2] = [(Signal::SIGKILL, Duration::ZERO), (Signal::SIGQUIT, Duration::from_secs(5))];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,10 +34,10 @@ async fn what_was_answered_survives_a_primary_that_comes_back_in_its_place() {
             let lives = rig.lives().await;
             rig.servers.crash(by);
             tokio::time::sleep(away).await;
-            rig.servers.begin_again().await;
+            rig.servers.restart_primary().await;
             slowest = slowest.max(rig.first_changes(Instant::now()).await);
             load.progress(CHANGES_MIN).await;
-            assert_eq!(rig.lives().await, lives, "somebody was ended");
+            assert_eq!(rig.lives().await, lives, "the life of a member was ended");
             crashes += 1;
         }
     }

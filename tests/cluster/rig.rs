@@ -25,7 +25,7 @@ use crate::proxy::Flow;
 use crate::support::process::{binary, data_folder, run};
 use crate::support::{Api, Company, Reply, eventually, wrong_events};
 
-/// Enough to find one for each of three members, since slots are given in equal shares.
+/// So many companies that each of three members serves one, since slots are given in equal shares.
 const COMPANIES_MAX: usize = 30;
 
 /// Callers of each company. All of them share two processors with three members and two servers.
@@ -34,16 +34,16 @@ const CALLERS: usize = 3;
 /// How soon after a fault every company can be changed again.
 pub const FIRST_CHANGE_MAX: Duration = Duration::from_secs(10);
 
-/// How long a caller waits who asks whether a company can be changed.
+/// How long `first_changes` waits for each answer.
 const ASK_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// How long a caller waits: longer than its edge does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
-/// How soon callers that were not answered come again.
-const COME_AGAIN: Duration = Duration::from_millis(100);
+/// The pause before a caller without an answer tries another member.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Pause of a caller that was told to come again.
+/// The pause of `first_changes` between two requests to a member.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Prints a note for anyone who examines a failed run.
@@ -62,7 +62,7 @@ pub struct Rig {
     /// The addresses of the members that are up, for callers who choose among them.
     pub addresses: watch::Sender<Vec<SocketAddr>>,
     doors: Vec<watch::Sender<Door>>,
-    /// The balancer of the callers; `None`: they choose a member themselves.
+    /// The balancer of the callers. `None`: they choose a member themselves.
     balancer: Option<Balancer>,
     ticking: JoinHandle<()>,
     shared: TempDir,
@@ -89,7 +89,7 @@ impl Rig {
         let shared = data_folder();
         std::fs::create_dir(shared.path().join("media")).expect("a folder for files");
         let servers = Servers::start(shared.path()).await;
-        let stood = begun.elapsed();
+        let servers_started = begun.elapsed();
         let db = servers.primary.connect();
         let (over, _) = watch::channel(());
         let mut rig = Self {
@@ -106,12 +106,15 @@ impl Rig {
         for number in 0..members {
             rig.add(number, clocks, &binary).await;
         }
-        let served = begun.elapsed();
+        let members_started = begun.elapsed();
         rig.balanced().await;
         let balanced = begun.elapsed();
-        rig.found().await;
-        let found = begun.elapsed();
-        note(&format!("servers {stood:.1?}, members {served:.1?}, balanced {balanced:.1?}, companies {found:.1?}"));
+        rig.create_companies().await;
+        let companies_created = begun.elapsed();
+        note(&format!(
+            "servers {servers_started:.1?}, members {members_started:.1?}, balanced {balanced:.1?}, \
+             companies {companies_created:.1?}"
+        ));
         rig
     }
 
@@ -164,8 +167,8 @@ impl Rig {
         self.shared.path()
     }
 
-    /// Makes companies until every member serves one, and keeps one of each.
-    async fn found(&mut self) {
+    /// Creates companies until every member serves one, and keeps one of each member.
+    async fn create_companies(&mut self) {
         loop {
             let owners = self.owners().await;
             let of_each = self.members.iter().map(|member| {
@@ -181,7 +184,7 @@ impl Rig {
             self.companies.push(Company::create(&self.db, &name).await);
         }
         for company in &self.companies {
-            self.seen_everywhere(company).await;
+            self.wait_until_known(company).await;
         }
         self.doors = self.companies.iter().map(|_| watch::channel(Door::default()).0).collect();
         self.open_doors();
@@ -189,7 +192,7 @@ impl Rig {
         self.ticking = tokio::spawn(async move {
             // A caller without an answer from one member soon comes to another.
             loop {
-                tokio::time::sleep(COME_AGAIN).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
                 doors.iter().for_each(|door| door.send_modify(|door| door.life += 1));
             }
         });
@@ -200,14 +203,14 @@ impl Rig {
         for number in 0..COMPANIES_MAX {
             let company = Company::create(&self.db, &format!("Another {number}")).await;
             if self.owner_of(&company).await.as_ref() == Some(&self.members[member].name) {
-                self.seen_everywhere(&company).await;
+                self.wait_until_known(&company).await;
                 return company;
             }
         }
         panic!("no company for {}", self.members[member].name);
     }
 
-    async fn seen_everywhere(&self, company: &Company) {
+    async fn wait_until_known(&self, company: &Company) {
         for member in &self.members {
             let api = member.api(&company.key);
             eventually("the company is seen everywhere", || async {
@@ -285,14 +288,14 @@ impl Rig {
         let parted = &self.members[member];
         parted.from_peers.flow(Flow::Held, Flow::Held);
         let others = self.up().filter(|other| other.name != parted.name);
-        others.for_each(|other| other.from_peers.without(Some(parted.pid())));
+        others.for_each(|other| other.from_peers.hold_process(Some(parted.pid())));
     }
 
     /// Lets everything pass between members again.
     pub fn join(&self) {
         for member in &self.members {
             member.from_peers.flow(Flow::Open, Flow::Open);
-            member.from_peers.without(None);
+            member.from_peers.hold_process(None);
         }
     }
 
@@ -322,17 +325,17 @@ impl Rig {
     pub async fn first_changes(&self, since: Instant) -> Duration {
         let changes = self.companies.iter().map(async |company| {
             let visitor = json!({"channelId": company.webchat, "visitor": {"name": "after a fault"}});
-            self.changed(company, since, "/webchat/sessions", &visitor).await;
+            self.request_change(company, since, "/webchat/sessions", &visitor).await;
             let tag = json!({"name": format!("tag {}", rand::random::<u64>()), "color": "#112233"});
-            self.changed(company, since, "/tags", &tag).await;
+            self.request_change(company, since, "/tags", &tag).await;
         });
         join_all(changes).await;
         since.elapsed()
     }
 
-    /// Requests a change at every member at once, again and again: a stopped member delays no request to another.
-    async fn changed(&self, company: &Company, since: Instant, path: &str, body: &serde_json::Value) {
-        let asked = Mutex::new(String::new());
+    /// Requests a change at all members in parallel until one makes it: a stopped member delays no request to another.
+    async fn request_change(&self, company: &Company, since: Instant, path: &str, body: &serde_json::Value) {
+        let attempts = Mutex::new(String::new());
         let ask = async |member: &Member| {
             loop {
                 let begun = since.elapsed();
@@ -342,20 +345,25 @@ impl Rig {
                     return;
                 }
                 let line = format!("{} {begun:.1?} to {:.1?}: {status:?}\n", member.name, since.elapsed());
-                asked.lock().push_str(&line);
+                attempts.lock().push_str(&line);
                 tokio::time::sleep(PAUSE).await;
             }
         };
         let asking: Vec<_> = self.up().map(|member| Box::pin(ask(member))).collect();
-        let left = FIRST_CHANGE_MAX.saturating_sub(since.elapsed());
-        let changed = timeout(left, select_all(asking)).await;
+        let time_left = FIRST_CHANGE_MAX.saturating_sub(since.elapsed());
+        let changed = timeout(time_left, select_all(asking)).await;
         let words = || self.members.iter().map(Member::last_words).collect::<String>();
-        let asked = asked.lock();
-        assert!(changed.is_ok(), "no {path} of company {} after {FIRST_CHANGE_MAX:?}:\n{asked}{}", company.id, words());
+        let attempts = attempts.lock();
+        assert!(
+            changed.is_ok(),
+            "no {path} of company {} after {FIRST_CHANGE_MAX:?}:\n{attempts}{}",
+            company.id,
+            words()
+        );
     }
 
-    /// Ends the load on a healthy cluster, and compares its record with the records there are; the verdict, and how
-    /// many reads.
+    /// Ends the load on a healthy cluster, and compares its record with the database. Returns the verdict, and how many
+    /// reads there were.
     pub async fn end(mut self, load: Load) -> (Verdict, u64) {
         self.ticking.abort();
         self.balancer = None;

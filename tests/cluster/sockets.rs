@@ -1,4 +1,4 @@
-//! A member ends that serves no company, and through which visitors' sockets reach one that does.
+//! The end of a member that serves no company, and through which visitors' sockets reach their company.
 
 use crate::balancer::Rule;
 use crate::load::{rounds, some_moment};
@@ -9,18 +9,18 @@ use crate::visitors::{Closed, Visitors};
 const CHANGES_MIN: u64 = 15;
 const VISITORS: usize = 30;
 
-/// The codes after which a widget comes again: the company moves, the service stops, the connection broke
+/// The codes after which a widget reconnects: the company moves, the service stops, the connection broke
 /// (`docs/webchat.md`).
-const AGAIN: [Option<u16>; 3] = [Some(1012), Some(1001), None];
+const RECONNECT_CODES: [Option<u16>; 3] = [Some(1012), Some(1001), None];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn visitors_come_back_elsewhere_when_their_edge_goes() {
+async fn visitors_reconnect_to_another_member_when_their_edge_ends() {
     let row = Row::begin(
         17,
         "of three members two serve no company (they were drained), and visitors' sockets go through them: one is stopped \
          (SIGTERM), behind a balancer that asks `/health/ready`, the other killed (`kill -9`)",
-        "nobody else's socket is closed; those come again at another member, and each visitor is shown every message once and \
+        "only their sockets are closed; their visitors reconnect to another member, and each visitor is shown every message once and \
          in order; no request fails for the one that is stopped",
     );
     let mut rig = Rig::start(3).await;
@@ -42,8 +42,8 @@ async fn visitors_come_back_elsewhere_when_their_edge_goes() {
         visitors.are_closed(VISITORS / 3).await;
         load.progress(CHANGES_MIN).await;
         let closed = visitors.closed();
-        let is_of_it = |closed: &Closed| closed.at == address && AGAIN.contains(&closed.code);
-        assert!(closed.iter().all(is_of_it), "closed by something else than the stop of {address}: {closed:?}");
+        let is_of_stop = |closed: &Closed| closed.at == address && RECONNECT_CODES.contains(&closed.code);
+        assert!(closed.iter().all(is_of_stop), "closed by something else than the stop of {address}: {closed:?}");
         stops += closed.len();
         if round == 0 {
             load.check_none_failed();
@@ -56,8 +56,8 @@ async fn visitors_come_back_elsewhere_when_their_edge_goes() {
         visitors.are_closed(closed.len() + VISITORS / 3).await;
         load.progress(CHANGES_MIN).await;
         let closed = visitors.closed().split_off(closed.len());
-        let is_of_it = |closed: &Closed| closed.at == address && closed.code.is_none();
-        assert!(closed.iter().all(is_of_it), "closed by something else than the end of {address}: {closed:?}");
+        let is_of_kill = |closed: &Closed| closed.at == address && closed.code.is_none();
+        assert!(closed.iter().all(is_of_kill), "closed by something else than the end of {address}: {closed:?}");
         kills += closed.len();
         messages += visitors.end().await.0;
         away = vec![stopped, killed];

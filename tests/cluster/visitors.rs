@@ -30,14 +30,14 @@ pub struct Visitors {
     closed: Arc<Mutex<Vec<Closed>>>,
     watching: Vec<JoinHandle<()>>,
     /// Returns how many rounds of messages were sent, and how many attempts failed.
-    telling: JoinHandle<(usize, usize)>,
+    sending: JoinHandle<(usize, usize)>,
     must_end: watch::Sender<bool>,
     /// How many rounds of messages were sent, once that is known.
     goal: watch::Sender<Option<usize>>,
 }
 
 impl Visitors {
-    /// This many visitors of a company that this member serves, at all members.
+    /// Opens sockets at all members, for this many visitors of a company that this member serves.
     pub async fn begin(rig: &Rig, owner: usize, count: usize) -> Self {
         let company = rig.another_of(owner).await;
         let keys = Keyring::at(rig.shared().join("secrets.key"));
@@ -67,8 +67,8 @@ impl Visitors {
         let watching = watching.collect();
         let (must_end, is_over) = watch::channel(false);
         let tickets = sessions.into_iter().map(|(_, ticket)| ticket).collect();
-        let telling = tokio::spawn(send_rounds(caller, tickets, is_over));
-        Self { count, closed, watching, telling, must_end, goal }
+        let sending = tokio::spawn(send_rounds(caller, tickets, is_over));
+        Self { count, closed, watching, sending, must_end, goal }
     }
 
     /// The sockets that were closed so far.
@@ -81,16 +81,16 @@ impl Visitors {
         eventually("sockets are closed", || async { self.closed().len() >= closed }).await;
     }
 
-    /// Waits until each visitor was shown every message, once and in order; how many messages there were, and how many
-    /// attempts failed.
+    /// Waits until each visitor was shown every message, once and in order. Returns how many messages there were, and
+    /// how many attempts failed.
     pub async fn end(self) -> (usize, usize) {
         self.must_end.send_replace(true);
-        let (rounds, in_vain) = self.telling.await.expect("everybody is told");
+        let (rounds, failed_attempts) = self.sending.await.expect("the sender ends");
         self.goal.send_replace(Some(rounds));
         for watching in join_all(self.watching).await {
             watching.expect("a visitor");
         }
-        (rounds * self.count, in_vain)
+        (rounds * self.count, failed_attempts)
     }
 }
 
@@ -108,7 +108,7 @@ pub async fn idle_socket(rig: &Rig, owner: usize) -> Socket {
 }
 
 impl Browser {
-    /// The same, by way of another member.
+    /// The same browser, connected to another member.
     fn through(&self, address: SocketAddr) -> Self {
         let mut browser = self.clone();
         browser.address = address;
@@ -116,21 +116,22 @@ impl Browser {
     }
 }
 
-/// Sends every visitor the number of the round, until it is over; how many rounds, and how many attempts failed.
+/// Sends every visitor the number of the round, until it is over. Returns how many rounds there were, and how many
+/// attempts failed.
 async fn send_rounds(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiver<bool>) -> (usize, usize) {
-    let (mut rounds, mut in_vain) = (0, 0);
+    let (mut rounds, mut failed_attempts) = (0, 0);
     while !*is_over.borrow() {
         let all = tickets.iter().enumerate().map(async |(number, ticket)| {
             let message = json!({"ticketId": ticket, "type": "text", "body": rounds.to_string()});
             caller.send(rounds + number, &format!("told-{number}-{rounds}"), &message).await
         });
-        in_vain += join_all(all).await.into_iter().sum::<usize>();
+        failed_attempts += join_all(all).await.into_iter().sum::<usize>();
         rounds += 1;
     }
-    (rounds, in_vain)
+    (rounds, failed_attempts)
 }
 
-/// A visitor who watches.
+/// A visitor who follows a conversation.
 struct Watch {
     browser: Browser,
     session: Session,
@@ -154,7 +155,7 @@ impl Watch {
             }
             loop {
                 if goal.borrow().is_some_and(|goal| answers >= goal) {
-                    assert_eq!(Some(answers), *goal.borrow(), "more than was said");
+                    assert_eq!(Some(answers), *goal.borrow(), "more answers than were sent");
                     return;
                 }
                 let frame = tokio::select! {
@@ -175,7 +176,7 @@ impl Watch {
                 assert!(id > last, "shown twice, or out of order: {frame}");
                 last = id;
                 if frame["message"]["body"] != "hello" {
-                    assert_eq!(frame["message"]["body"], answers.to_string(), "one is missing");
+                    assert_eq!(frame["message"]["body"], answers.to_string(), "an answer is missing");
                     answers += 1;
                 }
             }

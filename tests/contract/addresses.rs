@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// The fields of bodies that hold an address, and why none of them leads this service into an inner network.
-const GIVEN: &[(&str, &str)] = &[
-    ("allowedOrigins", "compared with what a browser says, never called"),
+const ADDRESS_FIELDS: &[(&str, &str)] = &[
+    ("allowedOrigins", "compared with the `Origin` of a browser, never called"),
     ("mediaUrl", "kept as text of a referral, never called"),
     ("profilePicUrl", "shown to people, never called"),
     ("providerUrl", "set by administrators of the installation, and called through src/outbound"),
@@ -76,15 +76,15 @@ fn every_address_that_a_body_can_give_is_known() {
             found.iter().filter(|(name, property)| is_address(name, property)).map(|(name, _)| (*name).to_owned()),
         );
     }
-    let known: BTreeSet<String> = GIVEN.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(given, known, "say in GIVEN what becomes of a new address");
+    let known: BTreeSet<String> = ADDRESS_FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(given, known, "add a new address to ADDRESS_FIELDS, with what is done with it");
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, found);
         } else if path.extension().is_some_and(|end| end == "rs") {
             found.push(path);
         }
@@ -95,7 +95,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn every_client_of_http_is_known() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    ["src", "actors/src", "persistence/src"].iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    ["src", "actors/src", "persistence/src"].iter().for_each(|folder| collect_sources(&root.join(folder), &mut files));
     let makes_client = |file: &PathBuf| {
         let text = std::fs::read_to_string(file).expect("a file");
         ["tls::client()", "tls::http1_client()", "reqwest::get("].iter().any(|call| text.contains(call))
@@ -106,5 +106,5 @@ fn every_client_of_http_is_known() {
         .map(|file| file.strip_prefix(root).expect("below it").to_string_lossy().into_owned())
         .collect();
     let known: BTreeSet<String> = CLIENTS.iter().map(|(file, _)| (*file).to_owned()).collect();
-    assert_eq!(made, known, "say in CLIENTS whose addresses a new client calls");
+    assert_eq!(made, known, "add a new client to CLIENTS, with whose addresses it calls");
 }

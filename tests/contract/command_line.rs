@@ -48,7 +48,7 @@ const BARE_VERBS: [&str; 12] = [
     "man",
 ];
 
-/// Endings that no name of an option has, since the value has the unit.
+/// Endings that no option's name has: its value names the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];
 
 /// Subjects of commands that create something, and of the others.
@@ -59,7 +59,7 @@ const SUBJECTS: [&str; 3] = ["ID", "EMAIL", "NODE|LIFE"];
 const OPTIONAL_VALUE: RangeInclusive<usize> = 0..=1;
 
 /// Command lines in old spellings. Those of `serve` are tried by the unit tests of the configuration file.
-const OLD: &[&str] = &[
+const OLD_SPELLINGS: &[&str] = &[
     "token create --company 1 --name x --all",
     "profile create --company 1 --name x",
     "channel create --company 1 --type webchat --name x",
@@ -84,21 +84,21 @@ const OLD: &[&str] = &[
     "admin reset ana@example.com --second-factor",
 ];
 
-/// The commands that do something, each with its path.
-fn leaves(command: &Command, path: &[&str], found: &mut Vec<(Vec<String>, Command)>) {
-    for below in command.get_subcommands() {
-        let path = [path, &[below.get_name()]].concat();
-        if below.has_subcommands() {
-            leaves(below, &path, found);
+/// Collects the commands without subcommands, each with its path.
+fn collect_leaves(command: &Command, path: &[&str], found: &mut Vec<(Vec<String>, Command)>) {
+    for subcommand in command.get_subcommands() {
+        let path = [path, &[subcommand.get_name()]].concat();
+        if subcommand.has_subcommands() {
+            collect_leaves(subcommand, &path, found);
         } else {
-            found.push((path.iter().map(ToString::to_string).collect(), below.clone()));
+            found.push((path.iter().map(ToString::to_string).collect(), subcommand.clone()));
         }
     }
 }
 
-fn all() -> Vec<(Vec<String>, Command)> {
+fn all_commands() -> Vec<(Vec<String>, Command)> {
     let mut found = Vec::new();
-    leaves(&hotline::cli::command(), &[], &mut found);
+    collect_leaves(&hotline::cli::command(), &[], &mut found);
     assert!(found.len() > 40, "few commands are found: {}", found.len());
     found
 }
@@ -109,7 +109,7 @@ fn value_name(argument: &Arg) -> String {
 
 #[test]
 fn commands_are_nouns_with_verbs_and_a_subject() {
-    for (path, command) in all() {
+    for (path, command) in all_commands() {
         let subjects: Vec<String> =
             command.get_positionals().filter(|subject| !subject.is_hide_set()).map(value_name).collect();
         match path.as_slice() {
@@ -130,7 +130,7 @@ fn commands_are_nouns_with_verbs_and_a_subject() {
 #[test]
 fn options_have_one_form() {
     let cli = hotline::cli::command();
-    for (path, command) in all() {
+    for (path, command) in all_commands() {
         for option in command.get_arguments().chain(cli.get_arguments()).filter(|option| !option.is_hide_set()) {
             let name = option.get_id();
             let long = option.get_long().unwrap_or_default();
@@ -153,7 +153,7 @@ fn options_have_one_form() {
 fn old_spellings_are_accepted_and_all_of_them_are_tried() {
     let cli = hotline::cli::command();
     let mut tried = Vec::new();
-    for line in OLD {
+    for line in OLD_SPELLINGS {
         let words: Vec<&str> = std::iter::once("hotline").chain(line.split_whitespace()).collect();
         let matches = cli.clone().try_get_matches_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let (noun, matches) = matches.subcommand().expect("a noun");
@@ -175,7 +175,7 @@ fn old_spellings_are_accepted_and_all_of_them_are_tried() {
             }
         }
         for verb in noun.get_subcommands() {
-            let of_verb = || tried.iter().filter(|(a, b, ..)| a == noun.get_name() && b == verb.get_name());
+            let of_verb = || tried.iter().filter(|(n, v, ..)| n == noun.get_name() && v == verb.get_name());
             let mut expect = |is_tried: bool, name: &str| {
                 if !is_tried {
                     missing.push(format!("{} {} {name}", noun.get_name(), verb.get_name()));

@@ -23,12 +23,12 @@ impl Browser {
         self.client.get(format!("{}{path}", self.base)).send().await.expect("the service answers")
     }
 
-    /// A file that is there and of this kind.
+    /// The text of a file. Fails unless it exists and has this content type.
     async fn file(&self, path: &str, kind: &str) -> String {
         let response = self.get(path).await;
         assert_eq!(response.status(), 200, "{path}");
-        let given = response.headers()[CONTENT_TYPE].to_str().expect("text").to_owned();
-        assert!(given.starts_with(kind), "{path} is {given}");
+        let content_type = response.headers()[CONTENT_TYPE].to_str().expect("text").to_owned();
+        assert!(content_type.starts_with(kind), "{path} is {content_type}");
         let text = response.text().await.expect("text");
         assert!(!text.is_empty(), "{path} is empty");
         text
@@ -41,7 +41,7 @@ async fn the_document_is_served_to_everybody_as_it_is() {
     let reply = Reply::of(app.api.anonymous(Method::GET, "/api/v1/openapi.json")).await;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.headers[CONTENT_TYPE], "application/json");
-    assert!(reply.body == hotline::routes::document(), "another document is served than is made");
+    assert!(reply.body == hotline::routes::document(), "the served document is not the generated one");
     app.stop().await;
 }
 
@@ -60,7 +60,7 @@ async fn the_documentation_comes_from_the_service_alone() {
         .collect();
     assert!(loaded.len() >= 4, "{loaded:?}");
     for link in &loaded {
-        assert!(!link.contains("//"), "{link} is somebody else's");
+        assert!(!link.contains("//"), "{link} is on another host");
         let file = format!("/docs/{}", link.trim_start_matches("./"));
         let (_, suffix) = file.rsplit_once('.').expect("a suffix");
         match suffix {

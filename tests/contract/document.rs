@@ -42,7 +42,7 @@ fn the_file_is_the_document() {
 }
 
 #[test]
-fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
+fn the_panels_document_has_the_operations_of_the_api_and_its_own() {
     let (api, panel) = (document(), hotline::routes::panel_document());
     let of_api: BTreeSet<&str> = operations(&api)
         .filter(|(name, _)| name.contains(" /api/v1/"))
@@ -52,7 +52,7 @@ fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
     let mut open = Vec::new();
     for (name, operation) in operations(&panel) {
         let id = operation["operationId"].as_str().expect("an id");
-        assert!(ids.insert(id), "{name}: its id is another's");
+        assert!(ids.insert(id), "{name}: another operation has its id");
         assert!(name.contains(" /panel/api/v1/"), "{name}");
         assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
         assert!(operation["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
@@ -65,7 +65,7 @@ fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
     open.sort_unstable();
     assert_eq!(open, ["getSignInOptions", "readLink", "requestReset", "signIn", "signOut", "useLink"]);
     let missing: Vec<_> = of_api.difference(&ids).collect();
-    assert!(missing.is_empty(), "people cannot ask for these: {missing:?}");
+    assert!(missing.is_empty(), "the panel lacks operations of the API: {missing:?}");
     // Every reference has a target.
     walk(&panel, "#", &mut |_, object| {
         if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
@@ -77,11 +77,11 @@ fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
 #[test]
 fn every_operation_says_what_a_caller_must_know() {
     let document = document();
-    assert!(document["security"].as_array().is_some_and(|ways| !ways.is_empty()), "no token is asked for");
+    assert!(document["security"].as_array().is_some_and(|ways| !ways.is_empty()), "the document requires no token");
     let mut ids = BTreeSet::new();
     for (name, operation) in operations(&document) {
         let text = |field: &str| operation[field].as_str().unwrap_or_default();
-        assert!(ids.insert(text("operationId").to_owned()), "{name}: its id is another's");
+        assert!(ids.insert(text("operationId").to_owned()), "{name}: another operation has its id");
         assert!(!text("operationId").is_empty() && !text("summary").is_empty(), "{name}");
         let successes = operation["responses"].as_object().expect("responses").keys();
         let successes = successes.filter(|status| status.starts_with('2') || *status == "101");
@@ -93,7 +93,7 @@ fn every_operation_says_what_a_caller_must_know() {
             let known = [json!([]), json!([{"visitor": []}]), json!([{"visitor": []}, {}])];
             assert!(known.contains(&operation["security"]), "{name}: {ways:?}");
             let path = name.split(' ').nth(1).unwrap_or_default();
-            assert!(!path.starts_with("/api/"), "{name} is of the API, and asks for no token");
+            assert!(!path.starts_with("/api/"), "{name} is an operation of the API that needs no token");
             continue;
         }
         // The security of all operations holds for this one: it sets none of its own.
@@ -108,7 +108,7 @@ fn every_operation_says_what_a_caller_must_know() {
     }
 }
 
-/// What is served beside the API is listed under tags of its own.
+/// The tags of what is served beside the API.
 const BESIDE: [&str; 3] = ["visitors", "hooks", "health"];
 
 #[test]
@@ -256,7 +256,7 @@ fn every_schema_says_what_it_is() {
 const RESERVED: [&str; 5] = ["Error", "File", "Event", "ValidationError", "Response"];
 
 #[test]
-fn generators_of_clients_find_what_they_can_write_down() {
+fn generators_of_clients_find_valid_names_and_no_combined_schemas() {
     let document = document();
     let schemas = document["components"]["schemas"].as_object().expect("schemas");
     for name in schemas.keys() {
@@ -274,8 +274,8 @@ fn generators_of_clients_find_what_they_can_write_down() {
     }
     walk(&document, "#", &mut |at, object| {
         let words = object.get("enum").and_then(Value::as_array);
-        assert!(words.is_none_or(|words| !words.contains(&Value::Null)), "{at}: null is a word of an enum");
-        assert!(!object.contains_key("allOf"), "{at}: is put together of several schemas");
+        assert!(words.is_none_or(|words| !words.contains(&Value::Null)), "{at}: null is a value of an enum");
+        assert!(!object.contains_key("allOf"), "{at} combines schemas by allOf");
     });
 }
 

@@ -8,10 +8,10 @@ use reqwest::Method;
 
 use crate::support::{Reply, TestApp};
 
-/// The list: method, path, module, status and summary, separated by tabs.
+/// The endpoints of the contract: method, path, module, status and summary, separated by tabs.
 const LIST: &str = include_str!("endpoints.tsv");
 
-/// The same list of the endpoints beyond those.
+/// The endpoints beyond the contract, in the same columns.
 const BEYOND: &str = include_str!("beyond.tsv");
 
 /// What follows the method and the path in a line of the list.
@@ -41,8 +41,8 @@ fn operations() -> Vec<Operation> {
 #[test]
 fn the_list_names_every_endpoint_once() {
     let lines = |list: &str| list.lines().skip(1).filter(|line| !line.is_empty()).count();
-    assert_eq!(lines(LIST), 150, "a line is gone");
-    assert_eq!(promised().len(), 150 + lines(BEYOND), "a line is there twice");
+    assert_eq!(lines(LIST), 150, "endpoints.tsv has not the 150 endpoints of the contract");
+    assert_eq!(promised().len(), 150 + lines(BEYOND), "an endpoint is listed twice");
 }
 
 #[test]
@@ -50,17 +50,17 @@ fn what_is_served_is_in_the_list_with_its_module_and_status() {
     let mut missing = promised();
     let mut wrong = Vec::new();
     for operation in operations() {
-        let named = (operation.method.to_owned(), operation.path.clone());
+        let endpoint = (operation.method.to_owned(), operation.path.clone());
         let served =
             Promised { module: operation.module().unwrap_or_default().to_owned(), status: operation.success.0 };
-        match missing.remove(&named) {
+        match missing.remove(&endpoint) {
             Some(promised) if promised == served => {}
-            Some(promised) => wrong.push(format!("{named:?} is {served:?}, not {promised:?}")),
-            None => wrong.push(format!("{named:?} is served twice, or not in the list")),
+            Some(promised) => wrong.push(format!("{endpoint:?} is {served:?}, not {promised:?}")),
+            None => wrong.push(format!("{endpoint:?} is served twice, or not in the list")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(missing.is_empty(), "these are missing: {:?}", missing.keys());
+    assert!(missing.is_empty(), "listed, but not served: {:?}", missing.keys());
 }
 
 #[actix_web::test]

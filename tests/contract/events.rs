@@ -7,10 +7,11 @@ use hotline_persistence::tables::events::EventKind;
 
 const PAGE: &str = include_str!("../../docs/events.md");
 
-/// Operations that read, whatever their method is.
+/// Operations that only read, although their method is not `GET`.
 const READING: [&str; 0] = [];
 
-fn table() -> BTreeMap<String, String> {
+/// The events of each operation, or `nothing: ` and the reason, from the table of the page.
+fn read_table() -> BTreeMap<String, String> {
     let section =
         PAGE.split("\n## What tells what\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
@@ -25,8 +26,8 @@ fn table() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
-    let table = table();
+fn every_operation_that_changes_something_has_its_events_or_a_reason() {
+    let table = read_table();
     let mut operations = hotline::routes::operations(&mut Schemas::new());
     operations.extend(hotline::routes::operations_outside_api(&mut Schemas::new()));
     let changing: BTreeSet<String> = operations
@@ -34,13 +35,14 @@ fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
         .filter(|operation| operation.method != "GET" && !READING.contains(&operation.id.as_ref()))
         .map(|operation| operation.id.to_string())
         .collect();
-    let named: BTreeSet<String> =
+    // Two rows are no operations of the API.
+    let documented: BTreeSet<String> =
         table.keys().filter(|name| !["by itself", "hotline channel"].contains(&name.as_str())).cloned().collect();
-    assert_eq!(named, changing, "docs/events.md does not name what changes something");
+    assert_eq!(documented, changing, "docs/events.md does not have exactly the operations that change something");
     let mut found = BTreeSet::new();
     for (name, tells) in &table {
         if let Some(why) = tells.strip_prefix("nothing: ") {
-            assert!(why.len() > 10, "{name} does not say why it tells nothing");
+            assert!(why.len() > 10, "{name} has no reason for having no events");
             continue;
         }
         for kind in tells.split(", ") {
@@ -50,5 +52,5 @@ fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
         }
     }
     let all: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
-    assert_eq!(found, all, "no row of the table has these events, or there are none of these names");
+    assert_eq!(found, all, "docs/events.md has no operation for some kinds of events");
 }

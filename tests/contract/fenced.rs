@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-const AT_THE_START: &str = "done before the life begins, by a process that knows nothing yet";
-const ALONE: &str = "of a process alone, which has an epoch and no life";
-const BY_HAND: &str = "of the command line, which holds nothing in memory that could be behind";
+const AT_THE_START: &str = "done before the life begins, by a process that has nothing in memory yet";
+const ALONE: &str = "of a process without a cluster, which has an epoch and no life";
+const BY_HAND: &str = "of the command line, which has nothing in memory that could be stale";
 
 /// Functions that write through a pool without the fence, with the reason.
 const HARMLESS: [(&str, &str, &str); 29] = [
@@ -26,7 +26,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
         "drain",
         "changes the row of a life, which is gone with it; also of the command line",
     ),
-    ("persistence/src/cluster/lives.rs", "forget_seals", "deletes what was done a minute ago, in any process"),
+    ("persistence/src/cluster/lives.rs", "forget_seals", "deletes only seals that were completed over a minute ago"),
     ("persistence/src/cluster/lives/reports.rs", "report", "changes the row of its life, which is gone with it"),
     ("persistence/src/id_blocks.rs", "reserve", ALONE),
     ("persistence/src/id_blocks.rs", "give_back", ALONE),
@@ -67,11 +67,11 @@ const MAKERS: [(&str, &str, &str); 10] = [
 ];
 
 /// The functions that make such connections.
-const MAKING: [&str; 5] =
+const CONNECT_FUNCTIONS: [&str; 5] =
     ["connect_housekeeping", "connect_member", "connect_replay", "connect_shared_writer", "connect_writer"];
 
 /// Words that let a session or a transaction write.
-const SAYING: [&str; 3] = ["begin read write", "transaction read write", "transaction_read_only"];
+const WRITE_MODES: [&str; 3] = ["begin read write", "transaction read write", "transaction_read_only"];
 
 #[test]
 fn whatever_writes_without_the_fence_is_named_with_its_reason() {
@@ -79,28 +79,28 @@ fn whatever_writes_without_the_fence_is_named_with_its_reason() {
     for (file, text) in sources() {
         let stream: TokenStream = text.parse().unwrap_or_else(|error| panic!("{file}: {error}"));
         let found = Found::of(stream);
-        // The command line holds nothing in memory that could be behind.
+        // The command line has nothing in memory that could be stale.
         let unfenced = found.unfenced.into_iter().filter(|_| !file.starts_with("src/cli/"));
         writers.extend(unfenced.map(|name| (file.clone(), name)));
         // The definition of such a function is no use of it.
-        let is_defined = |word: &str| file == "persistence/src/pool.rs" && MAKING.contains(&word);
+        let is_defined = |word: &str| file == "persistence/src/pool.rs" && CONNECT_FUNCTIONS.contains(&word);
         makers.extend(found.makers.into_iter().filter(|word| !is_defined(word)).map(|word| (file.clone(), word)));
     }
     check("writes without the fence", &mut writers, &HARMLESS);
     check("makes connections that write", &mut makers, &MAKERS);
 }
 
-/// Fails unless what was found is what is named.
+/// Fails unless the entries of this file are exactly what was found.
 #[track_caller]
 fn check(what: &str, found: &mut Vec<(String, String)>, named: &[(&str, &str, &str)]) {
     found.sort();
     found.dedup();
     let is_named = |(file, name): &&(String, String)| named.iter().any(|row| (row.0, row.1) == (file, name));
     let new: Vec<_> = found.iter().filter(|row| !is_named(row)).collect();
-    assert!(new.is_empty(), "{what}, and is not named: {new:#?}");
+    assert!(new.is_empty(), "no entry in this file for what {what}: {new:#?}");
     let is_there = |row: &&(&str, &str, &str)| found.iter().any(|(file, name)| (row.0, row.1) == (file, name));
     let missing: Vec<_> = named.iter().filter(|row| !is_there(row)).collect();
-    assert!(missing.is_empty(), "named, and nothing that {what}: {missing:#?}");
+    assert!(missing.is_empty(), "an entry in this file for nothing that {what}: {missing:#?}");
 }
 
 #[test]
@@ -136,6 +136,7 @@ fn what_writes_through_a_pool_is_found() {
 struct Found {
     /// Functions that write through a pool, and do not begin with the fence.
     unfenced: Vec<String>,
+    /// Words that make a connection which may write without the fence, or that let others write.
     makers: Vec<String>,
 }
 
@@ -159,34 +160,34 @@ impl Found {
                     let signature: Vec<_> = tokens[at..].iter().take_while(|token| !is_end(token)).cloned().collect();
                     at += signature.len();
                     if let Some(TokenTree::Group(body)) = tokens.get(at) {
-                        self.function(&signature, body.stream());
+                        self.read_function(&signature, body.stream());
                     }
                 }
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => self.read(group.stream()),
                 // The text of a constant.
-                token @ (TokenTree::Group(_) | TokenTree::Literal(_)) => self.find_sayings(token.clone().into()),
+                token @ (TokenTree::Group(_) | TokenTree::Literal(_)) => self.find_write_modes(token.clone().into()),
                 _ => {}
             }
             at += 1;
         }
     }
 
-    fn find_sayings(&mut self, stream: TokenStream) {
+    fn find_write_modes(&mut self, stream: TokenStream) {
         let mut texts = Vec::new();
         literals(stream, &mut texts);
-        let saying = SAYING.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
-        self.makers.extend(saying.map(|words| (*words).to_owned()));
+        let write_mode = WRITE_MODES.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
+        self.makers.extend(write_mode.map(|words| (*words).to_owned()));
     }
 
-    fn function(&mut self, signature: &[TokenTree], body: TokenStream) {
+    fn read_function(&mut self, signature: &[TokenTree], body: TokenStream) {
         let signature = plain(&signature.iter().cloned().collect());
         let words = plain(&body);
-        self.find_sayings(body.clone());
+        self.find_write_modes(body.clone());
         let mut texts = Vec::new();
         literals(body, &mut texts);
-        for making in MAKING {
-            if words.contains(&format!(" {making} (")) {
-                self.makers.push(making.to_owned());
+        for function in CONNECT_FUNCTIONS {
+            if words.contains(&format!(" {function} (")) {
+                self.makers.push(function.to_owned());
             }
         }
         if words.contains(" pool : : connect (") {
@@ -196,8 +197,8 @@ impl Found {
         let writes = has_pool && (texts.iter().any(|text| may_write(text)) || words.contains(" . begin ("));
         // The persister takes the fence with its watermark.
         let is_fenced = [" begin_fenced ", "fence . begin", " move_watermark ("].iter().any(|way| words.contains(way));
-        let begins = words.replace(" savepoint = self . db . begin (", "").contains(" self . db . begin (");
-        if (writes || begins) && !is_fenced {
+        let begins_transaction = words.replace(" savepoint = self . db . begin (", "").contains(" self . db . begin (");
+        if (writes || begins_transaction) && !is_fenced {
             let name = signature.split_whitespace().nth(1).unwrap_or_default();
             self.unfenced.push(name.to_owned());
         }

@@ -1,4 +1,5 @@
-//! The image is built of what cargo needs: the Dockerfile copies all of it, and the ignore file leaves it in the context.
+//! The image is built of what cargo needs: the Dockerfile copies all of it, and the ignore file leaves it in the
+//! context.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,8 +11,9 @@ use crate::reasons::sources;
 
 const DOCKERFILE: &str = "packaging/docker/Dockerfile";
 
-/// What a source embeds, from the folder of the source, or for migrations from that of its crate.
+/// What precedes the path of an embedded file. The path is relative to the folder of the source.
 const EMBEDS: [&str; 3] = ["include_str!(\"", "include_bytes!(\"", "include_dir!(\""];
+/// What precedes the path of migrations, which is relative to the folder of the crate.
 const MIGRATIONS: &str = "migrate!(\"";
 
 fn root() -> &'static Path {
@@ -39,11 +41,11 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// What the manifest of a crate names or cargo finds beside it: its build script and its targets.
-fn of_manifest(folder: &Path) -> BTreeSet<PathBuf> {
+fn manifest_paths(folder: &Path) -> BTreeSet<PathBuf> {
     let manifest: Table = read(folder.join("Cargo.toml")).parse().expect("a manifest");
     let mut found = BTreeSet::from([folder.join("Cargo.toml"), folder.join("src")]);
-    let named = manifest.get("package").and_then(|package| package.get("build")).and_then(Value::as_str);
-    found.extend(named.map(|script| folder.join(script)));
+    let build_script = manifest.get("package").and_then(|package| package.get("build")).and_then(Value::as_str);
+    found.extend(build_script.map(|script| folder.join(script)));
     found.extend(Some(folder.join("build.rs")).filter(|script| root().join(script).exists()));
     for (kind, beside) in [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")] {
         for target in manifest.get(kind).and_then(Value::as_array).into_iter().flatten() {
@@ -63,12 +65,12 @@ fn embedded(krate: &str) -> BTreeSet<PathBuf> {
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a file");
         let folder = file.strip_prefix(root()).expect("below the root").parent().expect("its folder").to_owned();
-        let of = |start: &str, folder: &Path| -> Vec<PathBuf> {
+        let paths_after = |start: &str, folder: &Path| -> Vec<PathBuf> {
             let paths = text.split(start).skip(1).filter_map(|rest| rest.split('"').next());
             paths.map(|path| plain(&folder.join(path))).collect()
         };
-        EMBEDS.iter().for_each(|start| found.extend(of(start, &folder)));
-        found.extend(of(MIGRATIONS, manifest));
+        EMBEDS.iter().for_each(|start| found.extend(paths_after(start, &folder)));
+        found.extend(paths_after(MIGRATIONS, manifest));
     }
     found
 }
@@ -79,7 +81,7 @@ fn needed() -> BTreeSet<PathBuf> {
     let members = manifest["workspace"]["members"].as_array().expect("the members").iter();
     let members = members.map(|member| PathBuf::from(member.as_str().expect("a folder")));
     let mut needed: BTreeSet<PathBuf> = ["Cargo.lock", "rust-toolchain.toml"].map(PathBuf::from).into();
-    needed.extend(members.chain([PathBuf::new()]).flat_map(|folder| of_manifest(&folder)));
+    needed.extend(members.chain([PathBuf::new()]).flat_map(|folder| manifest_paths(&folder)));
     needed.extend(CRATES.iter().flat_map(|krate| embedded(krate)));
     needed
 }
@@ -113,8 +115,8 @@ fn the_image_is_built_of_all_that_cargo_needs() {
     let copied = copied(dockerfile.split_once("\nFROM ").expect("a stage").1);
     let ignored = read(format!("{DOCKERFILE}.dockerignore"));
     let needed = needed();
-    let embedded = needed.iter().filter(|path| path.extension().is_some_and(|ending| ending != "rs")).count();
-    assert!(copied.len() > 5 && embedded > 15, "{copied:?}, {needed:?}");
+    let embedded_count = needed.iter().filter(|path| path.extension().is_some_and(|ending| ending != "rs")).count();
+    assert!(copied.len() > 5 && embedded_count > 15, "{copied:?}, {needed:?}");
     for path in needed {
         assert!(root().join(&path).exists(), "{} does not exist", path.display());
         assert!(copied.iter().any(|copied| path.starts_with(copied)), "{DOCKERFILE} does not copy {}", path.display());

@@ -64,7 +64,7 @@ async fn processes_that_start_at_once_migrate_once() {
 }
 
 #[actix_web::test]
-async fn a_database_whose_migration_was_another_one_is_refused_and_left_as_it_is() {
+async fn a_database_with_another_checksum_of_a_migration_is_refused_and_left_as_it_is() {
     let database = TestDatabase::migrated().await;
     let db = &database.db;
     for version in schema::checksums().into_iter().map(|(version, _)| version) {

@@ -1,4 +1,5 @@
-//! The configuration file of the package explains every option of the service, as `--help` does, and the service reads it as it is.
+//! The configuration file of the package explains every option of the service, as `--help` does, and the service reads
+//! it as it is.
 
 use std::any::TypeId;
 use std::fmt::Write;
@@ -10,13 +11,13 @@ use clap::{Arg, ArgAction, Command};
 use crate::support::process::hotline as hotline_command;
 use crate::written::own_options;
 
-/// What the package sets itself.
+/// The options whose values the package sets.
 const SET: [(&str, &str); 1] = [("data-dir", "/var/lib/hotline")];
 
 /// How wide a line is at most, if its words allow it.
 const WIDTH: usize = 100;
 
-fn path() -> PathBuf {
+fn configuration_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/hotline.toml")
 }
 
@@ -90,13 +91,13 @@ fn configuration() -> String {
 
 #[test]
 fn the_packages_file_explains_every_option() {
-    let due = configuration();
+    let expected = configuration();
     if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
-        std::fs::write(path(), due).expect("written");
+        std::fs::write(configuration_path(), expected).expect("written");
         return;
     }
-    let written = std::fs::read_to_string(path()).unwrap_or_default();
-    assert!(written == due, "packaging/hotline.toml is not what --help says: run `make configuration`");
+    let written = std::fs::read_to_string(configuration_path()).unwrap_or_default();
+    assert!(written == expected, "packaging/hotline.toml is not what --help says: run `make configuration`");
     let cli = hotline::cli::command();
     assert!(options(&cli).len() > 40, "few options are found");
 }

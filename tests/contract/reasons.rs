@@ -8,7 +8,8 @@ use hotline::web::response::error::{OTHER_REASON, code_of_reason, reason_codes};
 const BEGINNINGS: [&str; 11] =
     ["must", "is", "are", "cannot", "has", "names", "holds", "does", "contains", "would", "makes"];
 
-/// Where phrases like these are no reasons for a caller: the command line, configuration and its files, logs, documents.
+/// Where texts with these beginnings are not reasons for callers of the API: the command line, configuration and its
+/// files, logs, documents.
 const ELSEWHERE: [&str; 9] = [
     "src/cli/",
     "src/config/",
@@ -62,7 +63,7 @@ pub fn texts(source: &str) -> Vec<String> {
     texts
 }
 
-/// The text with a number in each of its places.
+/// The text with a number instead of each `{…}`.
 fn filled(text: &str) -> String {
     let mut parts = text.split('{');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -77,7 +78,7 @@ fn every_reason_in_the_code_has_a_code() {
         sources(&root.join(folder), &mut files);
     }
     files.extend(["persistence/src/amount.rs", "persistence/src/password.rs"].map(|file| root.join(file)));
-    let (mut seen, mut without) = (0, Vec::new());
+    let (mut seen, mut without_code) = (0, Vec::new());
     for file in files {
         let name = file.strip_prefix(root).expect("below the root").display().to_string();
         if name.contains("tests") || ELSEWHERE.iter().any(|elsewhere| name.starts_with(elsewhere)) {
@@ -88,13 +89,17 @@ fn every_reason_in_the_code_has_a_code() {
             if BEGINNINGS.contains(&first) {
                 seen += 1;
                 if code_of_reason(&filled(&text)).0 == OTHER_REASON {
-                    without.push(format!("{name}: {text}"));
+                    without_code.push(format!("{name}: {text}"));
                 }
             }
         }
     }
     assert!(seen > 100, "only {seen} reasons were found");
-    assert!(without.is_empty(), "src/web/response/error/reasons.rs lacks a form of these:\n{}", without.join("\n"));
+    assert!(
+        without_code.is_empty(),
+        "src/web/response/error/reasons.rs lacks a form of these:\n{}",
+        without_code.join("\n")
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use hotline_persistence::tables::cascades::{Cascade, Reference, When};
 
 use crate::support::TestDatabase;
 
-/// Foreign keys to records whose deletion changes others, of rows that do not show them.
+/// Foreign keys to records that can be deleted, in rows that need no event and no date, with the reason.
 const NOT_SHOWN: [(&str, &str, &str); 7] = [
     ("channels", "queue_id", "a queue that a channel points to is not deleted"),
     ("contact_addresses", "contact_id", "a part of the contact"),
@@ -33,7 +33,7 @@ fn references(when: When) -> BTreeSet<ForeignKey> {
 }
 
 #[actix_web::test]
-async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason() {
+async fn every_reference_to_a_record_that_can_be_deleted_is_in_its_cascade_or_has_a_reason() {
     let database = TestDatabase::migrated().await;
     let tables: Vec<&str> = Cascade::EVERY.iter().map(|cascade| cascade.table()).collect();
     let keys: Vec<ForeignKey> = sqlx::query_as(
@@ -57,14 +57,14 @@ async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason()
             "{key:?} is not in `Cascade::references`: name it there, or here with the reason"
         );
     }
-    assert!(at_once.is_subset(&keys), "what goes with its record is kept by a foreign key: {at_once:?}, {keys:?}");
+    assert!(at_once.is_subset(&keys), "a reference that is removed at once has no foreign key: {at_once:?}, {keys:?}");
     for (table, column, _) in NOT_SHOWN {
         let is_there = keys.iter().any(|(holder, reference, _)| holder == table && reference == column);
         assert!(is_there, "{table}.{column} is no foreign key any more");
     }
     // References that are removed in steps are checked by triggers, of new rows and of changed ones, in the right
     // table.
-    let held: Vec<(String, String, String)> = sqlx::query_as(
+    let triggers: Vec<(String, String, String)> = sqlx::query_as(
         "select t.tgrelid::regclass::text, t.tgname::text, p.prosrc from pg_trigger t join pg_proc p on p.oid = t.tgfoid
          where t.tgname like 'refers\\_%'",
     )
@@ -74,13 +74,13 @@ async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason()
     let in_steps = references(When::InSteps);
     for (table, column, target) in &in_steps {
         for name in [format!("refers_by_{column}"), format!("refers_anew_by_{column}")] {
-            let is_held = held.iter().any(|(holder, trigger, body)| {
+            let has_trigger = triggers.iter().any(|(holder, trigger, body)| {
                 holder == table
                     && *trigger == name
                     && body.contains(&format!("from {target} where company_id = new.company_id and id = new.{column}"))
             });
-            assert!(is_held, "{table} has no trigger {name} that holds {target}");
+            assert!(has_trigger, "{table} has no trigger {name} that checks {target}");
         }
     }
-    assert_eq!(held.len(), 2 * in_steps.len(), "{held:?}");
+    assert_eq!(triggers.len(), 2 * in_steps.len(), "{triggers:?}");
 }

@@ -100,6 +100,7 @@ fn every_alert_and_every_condition_has_a_row_in_the_runbook() {
     for condition in Condition::ALL {
         assert!(lines.iter().any(|line| line == condition.message()), "no row for: {}", condition.message());
         let alert = format!("condition=\"{}\"", condition.name());
+        // The alert for peers uses the metric `hotline_cluster_peer_reachable`.
         let has_alert = rules.contains(&alert) || condition == Condition::Peer;
         assert!(has_alert, "no alert for {}", condition.name());
     }

@@ -28,7 +28,7 @@ impl<'a> Schemas<'a> {
     /// The target of a reference.
     pub fn target(self, reference: &str) -> &'a Value {
         let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leaves the document"));
-        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} names nothing"))
+        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} does not exist"))
     }
 
     /// What is wrong with a value, each with its place; empty if it is valid.
@@ -62,9 +62,9 @@ impl<'a> Schemas<'a> {
                 }
                 "const" if value != wanted => wrong(format!("is not {wanted}")),
                 "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum"
-                    if value.as_f64().is_some_and(|number| !is_beside(keyword, wanted, number)) =>
+                    if value.as_f64().is_some_and(|number| !is_in_range(keyword, wanted, number)) =>
                 {
-                    wrong(format!("passes {keyword} {wanted}"));
+                    wrong(format!("is outside {keyword} {wanted}"));
                 }
                 "uniqueItems" => {
                     let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -90,8 +90,9 @@ impl<'a> Schemas<'a> {
             }
         }
         if let (Some(rest), Some(values)) = (schema.get("additionalProperties"), value.as_object()) {
-            let named = |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
-            for (name, value) in values.iter().filter(|(name, _)| !named(name)) {
+            let is_declared =
+                |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+            for (name, value) in values.iter().filter(|(name, _)| !is_declared(name)) {
                 match rest {
                     Value::Bool(true) => {}
                     Value::Bool(false) => errors.push(format!("{at}: has {name}")),
@@ -144,7 +145,7 @@ fn has_format(wanted: &Value, value: &Value) -> bool {
     }
 }
 
-fn is_beside(keyword: &str, wanted: &Value, number: f64) -> bool {
+fn is_in_range(keyword: &str, wanted: &Value, number: f64) -> bool {
     let limit = wanted.as_f64().expect("a number");
     match keyword {
         "minimum" => number >= limit,

@@ -18,7 +18,7 @@ struct Shape {
 }
 
 /// The tables of `docs/schema.md`: `- **name** (kind): what for. Key (a, b).`, then the columns.
-fn written() -> BTreeMap<String, Shape> {
+fn documented_tables() -> BTreeMap<String, Shape> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let mut tables = BTreeMap::new();
@@ -28,7 +28,7 @@ fn written() -> BTreeMap<String, Shape> {
         let (kind, rest) = rest.split_once("): ").expect("a kind");
         assert!(KINDS.contains(&kind), "{name} is {kind}");
         let (purpose, rest) = rest.split_once("Key (").unwrap_or_else(|| panic!("{name} has no key"));
-        assert!(!purpose.trim().is_empty(), "nothing is said of {name}");
+        assert!(!purpose.trim().is_empty(), "{name} has no purpose");
         let (key, columns) = rest.split_once(").").expect("the end of the key");
         let shape = Shape {
             key: key.split(", ").map(str::to_owned).collect(),
@@ -68,7 +68,7 @@ async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
         tables.entry(table).or_default().key.push(column);
     }
     assert!(tables.len() > 30, "few tables are found: {}", tables.len());
-    let written = written();
+    let written = documented_tables();
     let mut wrong = Vec::new();
     for name in tables.keys().chain(written.keys()).collect::<BTreeSet<_>>() {
         if tables.get(name) != written.get(name) {

@@ -2,7 +2,7 @@
 
 use crate::floors::{CRATES, Sources};
 
-/// Names that mean the same wherever they stand, each beside what it belongs to. There are ten at most.
+/// Names of types that may be defined once in each module, because they mean the same in all. There are ten at most.
 const CONVENTIONAL: [&str; 7] = ["Command", "Create", "Filters", "Inner", "Options", "Row", "State"];
 
 /// The types that several files define, with their files.
@@ -18,7 +18,7 @@ fn a_type_has_a_name_of_its_own_in_its_crate() {
         .iter()
         .flat_map(|folder| collisions(&Sources::read(folder)).into_iter().map(move |name| format!("{folder}: {name}")))
         .collect();
-    assert!(found.is_empty(), "types of one name:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "types with the same name in one crate:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn dialect(text: &str) -> Vec<String> {
 type Found = (String, String);
 
 /// The descriptions and summaries of a document.
-fn describe(place: &str, value: &Value, found: &mut Vec<Found>) {
+fn collect_descriptions(place: &str, value: &Value, found: &mut Vec<Found>) {
     match value {
         Value::Object(object) => {
             for (key, inner) in object {
@@ -159,17 +159,17 @@ fn describe(place: &str, value: &Value, found: &mut Vec<Found>) {
                     Value::String(text) if ["description", "summary"].contains(&key.as_str()) => {
                         found.push((place.to_owned(), text.clone()));
                     }
-                    inner => describe(&format!("{place}/{key}"), inner, found),
+                    inner => collect_descriptions(&format!("{place}/{key}"), inner, found),
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|inner| describe(place, inner, found)),
+        Value::Array(items) => items.iter().for_each(|inner| collect_descriptions(place, inner, found)),
         _ => {}
     }
 }
 
 /// The help of a command and of those below it.
-fn help(command: &Command, found: &mut Vec<Found>) {
+fn collect_help(command: &Command, found: &mut Vec<Found>) {
     let place = format!("--help of {}", command.get_name());
     let mut add = |text: Option<String>| found.extend(text.map(|text| (place.clone(), text)));
     add(command.get_about().map(ToString::to_string));
@@ -180,7 +180,7 @@ fn help(command: &Command, found: &mut Vec<Found>) {
         add(argument.get_help().map(ToString::to_string));
         add(argument.get_long_help().map(ToString::to_string));
     }
-    command.get_subcommands().for_each(|below| help(below, found));
+    command.get_subcommands().for_each(|below| collect_help(below, found));
 }
 
 fn is_statement(text: &str) -> bool {
@@ -189,7 +189,7 @@ fn is_statement(text: &str) -> bool {
 }
 
 /// The messages, log lines and other texts in the code of the service: what is in quotation marks, of several words.
-fn messages(found: &mut Vec<Found>) {
+fn collect_messages(found: &mut Vec<Found>) {
     let mut files = Vec::new();
     for folder in ["src", "actors/src", "persistence/src", "persistence/postgres/src"] {
         sources(&root().join(folder), &mut files);
@@ -205,16 +205,16 @@ fn messages(found: &mut Vec<Found>) {
     }
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        if entry.is_dir() { files(&entry, found) } else { found.push(entry) }
+        if entry.is_dir() { collect_files(&entry, found) } else { found.push(entry) }
     }
 }
 
 /// The texts of the pages: of scripts what is in quotation marks on one line, of a page what is between its tags.
-fn pages(found: &mut Vec<Found>) {
+fn collect_pages(found: &mut Vec<Found>) {
     let mut all = Vec::new();
-    PAGES.iter().for_each(|folder| files(&root().join(folder), &mut all));
+    PAGES.iter().for_each(|folder| collect_files(&root().join(folder), &mut all));
     for file in all {
         let place = file.strip_prefix(root()).expect("below the root").display().to_string();
         let ending = file.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();
@@ -237,15 +237,15 @@ fn pages(found: &mut Vec<Found>) {
 #[test]
 fn users_read_standard_words() {
     let mut found = Vec::new();
-    describe("the API document", &hotline::routes::document(), &mut found);
-    describe("the panel's API document", &hotline::routes::panel_document(), &mut found);
-    help(&hotline::cli::command(), &mut found);
-    let declared = found.len();
-    messages(&mut found);
-    let in_code = found.len() - declared;
-    pages(&mut found);
-    let in_pages = found.len() - declared - in_code;
-    assert!(declared > 1000 && in_code > 500 && in_pages > 500, "{declared}, {in_code} and {in_pages} texts");
+    collect_descriptions("the API document", &hotline::routes::document(), &mut found);
+    collect_descriptions("the panel's API document", &hotline::routes::panel_document(), &mut found);
+    collect_help(&hotline::cli::command(), &mut found);
+    let described = found.len();
+    collect_messages(&mut found);
+    let in_code = found.len() - described;
+    collect_pages(&mut found);
+    let in_pages = found.len() - described - in_code;
+    assert!(described > 1000 && in_code > 500 && in_pages > 500, "{described}, {in_code} and {in_pages} texts");
     let mut wrong: Vec<String> = found
         .into_iter()
         .map(|(place, text)| (place, dialect(&text), text))

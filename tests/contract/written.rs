@@ -34,7 +34,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What git would have: everything but what is built or downloaded.
+/// The files that git would have: everything but what is built or downloaded.
 fn files() -> BTreeSet<PathBuf> {
     fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -55,7 +55,7 @@ fn files() -> BTreeSet<PathBuf> {
 }
 
 /// Every Markdown file, with its text outside of fenced blocks.
-fn written() -> Vec<(PathBuf, String)> {
+fn read_prose() -> Vec<(PathBuf, String)> {
     let markdown = files().into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
     markdown
         .map(|path| {
@@ -88,12 +88,12 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_path_and_every_link_that_is_written_leads_somewhere() {
+fn every_path_and_every_link_of_the_documents_exists() {
     let files = files();
     let (mut missing, mut paths, mut links) = (Vec::new(), 0, 0);
-    for (file, text) in written() {
+    for (file, text) in read_prose() {
         let folder = file.parent().unwrap_or(Path::new(""));
-        let is_there = |path: &str| {
+        let is_existing_path = |path: &str| {
             let path = Path::new(path.trim_end_matches('/'));
             files.contains(path)
                 || files.contains(&plain(&folder.join(path)))
@@ -110,7 +110,7 @@ fn every_path_and_every_link_that_is_written_leads_somewhere() {
                 continue;
             }
             paths += 1;
-            if !is_there(span) {
+            if !is_existing_path(span) {
                 missing.push(format!("{}: `{span}`", file.display()));
             }
         }
@@ -125,16 +125,16 @@ fn every_path_and_every_link_that_is_written_leads_somewhere() {
             }
         }
     }
-    assert!(missing.is_empty(), "named and not there:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "named, but missing:\n{}", missing.join("\n"));
     assert!(paths > 100 && links > 50, "few are found: {paths} paths and {links} links");
 }
 
-/// The option as the documents show it.
-fn row(option: &Arg, is_key: bool) -> String {
+/// The option as a row of the documents; `has_key`: with its variable, its key and its default.
+fn row(option: &Arg, has_key: bool) -> String {
     let long = option.get_long().expect("options have names");
     let meaning = option.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
     let mut cells = vec![format!("`--{long}`")];
-    if is_key {
+    if has_key {
         let variable = option.get_env().and_then(|name| name.to_str()).expect("each is a variable");
         let defaults: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
         let default = if defaults.is_empty() { "–".to_owned() } else { format!("`{}`", defaults.join(",")) };
@@ -144,7 +144,7 @@ fn row(option: &Arg, is_key: bool) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Without the old spellings, which are hidden.
+/// The options of a command, without hidden ones (old spellings), `--help` and `--version`.
 pub fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
     let options = command.get_arguments().filter(|option| !option.is_hide_set());
     options.filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
@@ -194,14 +194,14 @@ fn configuration() -> String {
 fn every_option_is_documented_with_its_variable_its_key_and_its_default() {
     let text = read(CONFIGURATION);
     let (before, rest) = text.split_once(BEGIN).expect("the beginning of what is made");
-    let (made, after) = rest.split_once(END).expect("the end of what is made");
-    let due = configuration();
+    let (generated, after) = rest.split_once(END).expect("the end of what is made");
+    let expected = configuration();
     if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
-        std::fs::write(root().join(CONFIGURATION), format!("{before}{BEGIN}{due}{END}{after}")).expect("written");
+        std::fs::write(root().join(CONFIGURATION), format!("{before}{BEGIN}{expected}{END}{after}")).expect("written");
         return;
     }
-    assert!(made == due, "{CONFIGURATION} is not what --help says: run `make configuration`");
-    assert!(due.matches("\n| `--").count() > 60, "few options are found");
+    assert!(generated == expected, "{CONFIGURATION} is not what --help says: run `make configuration`");
+    assert!(expected.matches("\n| `--").count() > 60, "few options are found");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn the_readme_counts_the_endpoints_that_are_served() {
     let readme = read("README.md");
     let sentence = format!("{served} of the contract's {promised} endpoints and {beyond} beyond it");
     assert!(readme.contains(&sentence), "README.md does not say \"{sentence}\"");
-    // It names what they are about, too.
+    // The section also has the first word of every path.
     let section = readme.split("## What is served today").nth(1).and_then(|rest| rest.split("\n\n").nth(1));
     let section = section.expect("the section").to_lowercase().replace('\n', " ");
     for operation in hotline::routes::operations(&mut Schemas::new()) {

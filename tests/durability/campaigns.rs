@@ -42,7 +42,7 @@ const TIME_MAX: Duration = Duration::from_secs(120);
 const LONG_TIME_MAX: Duration = Duration::from_secs(480);
 
 /// The size of a run.
-struct Form {
+struct RunSize {
     recipients: usize,
     /// Kills, and as often pauses and errors of the provider.
     turns: usize,
@@ -57,9 +57,9 @@ fn is_long() -> bool {
     std::env::var_os("CAMPAIGNS_LONG").is_some()
 }
 
-fn form() -> Form {
+fn run_size() -> RunSize {
     if is_long() {
-        return Form {
+        return RunSize {
             recipients: 20_000,
             turns: 10,
             outage: Duration::from_secs(20),
@@ -67,7 +67,7 @@ fn form() -> Form {
             time_max: LONG_TIME_MAX,
         };
     }
-    Form { recipients: 300, turns: 3, outage: Duration::ZERO, in_memory: 2_000, time_max: TIME_MAX }
+    RunSize { recipients: 300, turns: 3, outage: Duration::ZERO, in_memory: 2_000, time_max: TIME_MAX }
 }
 
 /// A service with a list of contacts, and a provider that outlives the service.
@@ -123,8 +123,8 @@ impl Sale {
             "name": "Sale", "contactListId": self.list, "channelId": self.channel, "message": "Hello {{name}}",
             "scheduledAt": "2099-01-01T00:00:00Z", "ratePerMinute": rate, "keepClosed": true,
         });
-        let known = || async { api.get(&format!("/messages?channelId={}", self.channel)).await.status == 200 };
-        eventually("the channel is known", known).await;
+        let is_known = || async { api.get(&format!("/messages?channelId={}", self.channel)).await.status == 200 };
+        eventually("the channel is known", is_known).await;
         api.post("/campaigns", body).await.data(201)["id"].as_i64().expect("id")
     }
 
@@ -138,7 +138,7 @@ impl Sale {
     }
 
     /// Waits until the provider has taken this many messages.
-    async fn reaches(&self, taken: usize, time_max: Duration) {
+    async fn wait_for_accepted(&self, taken: usize, time_max: Duration) {
         let deadline = Instant::now() + patience(time_max);
         while self.provider.accepted_count(ACCOUNT) < taken {
             assert!(Instant::now() < deadline, "{} of {taken}", self.provider.accepted_count(ACCOUNT));
@@ -146,19 +146,19 @@ impl Sale {
         }
     }
 
-    async fn completes(&self, campaign: i64, time_max: Duration) -> Value {
+    async fn wait_for_completion(&self, campaign: i64, time_max: Duration) -> Value {
         self.until_shown(campaign, time_max, |shown| shown["status"] == "completed").await
     }
 
     /// Waits until the shown campaign meets a condition.
-    async fn until_shown(&self, campaign: i64, time_max: Duration, is_so: impl Fn(&Value) -> bool) -> Value {
+    async fn until_shown(&self, campaign: i64, time_max: Duration, is_met: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + patience(time_max);
         loop {
             let shown = self.shown(campaign).await;
-            if let Some(shown) = shown.as_ref().filter(|shown| is_so(shown)) {
+            if let Some(shown) = shown.as_ref().filter(|shown| is_met(shown)) {
                 return shown.clone();
             }
-            assert!(Instant::now() < deadline, "it does not come to that: {shown:?}");
+            assert!(Instant::now() < deadline, "the campaign does not meet the condition: {shown:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -206,12 +206,12 @@ impl Sale {
 
 #[actix_web::test]
 async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
-    let form = form();
-    let mut sale = Sale::open(form.recipients).await;
+    let size = run_size();
+    let mut sale = Sale::open(size.recipients).await;
     let campaign = sale.begin(60 * PER_SECOND).await;
-    let part = form.recipients / (form.turns + 1);
-    for turn in 0..form.turns {
-        sale.reaches(turn * part + 1, form.time_max).await;
+    let part = size.recipients / (size.turns + 1);
+    for turn in 0..size.turns {
+        sale.wait_for_accepted(turn * part + 1, size.time_max).await;
         // The provider refuses every other of the next attempts for now.
         let errors = (0..20).map(|number| if number % 2 == 0 { Answer::status(503) } else { Answer::Accept });
         sale.provider.next(ACCOUNT, errors);
@@ -223,21 +223,21 @@ async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
         sale.service.kill();
         sale.service.start();
     }
-    let done = sale.completes(campaign, form.time_max).await;
-    sale.check(&done, form.recipients, form.turns).await;
+    let done = sale.wait_for_completion(campaign, size.time_max).await;
+    sale.check(&done, size.recipients, size.turns).await;
     sale.service.close().await;
 }
 
 #[actix_web::test]
 async fn a_campaign_outlasts_an_outage_of_the_database() {
-    let form = form();
-    let recipients = form.recipients.min(2000);
+    let size = run_size();
+    let recipients = size.recipients.min(2000);
     let mut sale = Sale::open(recipients).await;
     // The provider takes some, and no more until the database is away.
     sale.provider.next(ACCOUNT, std::iter::repeat_n(Answer::Accept, recipients / 10));
     sale.provider.always(ACCOUNT, Answer::Accept.held());
     let campaign = sale.begin(60 * PER_SECOND).await;
-    sale.reaches(recipients / 10, form.time_max).await;
+    sale.wait_for_accepted(recipients / 10, size.time_max).await;
     let (api, path) = (sale.service.api(), format!("/campaigns/{campaign}"));
     sale.service.stop_database().await;
     let before = sale.provider.accepted_count(ACCOUNT);
@@ -245,12 +245,12 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     sale.provider.always(ACCOUNT, Answer::Accept);
     sale.provider.release();
     // More than were in flight: recipients that the service has in memory are written to as well.
-    sale.reaches(before + IN_FLIGHT_MAX + 1, form.time_max).await;
-    tokio::time::sleep(form.outage).await;
+    sale.wait_for_accepted(before + IN_FLIGHT_MAX + 1, size.time_max).await;
+    tokio::time::sleep(size.outage).await;
     let meanwhile = sale.provider.accepted_count(ACCOUNT) - before;
     println!("{meanwhile} were written to while the database was away");
     sale.service.start_database().await;
-    let done = sale.completes(campaign, form.time_max).await;
+    let done = sale.wait_for_completion(campaign, size.time_max).await;
     sale.check(&done, recipients, 0).await;
     sale.service.close().await;
 }
@@ -289,13 +289,17 @@ async fn a_campaign_that_is_due_and_too_large_to_start_is_logged_once_and_starts
         }
         eventually("the log says why it does not start", || async { lines() >= expected }).await;
         let attempts = sqlx::query_scalar::<_, i64>("select last_value from attempts").fetch_one(&db).await;
-        assert_eq!((attempts.expect("a count"), lines()), (expected as i64, expected), "it is tried all the time");
+        assert_eq!(
+            (attempts.expect("a count"), lines()),
+            (expected as i64, expected),
+            "not one attempt and one line for each change"
+        );
         assert_eq!(sale.shown(campaign).await.expect("it is shown")["status"], "scheduled");
     }
-    sqlx::query("drop trigger give_up on campaign_recipients").execute(&db).await.expect("there is room");
+    sqlx::query("drop trigger give_up on campaign_recipients").execute(&db).await.expect("the trigger is dropped");
     db.close().await;
     change("Started").await;
-    let done = sale.completes(campaign, form().time_max).await;
+    let done = sale.wait_for_completion(campaign, run_size().time_max).await;
     assert_eq!(done["counts"]["sent"], 3, "{done}");
     sale.service.close().await;
 }
@@ -304,34 +308,34 @@ async fn a_campaign_that_is_due_and_too_large_to_start_is_logged_once_and_starts
 const MEMORY_MAX: u64 = 30 << 20;
 
 /// Recipients that are written to before memory is measured.
-const WARM: usize = 200;
+const WARM_UP_RECIPIENTS: usize = 200;
 
 #[actix_web::test]
 async fn a_campaign_of_many_takes_little_memory_measured() {
-    let form = form();
-    let sale = Sale::open(form.in_memory).await;
+    let size = run_size();
+    let sale = Sale::open(size.in_memory).await;
     let api = sale.service.api();
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     // The memory that the first requests and the first send take is not the campaign's.
     let send = json!({"channelId": sale.channel, "number": "5511800000001", "type": "text", "body": "hello"});
     api.post("/messages", send).await.data(202);
-    sale.reaches(1, form.time_max).await;
+    sale.wait_for_accepted(1, size.time_max).await;
     let idle = sale.service.process().resident_bytes();
     sale.service.process().forget_peak();
     let campaign = sale.begin(60 * PER_SECOND).await;
-    let written = if is_long() { 6000 } else { WARM };
-    sale.reaches(1 + written, form.time_max).await;
+    let written = if is_long() { 6000 } else { WARM_UP_RECIPIENTS };
+    sale.wait_for_accepted(1 + written, size.time_max).await;
     let taken = sale.service.process().peak_bytes().saturating_sub(idle);
-    println!("{} recipients, {written} written to: {} KiB above idle", form.in_memory, taken >> 10);
+    println!("{} recipients, {written} written to: {} KiB above idle", size.in_memory, taken >> 10);
     assert!(taken <= MEMORY_MAX, "{} KiB above idle", taken >> 10);
     sale.post_verb(campaign, "cancel").await;
     // Recipients without a message are skipped, in steps.
     let canceled = Instant::now();
-    let settled = sale.until_shown(campaign, form.time_max, |shown| shown["counts"]["pending"] == 0).await;
+    let settled = sale.until_shown(campaign, size.time_max, |shown| shown["counts"]["pending"] == 0).await;
     println!("all were settled {:.1?} after it was canceled", canceled.elapsed());
     let counts = &settled["counts"];
     let total: i64 = counts.as_object().expect("counts").values().filter_map(Value::as_i64).sum();
-    assert_eq!(total, form.in_memory as i64, "{counts}");
+    assert_eq!(total, size.in_memory as i64, "{counts}");
     sale.service.close().await;
 }
 

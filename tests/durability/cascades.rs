@@ -35,8 +35,8 @@ async fn events(api: &Api, kind: &str, last: i64) -> Vec<Value> {
     }
 }
 
-/// How many events each record has. Fails unless all are by an integration, which deleted.
-fn counted(events: &[Value]) -> BTreeMap<i64, usize> {
+/// How many events each record has. Fails unless each event names an integration as its cause.
+fn count_by_record(events: &[Value]) -> BTreeMap<i64, usize> {
     let mut counted = BTreeMap::new();
     for event in events {
         assert_eq!(event["by"]["type"], "integration", "{event}");
@@ -51,7 +51,7 @@ fn id(record: &Value) -> i64 {
 }
 
 #[actix_web::test]
-async fn what_a_deletion_leaves_goes_once_after_any_kill() {
+async fn the_references_to_a_deleted_record_are_removed_once_after_any_kill() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let db = database(folder.path()).await;
@@ -76,21 +76,21 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 
-    let noted = async || left(&db).await;
+    let unfinished = async || count_cascades(&db).await;
     // Right before the first step is committed, and right after. The record itself is deleted by then.
     for (path, point) in
         [(format!("/tags/{tag}"), "cascade_step"), (format!("/users/{}", company.ben), "cascade_stepped")]
     {
         // The remaining steps of the previous deletion would reach the failpoint before this one.
         let mut process = Process::serve(folder.path());
-        eventually("nothing is left", || async { noted().await == 0 }).await;
+        eventually("no cascade is unfinished", || async { unfinished().await == 0 }).await;
         process.terminate();
         assert!(process.wait().success(), "{}", process.log());
         let mut dying = Process::serve_failing(folder.path(), &[], point);
         let api = Api::new(dying.address, &company.key);
-        assert!(Reply::try_of(api.request(Method::DELETE, &path)).await.is_none(), "it has died before the answer");
+        assert!(Reply::try_of(api.request(Method::DELETE, &path)).await.is_none(), "it answered before it died");
         assert!(!dying.wait().success(), "it has died");
-        assert_eq!(noted().await, 1, "what is left is noted");
+        assert_eq!(unfinished().await, 1, "the table of cascades does not have the unfinished one");
 
         // Killed at a random moment after the start.
         for round in 0..KILLS {
@@ -100,17 +100,17 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
             let moment = Duration::from_millis(rand::random_range(1..300));
             tokio::time::sleep(moment).await;
             process.kill();
-            println!("kill {round} of {path} after {moment:?}: {} left", noted().await);
+            println!("kill {round} of {path} after {moment:?}: {} unfinished", unfinished().await);
         }
     }
 
     let mut process = Process::serve(folder.path());
     let api = Api::new(process.address, &company.key);
     api.post("/tags", json!({"name": "VIP"})).await.data(201);
-    eventually("nothing is left", || async { noted().await == 0 }).await;
-    let untagged = counted(&events(&api, "contact.untagged", last).await);
+    eventually("no cascade is unfinished", || async { unfinished().await == 0 }).await;
+    let untagged = count_by_record(&events(&api, "contact.untagged", last).await);
     assert_eq!(untagged, contacts.iter().map(|contact| (id(contact), 1)).collect());
-    let updated = counted(&events(&api, "card.updated", last).await);
+    let updated = count_by_record(&events(&api, "card.updated", last).await);
     assert_eq!(updated, cards.iter().map(|card| (*card, 1)).collect());
     let now = api.all("/contacts").await;
     for (contact, shown) in contacts.iter().zip(&now) {
@@ -123,6 +123,6 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
 }
 
 /// Deleted records that others may still refer to.
-async fn left(db: &hotline_persistence::PgPool) -> i64 {
+async fn count_cascades(db: &hotline_persistence::PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from cascades").fetch_one(db).await.expect("a count")
 }

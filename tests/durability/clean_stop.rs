@@ -38,7 +38,11 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
 
     let process = Process::serve(folder.path());
     assert_eq!(process.replayed(), 0, "something was left in the journal");
-    assert!(!process.log().contains("creation was interrupted"), "nothing was: {}", process.log());
+    assert!(
+        !process.log().contains("creation was interrupted"),
+        "the log has an interrupted creation: {}",
+        process.log()
+    );
     let api = Api::new(process.address, &company.key);
     for conversation in &conversations {
         conversation.check(&api).await;
@@ -66,8 +70,8 @@ async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
         .expect("a segment");
     let mut bytes = std::fs::read(&segment).expect("segment");
     // In the first group, after the segment's header; later groups were synced after it, so it is no torn tail.
-    let place = 200;
-    bytes[place] ^= 0x01;
+    let offset = 200;
+    bytes[offset] ^= 0x01;
     std::fs::write(&segment, &bytes).expect("segment");
 
     let output = run(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);

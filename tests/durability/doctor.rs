@@ -15,26 +15,38 @@ use crate::support::{Company, Provider, Receiver, TestDatabase, empty_folder, ev
 
 const ACCOUNT: &str = "106540352242922";
 
-/// Runs a doctor; its exit code, and the name, the result and the text of each check.
-async fn examine(mut command: Command) -> (Option<i32>, Vec<(String, String, String)>) {
+/// A check in the output of a doctor.
+#[derive(Debug)]
+struct Check {
+    name: String,
+    result: String,
+    found: String,
+}
+
+/// Runs a doctor; its exit code and its checks.
+async fn examine(mut command: Command) -> (Option<i32>, Vec<Check>) {
     command.arg("--json");
     let output = tokio::task::spawn_blocking(move || command.output().expect("hotline runs")).await.expect("output");
     let printed: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let lines = printed["checks"].as_array().expect("checks").iter();
-    let lines = lines.map(|line| (text(&line["check"]), text(&line["result"]), text(&line["found"]))).collect();
-    (output.status.code(), lines)
+    let checks = printed["checks"].as_array().expect("checks").iter();
+    let checks = checks.map(|check| Check {
+        name: text(&check["check"]),
+        result: text(&check["result"]),
+        found: text(&check["found"]),
+    });
+    (output.status.code(), checks.collect())
 }
 
-fn problems(lines: &[(String, String, String)]) -> Vec<(&str, &str)> {
-    let problems = lines.iter().filter(|(check, result, _)| result == "problem" && check != "disk sync");
-    problems.map(|(check, _, found)| (check.as_str(), found.as_str())).collect()
+/// The names and texts of the checks that found a problem.
+fn problems(checks: &[Check]) -> Vec<(&str, &str)> {
+    let problems = checks.iter().filter(|check| check.result == "problem" && check.name != "disk sync");
+    problems.map(|check| (check.name.as_str(), check.found.as_str())).collect()
 }
 
-fn result_of<'a>(lines: &'a [(String, String, String)], check: &str) -> &'a str {
-    let line = lines.iter().find(|(name, _, _)| name == check);
-    line.map(|(_, result, _)| result.as_str()).unwrap_or_else(|| panic!("no {check}: {lines:?}"))
+fn find_check<'a>(checks: &'a [Check], name: &str) -> &'a Check {
+    checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no {name}: {checks:?}"))
 }
 
 fn doctor(folder: &Path, options: &[&str]) -> Command {
@@ -61,9 +73,9 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     let address = process.address.to_string();
     let options = [&["--listen", &address], &networks[..], &["--min-free-space", "0"]].concat();
-    let (_, lines) = examine(doctor(folder, &options)).await;
-    assert_eq!(problems(&lines), []);
-    for (check, word) in [
+    let (_, checks) = examine(doctor(folder, &options)).await;
+    assert_eq!(problems(&checks), []);
+    for (name, word) in [
         ("port", "served by a Hotline"),
         ("encoding", "UTF8"),
         ("extensions", "installed"),
@@ -71,21 +83,21 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
         ("channels", "1 answered"),
         ("webhooks", "1 answered"),
     ] {
-        let line = lines.iter().find(|(name, _, _)| name == check).unwrap_or_else(|| panic!("no {check}: {lines:?}"));
-        assert!(line.1 == "ok" && line.2.contains(word), "{line:?}");
+        let check = find_check(&checks, name);
+        assert!(check.result == "ok" && check.found.contains(word), "{check:?}");
     }
 
     provider.only_token(ACCOUNT, "another");
     let endpoint = receiver.url();
     let endpoint = endpoint.trim_start_matches("http://").split('/').next().expect("an address").to_owned();
     drop(receiver);
-    let is_away = || async { tokio::net::TcpStream::connect(&endpoint).await.is_err() };
-    eventually("the endpoint has stopped", is_away).await;
+    let has_stopped = || async { tokio::net::TcpStream::connect(&endpoint).await.is_err() };
+    eventually("the endpoint has stopped", has_stopped).await;
     let taken = TcpListener::bind(free_address()).expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let options = [&["--listen", &address], &networks[..], &["--min-free-space", "0"]].concat();
-    let (code, lines) = examine(doctor(folder, &options)).await;
-    let found = problems(&lines);
+    let (code, checks) = examine(doctor(folder, &options)).await;
+    let found = problems(&checks);
     assert_eq!(code, Some(1));
     assert_eq!(
         found.iter().map(|(check, _)| *check).collect::<Vec<_>>(),
@@ -93,14 +105,14 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
         "{found:?}"
     );
     assert!(found[0].1.contains("another program") && found[1].1.contains("of company"), "{found:?}");
-    assert!(!format!("{lines:?}").contains(ACCESS_TOKEN), "a token is printed");
+    assert!(!format!("{checks:?}").contains(ACCESS_TOKEN), "a token is printed");
 
     let options = ["--offline", "--min-free-space", "0", "--listen", &address];
-    let (_, lines) = examine(doctor(folder, &options)).await;
-    assert_eq!(problems(&lines).len(), 1, "{lines:?}");
-    assert_eq!(result_of(&lines, "backup"), "note", "none was made: {lines:?}");
-    assert_eq!(result_of(&lines, "alert rules"), "note", "no metrics are served: {lines:?}");
-    assert!(lines.iter().all(|(check, _, _)| check != "channels" && check != "webhooks"), "{lines:?}");
+    let (_, checks) = examine(doctor(folder, &options)).await;
+    assert_eq!(problems(&checks).len(), 1, "{checks:?}");
+    assert_eq!(find_check(&checks, "backup").result, "note", "no backup was made: {checks:?}");
+    assert_eq!(find_check(&checks, "alert rules").result, "note", "no metrics are served: {checks:?}");
+    assert!(checks.iter().all(|check| check.name != "channels" && check.name != "webhooks"), "{checks:?}");
     process.kill();
 }
 
@@ -110,23 +122,23 @@ async fn a_doctor_names_what_a_database_lacks() {
     let folder = crate::process::data_folder();
     let url = url(&database.options);
     let address = free_address().to_string();
-    let (code, lines) = examine(doctor(folder.path(), &["--database-url", &url, "--listen", &address])).await;
+    let (code, checks) = examine(doctor(folder.path(), &["--database-url", &url, "--listen", &address])).await;
     assert_eq!(code, Some(1));
-    let found = problems(&lines);
+    let found = problems(&checks);
     assert!(found.iter().any(|(check, found)| *check == "settings" && found.contains("fsync is off")), "{found:?}");
 
-    let away = "postgres://hotline:hidden@127.0.0.1:1/hotline";
-    let (code, lines) = examine(doctor(folder.path(), &["--database-url", away, "--listen", &address])).await;
-    let found = problems(&lines);
+    let unreachable = "postgres://hotline:hidden@127.0.0.1:1/hotline";
+    let (code, checks) = examine(doctor(folder.path(), &["--database-url", unreachable, "--listen", &address])).await;
+    let found = problems(&checks);
     assert!(code == Some(1) && found.iter().any(|(check, _)| *check == "database"), "{found:?}");
-    assert!(!format!("{lines:?}").contains("hidden"), "a password is printed");
+    assert!(!format!("{checks:?}").contains("hidden"), "a password is printed");
 
     // A private PostgreSQL whose lock cannot be opened: the cause is named, not only the attempt.
     for name in ["postgres", "postgres.lock"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
-    let (_, lines) = examine(doctor(folder.path(), &["--offline", "--listen", &address])).await;
-    let found = problems(&lines);
+    let (_, checks) = examine(doctor(folder.path(), &["--offline", "--listen", &address])).await;
+    let found = problems(&checks);
     assert!(found.iter().any(|(check, found)| *check == "database" && found.contains("(os error ")), "{found:?}");
     database.drop().await;
 }
@@ -136,18 +148,22 @@ async fn a_doctor_names_an_old_backup_and_the_alert_rules() {
     let folder = prepared_folder();
     let (address, metrics, backups) = (free_address().to_string(), free_address().to_string(), empty_folder());
     let options = ["--offline", "--min-free-space", "0", "--listen", &address, "--metrics-listen", &metrics];
-    let made = run(folder.path(), &["backup", backups.path().to_str().expect("a path")]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let (code, lines) = examine(doctor(folder.path(), &options)).await;
-    assert_eq!((problems(&lines), result_of(&lines, "backup")), (Vec::new(), "ok"), "{code:?}: {lines:?}");
-    let rules = lines.iter().find(|(check, _, _)| check == "alert rules").expect("the alert rules");
-    assert_eq!(rules.1, "ok", "{rules:?}");
-    let named = rules.2.split([' ', ',']).filter(|word| word.ends_with(".rules.yml")).collect::<Vec<_>>();
-    assert_eq!(named.len(), 2, "{rules:?}");
-    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(named[0]).is_file(), "{named:?}");
+    let backup = run(folder.path(), &["backup", backups.path().to_str().expect("a path")]);
+    assert!(backup.status.success(), "{}", String::from_utf8_lossy(&backup.stderr));
+    let (code, checks) = examine(doctor(folder.path(), &options)).await;
+    assert_eq!(
+        (problems(&checks), find_check(&checks, "backup").result.as_str()),
+        (Vec::new(), "ok"),
+        "{code:?}: {checks:?}"
+    );
+    let rules = find_check(&checks, "alert rules");
+    assert_eq!(rules.result, "ok", "{rules:?}");
+    let files = rules.found.split([' ', ',']).filter(|word| word.ends_with(".rules.yml")).collect::<Vec<_>>();
+    assert_eq!(files.len(), 2, "{rules:?}");
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(files[0]).is_file(), "{files:?}");
     let packaged =
-        include_str!("../../Cargo.toml").lines().find(|line| line.contains(named[0])).expect("it is packaged");
-    let (directory, name) = named[1].trim_start_matches('/').rsplit_once('/').expect("a path");
+        include_str!("../../Cargo.toml").lines().find(|line| line.contains(files[0])).expect("the rules are packaged");
+    let (directory, name) = files[1].trim_start_matches('/').rsplit_once('/').expect("a path");
     assert!(packaged.contains(directory) && packaged.contains(name), "{packaged}");
 
     // As if the last backup was two days old.
@@ -155,8 +171,8 @@ async fn a_doctor_names_an_old_backup_and_the_alert_rules() {
     let mut old: Value = serde_json::from_slice(&std::fs::read(&record).expect("the record")).expect("JSON");
     old["completedAt"] = (chrono::Utc::now() - chrono::TimeDelta::days(2)).to_rfc3339().into();
     std::fs::write(&record, old.to_string()).expect("written");
-    let (code, lines) = examine(doctor(folder.path(), &options)).await;
+    let (code, checks) = examine(doctor(folder.path(), &options)).await;
     assert_eq!(code, Some(1));
-    let found = problems(&lines);
+    let found = problems(&checks);
     assert!(found.len() == 1 && found[0].0 == "backup" && found[0].1.contains("48 h ago"), "{found:?}");
 }

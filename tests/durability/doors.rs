@@ -82,8 +82,8 @@ impl Doors {
         Self { process, api, company, metrics, webchat, visitor, phone, page, provider, _folder: folder }
     }
 
-    /// Runs a flood. Fails if it adds more than the limit to the memory of the process.
-    async fn lift(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
+    /// Runs a flood. Fails if it adds more to the memory of the process than `limit_bytes` and [`LIFT_BYTES_MAX`].
+    async fn check_lift(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
         let before = self.process.resident_bytes();
         self.process.forget_peak();
         flood.await;
@@ -112,7 +112,7 @@ fn chunked(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Sends `start`, and then `fill` again and again, until the service takes no more or [`FLOOD_BYTES`] are sent.
+/// Sends `start` to an address, and then pours `fill`.
 async fn flood(address: SocketAddr, start: &[u8], fill: &[u8]) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     if stream.write_all(start).await.is_ok() {
@@ -120,13 +120,14 @@ async fn flood(address: SocketAddr, start: &[u8], fill: &[u8]) {
     }
 }
 
+/// Sends `fill` again and again, until the peer takes no more or [`FLOOD_BYTES`] are sent.
 async fn pour(stream: &mut TcpStream, fill: &[u8]) {
-    let many = fill.repeat((256 * 1024 / fill.len()).max(1));
+    let block = fill.repeat((256 * 1024 / fill.len()).max(1));
     let mut sent = 0;
     while sent < FLOOD_BYTES {
         // Bytes that are not taken for a while are not taken at all.
-        match timeout(Duration::from_secs(2), stream.write_all(&many)).await {
-            Ok(Ok(())) => sent += many.len(),
+        match timeout(Duration::from_secs(2), stream.write_all(&block)).await {
+            Ok(Ok(())) => sent += block.len(),
             _ => return,
         }
     }
@@ -167,12 +168,16 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     let fill = [b' '; 1024];
 
     doors
-        .lift("a JSON body", MIB, doors.flood_body(&format!("POST /api/v1/contacts HTTP/1.1\r\n{token}"), b"{", &fill))
+        .check_lift(
+            "a JSON body",
+            MIB,
+            doors.flood_body(&format!("POST /api/v1/contacts HTTP/1.1\r\n{token}"), b"{", &fill),
+        )
         .await;
     let import = format!("POST /api/v1/contacts/import HTTP/1.1\r\n{token}");
-    doors.lift("an import", 16 * MIB, doors.flood_body(&import, b"{", &fill)).await;
+    doors.check_lift("an import", 16 * MIB, doors.flood_body(&import, b"{", &fill)).await;
     let keyed = format!("POST /api/v1/contacts HTTP/1.1\r\n{token}idempotency-key: a\r\n");
-    doors.lift("a keyed JSON body", MIB, doors.flood_body(&keyed, b"{", &fill)).await;
+    doors.check_lift("a keyed JSON body", MIB, doors.flood_body(&keyed, b"{", &fill)).await;
 
     let kind = format!("content-type: {}\r\n", Form::content_type());
     let boundary = Form::content_type().split_once("boundary=").expect("a boundary").1.to_owned();
@@ -182,32 +187,38 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
         ("a form's file", part("name=\"medias\"; filename=\"a.txt\"")),
         ("a form's unknown file", part("name=\"other\"; filename=\"a.txt\"")),
         ("the head of a form's part", format!("--{boundary}\r\ncontent-disposition: form-data; name=\"")),
-        ("what stands before a form", String::new()),
+        ("bytes before the first part of a form", String::new()),
     ] {
         for key in ["", "idempotency-key: b\r\n"] {
             let head = format!("POST /api/v1/messages HTTP/1.1\r\n{token}{kind}{key}");
-            doors.lift(what, MIB, doors.flood_body(&head, start.as_bytes(), &[b'a'; 1024])).await;
+            doors.check_lift(what, MIB, doors.flood_body(&head, start.as_bytes(), &[b'a'; 1024])).await;
         }
     }
 
     let door = format!("/webchat/{}", doors.webchat);
     let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", doors.visitor);
     let message = format!("POST {door}/messages HTTP/1.1\r\n{visitor}");
-    doors.lift("a visitor's words", MIB, doors.flood_body(&message, b"{", &fill)).await;
+    doors.check_lift("a visitor's words", MIB, doors.flood_body(&message, b"{", &fill)).await;
     let sessions = format!("POST {door}/sessions HTTP/1.1\r\norigin: {PAGE}\r\n");
-    doors.lift("a visitor's opening", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
+    doors.check_lift("a visitor's opening", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
     let file = part("name=\"medias\"; filename=\"a.txt\"");
     let attached = format!("POST {door}/messages HTTP/1.1\r\n{visitor}{kind}");
-    doors.lift("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
+    doors.check_lift("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
 
     let sign_in = "POST /panel/api/v1/session HTTP/1.1\r\nsec-fetch-site: same-origin\r\n";
-    doors.lift("a sign-in", 0, doors.flood_body(sign_in, b"{", &fill)).await;
+    doors.check_lift("a sign-in", 0, doors.flood_body(sign_in, b"{", &fill)).await;
 
     let hook = format!("POST /hooks/{} HTTP/1.1\r\n", doors.phone.public_key);
-    doors.lift("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
-    doors.lift("a call of nobody's", 0, doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill)).await;
-    doors.lift("a body nobody asked for", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill)).await;
-    doors.lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill)).await;
+    doors.check_lift("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
+    doors
+        .check_lift("a call to an unknown key", 0, doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill))
+        .await;
+    doors
+        .check_lift("a body of a GET request", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill))
+        .await;
+    doors
+        .check_lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill))
+        .await;
 
     // Requests whose answers are not read: small ones, and some behind a body that a handler waits for.
     let small = "GET / HTTP/1.1\r\n\r\n";
@@ -218,7 +229,7 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
         ("requests with bodies without an end", String::new(), behind),
         ("large answers without an end", String::new(), "GET /api/v1/openapi.json HTTP/1.1\r\n\r\n".to_owned()),
     ] {
-        doors.lift(what, 0, flood(doors.process.address, start.as_bytes(), fill.as_bytes())).await;
+        doors.check_lift(what, 0, flood(doors.process.address, start.as_bytes(), fill.as_bytes())).await;
     }
     for address in [doors.process.address, doors.metrics] {
         for (what, start, fill) in [
@@ -227,23 +238,23 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
             ("a query without an end", "GET /metrics?a=", "a"),
             ("a method without an end", "", "A"),
         ] {
-            doors.lift(what, MIB, flood(address, start.as_bytes(), fill.as_bytes())).await;
+            doors.check_lift(what, MIB, flood(address, start.as_bytes(), fill.as_bytes())).await;
         }
         let body = b"POST /metrics HTTP/1.1\r\nhost: hotline\r\ncontent-length: 4611686018427387904\r\n\r\n";
-        doors.lift("a body at the figures", 0, flood(address, body, &fill)).await;
+        doors.check_lift("a body sent to /metrics", 0, flood(address, body, &fill)).await;
     }
     doors.process.terminate();
 }
 
 #[actix_web::test]
-async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be_measured() {
+async fn no_frame_is_kept_beyond_its_limit_measured() {
     let doors = Doors::open().await;
     for (what, start, fill, code) in [
         ("a frame of 2^40 bytes", vec![0x82, 0xFF, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4], vec![0; 1024], 1009),
         ("a text of 2^63 - 1 bytes", [vec![0x81, 0xFF, 0x7F], vec![0xFF; 7], vec![0; 4]].concat(), vec![0; 1024], 1009),
         ("a ping of 64 KiB", vec![0x89, 0xFE, 0xFF, 0xFF, 0, 0, 0, 0], vec![0; 1024], 1009),
-        ("a piece of 2^32 bytes", vec![0x01, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], vec![0; 1024], 1009),
-        ("pieces without an end", vec![0x01, 0x81, 0, 0, 0, 0, b' '], vec![0x00, 0x81, 0, 0, 0, 0, b' '], 1003),
+        ("a fragment of 2^32 bytes", vec![0x01, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], vec![0; 1024], 1009),
+        ("fragments without an end", vec![0x01, 0x81, 0, 0, 0, 0, b' '], vec![0x00, 0x81, 0, 0, 0, 0, b' '], 1003),
         ("pings without an end", Vec::new(), vec![0x89, 0x80, 0, 0, 0, 0], 4429),
         ("empty texts without an end", Vec::new(), vec![0x81, 0x80, 0, 0, 0, 0], 4400),
     ] {
@@ -253,7 +264,7 @@ async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be_measured() {
                 pour(&mut stream, &fill).await;
             }
         };
-        doors.lift(what, 0, flooding).await;
+        doors.check_lift(what, 0, flooding).await;
         // The code of the close, as a client gets it that does not flood.
         let mut stream = socket(&doors).await;
         let few = fill.repeat(100);
@@ -290,14 +301,14 @@ async fn socket(doors: &Doors) -> TcpStream {
 }
 
 #[actix_web::test]
-async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
+async fn no_answer_of_a_provider_is_kept_beyond_its_limit() {
     let doors = Doors::open().await;
     let templates = async || {
         let path = format!("/channels/{}/templates", doors.phone.id);
         assert_ne!(doors.api.get(&path).await.status.as_u16() / 100, 4);
     };
-    doors.lift("templates without an end", 8 * MIB, templates()).await;
-    let error = async |channel: ChannelId, code: &str| {
+    doors.check_lift("templates without an end", 8 * MIB, templates()).await;
+    let wait_for_error = async |channel: ChannelId, code: &str| {
         eventually("the file is given up", || async {
             let all = doors.api.all(&format!("/messages?channelId={channel}")).await;
             !all.is_empty() && all.iter().all(|message| message["error"]["code"] == code)
@@ -306,16 +317,16 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
     };
     // The service requests the file's address, and the answer has no end.
     let call = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
-    let asked = async {
+    let refused_file = async {
         call_hook(
             &doors,
             &doors.phone,
             &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)),
         )
         .await;
-        error(doors.phone.id, "ERR_MEDIA_UNAVAILABLE").await;
+        wait_for_error(doors.phone.id, "ERR_MEDIA_UNAVAILABLE").await;
     };
-    doors.lift("a refusal without an end", 8 * MIB, asked).await;
+    doors.check_lift("a refusal without an end", 8 * MIB, refused_file).await;
 
     let page = Page { object: "page", id: "2000".to_owned() };
     let url = |path: &str| format!("http://{}/{path}", doors.provider);
@@ -326,20 +337,20 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
             &page.call_body("77", 1, vec![events::attachment("m_1", "image", &url("file"))]),
         )
         .await;
-        error(doors.page.id, "ERR_API_PAYLOAD_TOO_LARGE").await;
+        wait_for_error(doors.page.id, "ERR_API_PAYLOAD_TOO_LARGE").await;
     };
-    doors.lift("a file without an end", 8 * MIB, file).await;
+    doors.check_lift("a file without an end", 8 * MIB, file).await;
     let others = async {
         let attached =
             [("m_2", "refused"), ("m_3", "head")].map(|(id, path)| events::attachment(id, "image", &url(path)));
         call_hook(&doors, &doors.page, &page.call_body("78", 1, attached.to_vec())).await;
-        eventually("one is given up, and one is tried again", || async {
+        eventually("the refused file is given up", || async {
             let all = doors.api.all(&format!("/messages?channelId={}", doors.page.id)).await;
             all.iter().any(|message| message["error"]["code"] == "ERR_MEDIA_UNAVAILABLE")
         })
         .await;
     };
-    doors.lift("a refused file and a head without an end", 8 * MIB, others).await;
+    doors.check_lift("a refused file and a head without an end", 8 * MIB, others).await;
     doors.process.terminate();
 }
 

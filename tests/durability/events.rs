@@ -21,7 +21,7 @@ async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
     process.terminate();
     assert!(process.wait().success());
     for crash in 0..CRASHES {
-        let mut crashing = Process::serve_failing(folder.path(), &[], "events_told");
+        let mut crashing = Process::serve_failing(folder.path(), &[], "events_appended");
         api = Api::new(crashing.address, &company.key);
         // The process may crash before it answers, so these calls may fail.
         for text in ["hello", "is anybody there"] {

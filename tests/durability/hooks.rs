@@ -18,8 +18,8 @@ use crate::support::{Api, Company, Reply, eventually, keys};
 const SECRET: &str = "app secret";
 const MARIA: &str = "5511987654321";
 
-/// The public key of a new phone channel that only receives.
-async fn channel(db: &PgPool, keys: &Keyring, company: CompanyId) -> String {
+/// Creates a phone channel that only receives; its public key.
+async fn create_channel(db: &PgPool, keys: &Keyring, company: CompanyId) -> String {
     let settings = ChannelSettings {
         phone_number_id: Some("106540352242922".to_owned()),
         app_secret: Some(Secret(SECRET.to_owned())),
@@ -42,12 +42,12 @@ async fn call_hook(api: &Api, key: &str, body: &Value) -> Option<Reply> {
 }
 
 #[actix_web::test]
-async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_strangers_come_again() {
+async fn a_hot_channel_takes_calls_while_postgres_is_away_and_calls_of_unknown_contacts_are_retried() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
-    let (hot, cold) = (channel(&db, &keys(), company.id).await, channel(&db, &keys(), company.id).await);
+    let (hot, cold) = (create_channel(&db, &keys(), company.id).await, create_channel(&db, &keys(), company.id).await);
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings.clone()).await.expect("the service starts");
     let api = Api::new(service.address, &company.key);
@@ -111,7 +111,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = channel(db, &keys_of(folder.path()), company.id).await;
+        let key = create_channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)
     })
     .await;
@@ -132,15 +132,15 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
         })
         .collect();
     // Killed while many calls are in flight.
-    let telling = join_all(calls.iter().map(|call| call_hook(&api, &key, call)));
+    let calling = join_all(calls.iter().map(|call| call_hook(&api, &key, call)));
     let killing = async {
-        eventually("some are taken", || async {
+        eventually("some messages are stored", || async {
             api.try_get("/messages").await.is_some_and(|reply| !reply.data(200).as_array().is_none_or(Vec::is_empty))
         })
         .await;
         process.kill();
     };
-    let (answers, ()) = futures_util::future::join(telling, killing).await;
+    let (answers, ()) = futures_util::future::join(calling, killing).await;
     let answered: Vec<usize> = answers
         .iter()
         .enumerate()
@@ -159,7 +159,10 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     for answer in join_all(calls.iter().map(|call| call_hook(&api, &key, call))).await {
         let answer = answer.expect("an answer");
         let counted = answer.data(200);
-        assert_eq!(counted["taken"].as_u64().zip(counted["repeated"].as_u64()).map(|(a, b)| a + b), Some(1));
+        assert_eq!(
+            counted["taken"].as_u64().zip(counted["repeated"].as_u64()).map(|(taken, repeated)| taken + repeated),
+            Some(1)
+        );
     }
     let mut bodies: Vec<usize> = api
         .all("/messages")
@@ -168,7 +171,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
         .map(|message| message["body"].as_str().and_then(|body| body.parse().ok()).expect("a number"))
         .collect();
     bodies.sort_unstable();
-    assert_eq!(bodies, (0..CALLS).collect::<Vec<_>>(), "each once");
+    assert_eq!(bodies, (0..CALLS).collect::<Vec<_>>(), "a message is missing or stored twice");
     let tickets = api.all("/tickets").await;
     assert_eq!(tickets.len(), 7);
     let unread: u64 = tickets.iter().map(|ticket| ticket["unreadCount"].as_u64().expect("a count")).sum();
@@ -184,7 +187,7 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
     let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = channel(db, &keys_of(folder.path()), company.id).await;
+        let key = create_channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)
     })
     .await;
@@ -212,11 +215,11 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
 }
 
 #[actix_web::test]
-async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
+async fn a_message_that_the_company_sent_in_the_native_app_survives_a_kill_once() {
     let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = channel(db, &keys_of(folder.path()), company.id).await;
+        let key = create_channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)
     })
     .await;
@@ -227,7 +230,7 @@ async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
     for call in [&question, &answer] {
         assert_eq!(call_hook(&api, &key, call).await.expect("an answer").data(200)["taken"], 1);
     }
-    // Once while the entries are only in the journal, and once after they were written.
+    // Killed first while the entries are only in the journal, and then after they were written to the tables.
     let mut process = process;
     for _ in 0..2 {
         process.kill();

@@ -31,17 +31,17 @@ const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
 /// Creates, changes and deletes contacts, cards and scheduled messages until the service ends; `changed` counts the
 /// changes.
 async fn change_records(api: &Api, company: &Company, board: &Value, round: usize, changed: &AtomicUsize) {
-    async fn made(api: &Api, path: &str, body: Value) -> Option<i64> {
+    async fn create(api: &Api, path: &str, body: Value) -> Option<i64> {
         api.try_post(path, &body).await?.body["data"]["id"].as_i64()
     }
     for number in 0.. {
         let name = format!("{round}/{number}");
         let contact = json!({"name": name, "number": format!("55119{:08}", round * 100_000 + number)});
-        let Some(contact) = made(api, "/contacts", contact).await else { return };
-        let Some(card) = made(api, "/crm/cards", json!({"boardId": board, "name": name})).await else { return };
+        let Some(contact) = create(api, "/contacts", contact).await else { return };
+        let Some(card) = create(api, "/crm/cards", json!({"boardId": board, "name": name})).await else { return };
         let later =
             json!({"contactId": contact, "channelId": company.phone, "body": name, "sendAt": "2099-01-31T12:00:00Z"});
-        let Some(schedule) = made(api, "/schedules", later).await else { return };
+        let Some(schedule) = create(api, "/schedules", later).await else { return };
         let (method, path) = match number % 5 {
             0 => (Method::PUT, format!("/contacts/{contact}")),
             1 => (Method::DELETE, format!("/contacts/{contact}")),
@@ -63,8 +63,8 @@ async fn what_was_answered_survives_kills_at_random_moments() {
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut api = Api::new(process.address, &company.key);
-    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
-    eventually("the company is seen", ready).await;
+    let is_seen = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    eventually("the company is seen", is_seen).await;
     let beginnings = (0..CONVERSATIONS).map(|number| {
         let (api, company) = (api.clone(), company.clone());
         async move { Conversation::begin(&api, &company, &format!("visitor-{number}")).await }
@@ -82,7 +82,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         let killed = async {
             let is_enough =
                 || progress.answered.load(Ordering::Acquire) >= answered && changed.load(Ordering::Acquire) > 0;
-            eventually("so much is answered", || async { is_enough() }).await;
+            eventually("enough requests are answered", || async { is_enough() }).await;
             tokio::time::sleep(moment).await;
             process.kill();
         };
@@ -97,9 +97,9 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         for _ in 0..2 {
             check_open_lists(&api, "").await;
         }
-        let lost: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
+        let unanswered: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
         println!(
-            "kill {round} after {answered} answers and {moment:?}: {} entries replayed, {lost} requests unanswered so far",
+            "kill {round} after {answered} answers and {moment:?}: {} entries replayed, {unanswered} requests unanswered",
             process.replayed()
         );
     }
@@ -123,8 +123,8 @@ async fn what_was_answered_survives_kills_at_random_moments() {
             sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
         assert_eq!(rejected, 0);
         let mut connection = db.acquire().await.expect("connection");
-        let difference = reports::rebuild(&mut connection, company.id).await.expect("counted anew");
-        assert!(difference.is_none(), "each change was counted once: {difference:?}");
+        let difference = reports::rebuild(&mut connection, company.id).await.expect("a rebuild");
+        assert!(difference.is_none(), "a change was not counted once: {difference:?}");
         check_events(db, company.id).await;
         check_plain_events(db, company.id).await;
         let changed = "select count(*) filter (where status = 'pending'), (select count(*) from cards) from schedules";

@@ -33,7 +33,7 @@ fn histories() -> Vec<Vec<(DeliveryStatus, i64)>> {
 }
 
 #[actix_web::test]
-async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
+async fn one_flush_stores_a_message_and_its_reports_as_two_do_and_writes_it_once() {
     let app = OwnApp::start().await;
     let (company, db) = (&app.company, &app.db);
     let contact = app.contact("5511900000001").await;
@@ -95,11 +95,11 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
     let log = &app.service.app.engine.store().log;
     let append = |changes: Vec<Change>| log.reserve(company.id).expect("a place").append(changes).expect("appended").0;
     let histories = histories();
-    let (mut once, mut twice) = (Vec::new(), Vec::new());
+    let (mut in_one_flush, mut in_two_flushes) = (Vec::new(), Vec::new());
     for (number, history) in (0..).zip(&histories) {
         let (one, two) = (FIRST_ID + 2 * number, FIRST_ID + 2 * number + 1);
-        once.push(one);
-        twice.push(two);
+        in_one_flush.push(one);
+        in_two_flushes.push(two);
         // The changes of one entry are never written in two flushes.
         append([vec![message(one)], reports(one, history)].concat());
         append(vec![message(two)]);
@@ -107,14 +107,14 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
     let first = log.appended();
     log.wait_until_durable(first).await.expect("synced");
     log.wait_until_flushed(first).await.expect("written");
-    for (two, history) in twice.iter().zip(&histories).filter(|(_, history)| !history.is_empty()) {
+    for (two, history) in in_two_flushes.iter().zip(&histories).filter(|(_, history)| !history.is_empty()) {
         append(reports(*two, history));
     }
     let last = log.appended();
     log.wait_until_durable(last).await.expect("synced");
     log.wait_until_flushed(last).await.expect("written");
 
-    let shown = |ids: Vec<i64>| async move {
+    let stored = |ids: Vec<i64>| async move {
         let rows: Vec<Value> = sqlx::query_scalar(
             // The time at which a row was written does not follow from the reports.
             "select to_jsonb(m) - 'id' - 'job_id' - 'ticket_id' - 'updated_at'
@@ -127,17 +127,17 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         .expect("messages");
         rows
     };
-    let (merged, apart) = (shown(once.clone()).await, shown(twice.clone()).await);
+    let (merged, apart) = (stored(in_one_flush.clone()).await, stored(in_two_flushes.clone()).await);
     assert_eq!(merged.len(), histories.len());
     for ((merged, apart), history) in merged.iter().zip(&apart).zip(&histories) {
         assert_eq!(merged, apart, "{history:?}");
     }
     let events = |ids: Vec<i64>| async move {
         let events: Vec<Vec<String>> = sqlx::query_scalar(
-            "with told as (select e.first_id + t.place as id, t.event ->> 'k' as kind,
+            "with published as (select e.first_id + t.place as id, t.event ->> 'k' as kind,
                      (t.event -> 'r' -> 'm' ->> 'i')::bigint as message, t.event -> 'p' ->> 'status' as was
                  from events e, jsonb_array_elements(e.told::jsonb) with ordinality t (event, place))
-             select array_agg(kind || coalesce(' after ' || was, '') order by id) from told where message = any($1)
+             select array_agg(kind || coalesce(' after ' || was, '') order by id) from published where message = any($1)
              group by message order by message",
         )
         .bind(ids)
@@ -146,14 +146,14 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         .expect("events");
         events
     };
-    let merged_events = events(once.clone()).await;
+    let merged_events = events(in_one_flush.clone()).await;
     assert_eq!(merged_events.len(), histories.len());
-    for ((merged, apart), history) in merged_events.iter().zip(&events(twice).await).zip(&histories) {
+    for ((merged, apart), history) in merged_events.iter().zip(&events(in_two_flushes).await).zip(&histories) {
         assert_eq!(merged, apart, "{history:?}");
     }
     let written: Vec<(i64, i64)> =
         sqlx::query_as("select id, count(*) from written where id = any($1) group by id order by id")
-            .bind(&once)
+            .bind(&in_one_flush)
             .fetch_all(db)
             .await
             .expect("counts");

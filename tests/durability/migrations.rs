@@ -17,8 +17,10 @@ use crate::process::{Process, SERVE, command, data_folder};
 use crate::support::database::url;
 use crate::support::{Api, Company, TestDatabase, eventually};
 
-/// Requests that a service answers while a migration waits, at least; and attempts of the migration meanwhile.
+/// The least number of requests that a service answers while a migration waits.
 const REQUESTS: usize = 40;
+
+/// The least number of attempts of the migration meanwhile.
 const ATTEMPTS: u32 = 3;
 
 /// A release that has one migration more than this one.
@@ -47,7 +49,7 @@ impl NextRelease {
 
     /// Runs a command, which must end with this exit code; what it printed to stderr.
     #[track_caller]
-    fn ends(&self, arguments: &[&str], exit: Exit) -> String {
+    fn exits_with(&self, arguments: &[&str], exit: Exit) -> String {
         let output = self.run(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(exit.code().into()), "{arguments:?}: {stderr}");
@@ -64,7 +66,7 @@ impl NextRelease {
     }
 
     /// Starts to migrate, with stderr in a file.
-    fn begin(&self, arguments: &[&str]) -> Migrating {
+    fn begin_migration(&self, arguments: &[&str]) -> Migrating {
         let log = self.data.path().join("migrate.log");
         let stderr = std::fs::File::create(&log).expect("a log");
         let child = self.command(&[&["migrate"], arguments].concat()).stdout(Stdio::null()).stderr(stderr).spawn();
@@ -83,11 +85,11 @@ impl Migrating {
         std::fs::read_to_string(&self.log).expect("a log")
     }
 
-    async fn says(&self, text: &str) {
+    async fn wait_for_line(&self, text: &str) {
         eventually(text, || async { self.stderr().contains(text) }).await;
     }
 
-    async fn ends(&mut self, exit: Exit) {
+    async fn wait_for_exit(&mut self, exit: Exit) {
         let mut code = None;
         eventually("the migration ends", || {
             code = self.child.try_wait().expect("a status").map(|status| status.code());
@@ -107,7 +109,7 @@ impl Drop for Migrating {
     }
 }
 
-async fn newest(database: &TestDatabase) -> i64 {
+async fn newest_migration(database: &TestDatabase) -> i64 {
     let newest = "select max(version) from _sqlx_migrations";
     sqlx::query_scalar(newest).fetch_one(&database.db).await.expect("the last migration")
 }
@@ -129,23 +131,23 @@ const ADD_COLUMN: &str =
 #[actix_web::test]
 async fn an_existing_database_is_migrated_by_serve_and_migrate_only() {
     let database = TestDatabase::migrated().await;
-    let before = newest(&database).await;
+    let before = newest_migration(&database).await;
     let next = NextRelease::new(&database, ADD_COLUMN);
     for refused in [&["company", "create", "Acme"][..], &["report", "rebuild"], &["secret", "list"]] {
-        let stderr = next.ends(refused, Exit::Configuration);
+        let stderr = next.exits_with(refused, Exit::Configuration);
         assert!(stderr.contains("migration 9001 (later)") && stderr.contains("hotline migrate"), "{stderr}");
     }
-    let stderr = next.ends(&[SERVE, &["--migrate=false"]].concat(), Exit::Configuration);
+    let stderr = next.exits_with(&[SERVE, &["--migrate=false"]].concat(), Exit::Configuration);
     assert!(stderr.contains("hotline migrate"), "{stderr}");
     // A command that only reads needs no migration, as long as the schema has what it reads.
     assert_eq!(next.json(&["company", "list"])["companies"], json!([]));
     sqlx::query("alter table admins rename column email to mail").execute(&database.db).await.expect("an older schema");
-    let stderr = next.ends(&["admin", "list"], Exit::Configuration);
+    let stderr = next.exits_with(&["admin", "list"], Exit::Configuration);
     assert!(stderr.contains("migration 9001 (later)") && stderr.contains("hotline migrate"), "{stderr}");
     let plan = next.json(&["migrate", "--plan"]);
     let planned = json!({"number": 9001, "name": "later", "locks": "messages (access exclusive, catalog only)"});
     assert_eq!(plan["migrations"], json!([planned]));
-    assert_eq!(newest(&database).await, before, "something was migrated");
+    assert_eq!(newest_migration(&database).await, before, "something was migrated");
 
     let migrated = next.run(&["migrate", "--json"]);
     let stderr = String::from_utf8_lossy(&migrated.stderr).into_owned();
@@ -154,7 +156,7 @@ async fn an_existing_database_is_migrated_by_serve_and_migrate_only() {
     let printed: Value = serde_json::from_slice(&migrated.stdout).expect("JSON");
     assert_eq!(printed["migrations"][0]["number"], 9001, "{printed}");
     assert!(printed["migrations"][0]["durationMs"].is_u64(), "{printed}");
-    assert_eq!(newest(&database).await, 9001);
+    assert_eq!(newest_migration(&database).await, 9001);
     assert_eq!(next.json(&["migrate"])["migrations"], json!([]));
     next.json(&["company", "create", "Acme"]);
     database.drop().await;
@@ -173,7 +175,7 @@ async fn an_older_release_on_a_newer_schema_says_so_in_one_line() {
 }
 
 #[actix_web::test]
-async fn an_empty_database_gets_its_tables_from_what_writes() {
+async fn an_empty_database_gets_its_tables_from_the_first_command_that_writes() {
     let (database, data) = (TestDatabase::create().await, data_folder());
     let url = url(&database.options);
     let run = |arguments: &[&str]| {
@@ -196,7 +198,7 @@ async fn a_read_only_database_is_read_and_not_migrated() {
     let name = database.options.get_database().expect("a name").to_owned();
     let read_only = format!("alter database {name} set default_transaction_read_only = on");
     sqlx::query(sqlx::AssertSqlSafe(read_only)).execute(&database.db).await.expect("as a standby is");
-    let stderr = next.ends(&["migrate"], Exit::Configuration);
+    let stderr = next.exits_with(&["migrate"], Exit::Configuration);
     assert!(stderr.contains("read-only") && stderr.contains("on the primary"), "{stderr}");
     assert_eq!(next.json(&["company", "list"])["companies"], json!([]));
     database.drop().await;
@@ -211,8 +213,8 @@ async fn a_service_reads_and_writes_while_a_migration_waits_for_a_reader() {
     let process = process.unwrap_or_else(|log| panic!("not served: {log}"));
     let api = Api::new(process.address, &company.key);
     let (export, pid) = reader(&database, "messages").await;
-    let mut migrating = next.begin(&[]);
-    migrating.says("waits for a lock").await;
+    let mut migrating = next.begin_migration(&[]);
+    migrating.wait_for_line("waits for a lock").await;
     let (began, mut sent) = (Instant::now(), 0);
     while sent < REQUESTS || began.elapsed() < LOCK_TIME_MAX * ATTEMPTS {
         sent += 1;
@@ -223,15 +225,19 @@ async fn a_service_reads_and_writes_while_a_migration_waits_for_a_reader() {
     }
     let stderr = migrating.stderr();
     assert!(stderr.contains(&format!("the database session {pid} (nightly export) since 20")), "{stderr}");
-    assert_eq!(stderr.matches("waits for a lock").count(), 1, "one line for the whole wait: {stderr}");
-    assert_eq!(newest(&database).await, schema::known(), "it was applied under the reader");
+    assert_eq!(stderr.matches("waits for a lock").count(), 1, "the wait was logged more than once: {stderr}");
+    assert_eq!(
+        newest_migration(&database).await,
+        schema::known(),
+        "the migration was applied while the reader held its lock"
+    );
     export.close().await.expect("the export ends");
-    migrating.ends(Exit::Success).await;
+    migrating.wait_for_exit(Exit::Success).await;
     assert!(migrating.stderr().contains("and has its locks"), "{}", migrating.stderr());
-    assert_eq!(newest(&database).await, 9001);
+    assert_eq!(newest_migration(&database).await, 9001);
     for _ in 0..REQUESTS {
         let status = api.get("/messages").await.status;
-        assert_eq!(status, 200, "a session of before the migration did not prepare its statements again");
+        assert_eq!(status, 200, "a session from before the migration did not prepare its statements again");
     }
     eventually("every message is there", || async { api.all("/messages").await.len() == sent }).await;
     process.kill();
@@ -245,14 +251,14 @@ async fn a_migration_that_gets_no_lock_gives_up_and_has_changed_nothing() {
     let (export, pid) = reader(&database, "messages").await;
     let serve = [SERVE, &["--migration-wait", "1s"]].concat();
     for arguments in [&["migrate", "--migration-wait", "1s"][..], &serve[..]] {
-        let stderr = next.ends(arguments, Exit::Retry);
+        let stderr = next.exits_with(arguments, Exit::Retry);
         assert!(stderr.contains("migration 9001 (later)") && stderr.contains(&pid.to_string()), "{stderr}");
         assert!(stderr.contains("--migration-wait"), "{stderr}");
-        assert_eq!(newest(&database).await, schema::known());
+        assert_eq!(newest_migration(&database).await, schema::known());
     }
     export.close().await.expect("the export ends");
     next.json(&["migrate"]);
-    assert_eq!(newest(&database).await, 9001);
+    assert_eq!(newest_migration(&database).await, 9001);
     database.drop().await;
 }
 
@@ -261,9 +267,9 @@ async fn another_process_that_migrates_is_named_and_waited_for_only_so_long() {
     let database = TestDatabase::migrated().await;
     let next = NextRelease::new(&database, ADD_COLUMN);
     let mut other = PgConnection::connect_with(&database.options).await.expect("a session");
-    other.lock().await.expect("the lock of who migrates");
+    other.lock().await.expect("the migration lock");
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut other).await.expect("its process");
-    let stderr = next.ends(&["migrate", "--migration-wait", "1s"], Exit::Retry);
+    let stderr = next.exits_with(&["migrate", "--migration-wait", "1s"], Exit::Retry);
     assert!(stderr.contains("the migration of the database") && stderr.contains(&pid.to_string()), "{stderr}");
     // A start that has nothing to migrate does not need the lock.
     let process = Process::try_serve(data_folder().path(), &["--database-url", &next.url]);
@@ -278,9 +284,9 @@ async fn a_process_that_was_killed_while_it_migrated_is_no_obstacle() {
     let database = TestDatabase::migrated().await;
     let slow =
         NextRelease::new(&database, "-- Locks: tags\nalter table tags add column later text; select pg_sleep(3600);");
-    let mut migrating = slow.begin(&[]);
+    let mut migrating = slow.begin_migration(&[]);
     let sleeps = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-    eventually("it migrates", || async {
+    eventually("the migration runs", || async {
         sqlx::query_scalar::<_, i64>(sleeps).fetch_one(&database.db).await.expect("an answer") == 1
     })
     .await;
@@ -288,7 +294,7 @@ async fn a_process_that_was_killed_while_it_migrated_is_no_obstacle() {
     migrating.child.wait().expect("its end");
     let next = NextRelease::new(&database, "-- Locks: tags\nalter table tags add column later text;");
     next.json(&["migrate"]);
-    assert_eq!(newest(&database).await, 9001);
+    assert_eq!(newest_migration(&database).await, 9001);
     database.drop().await;
 }
 
@@ -303,7 +309,7 @@ async fn an_index_whose_creation_was_interrupted_is_created_again() {
         sqlx::query_scalar(find).fetch_optional(&database.db).await.expect("an answer")
     };
     let (export, _) = reader(&database, "messages").await;
-    next.ends(&["migrate", "--migration-wait", "1s"], Exit::Retry);
+    next.exits_with(&["migrate", "--migration-wait", "1s"], Exit::Retry);
     assert_eq!(is_valid().await, Some(false), "nothing was interrupted");
     export.close().await.expect("the export ends");
     next.json(&["migrate"]);

@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::process::{Process, data_folder, with_database};
 use crate::support::{Api, Company, eventually};
 
-/// Runs statements in the database `postgres`: they need the service's database without connections.
-async fn in_another(folder: &Path, statements: &[&str]) {
+/// Runs statements in the database `postgres`, since they work only while nobody is connected to the service's.
+async fn execute_in_postgres(folder: &Path, statements: &[&str]) {
     with_database(folder, async |db| {
         let options = db.connect_options().as_ref().clone().database("postgres");
         db.close().await;
@@ -33,6 +33,7 @@ async fn state(folder: &Path) -> (i64, Vec<(String, i64, i64)>, i64) {
     .await
 }
 
+/// The files of the journal.
 fn journal(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder.join("journal")).expect("the journal");
     files
@@ -41,22 +42,22 @@ fn journal(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-async fn say(api: &Api, company: &Company, body: &str) {
+async fn send(api: &Api, company: &Company, body: &str) {
     let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});
     let job = api.post("/messages", send).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     api.get(&format!("/messages/jobs/{job}")).await.data(200);
 }
 
 async fn serve(folder: &Path, company: &Company) -> (Process, Api) {
-    let served = Process::serve(folder);
-    let api = Api::new(served.address, &company.key);
+    let process = Process::serve(folder);
+    let api = Api::new(process.address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-    (served, api)
+    (process, api)
 }
 
-fn end(mut served: Process) {
-    served.terminate();
-    assert!(served.wait().success(), "{}", served.log());
+fn stop(mut process: Process) {
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
 }
 
 #[actix_web::test]
@@ -68,22 +69,23 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
         Company::create(db, "Acme").await
     })
     .await;
-    let (served, api) = serve(folder, &company).await;
-    say(&api, &company, "before the backup").await;
-    end(served);
-    in_another(folder, &["create database backup template hotline"]).await;
+    let (process, api) = serve(folder, &company).await;
+    send(&api, &company, "before the backup").await;
+    stop(process);
+    execute_in_postgres(folder, &["create database backup template hotline"]).await;
     let (_, at_backup, _) = state(folder).await;
 
-    let (served, api) = serve(folder, &company).await;
+    let (process, api) = serve(folder, &company).await;
     for number in 0..5 {
-        say(&api, &company, &format!("after it {number}")).await;
+        send(&api, &company, &format!("after the backup {number}")).await;
     }
-    end(served);
+    stop(process);
     let (_, now, _) = state(folder).await;
     let (journal_id, watermark, _) = at_backup[0].clone();
     let confirmed = now[0].1;
     assert!(confirmed > watermark, "{confirmed} is not above {watermark}");
-    in_another(folder, &["alter database hotline rename to newer", "alter database backup rename to hotline"]).await;
+    execute_in_postgres(folder, &["alter database hotline rename to newer", "alter database backup rename to hotline"])
+        .await;
 
     let (before, kept) = (state(folder).await, journal(folder));
     for _ in 0..2 {
@@ -95,7 +97,7 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
             "older than the journal".to_owned(),
             "move the journal folder away".to_owned(),
         ] {
-            assert!(refused.contains(&text), "nothing of `{text}` in {refused}");
+            assert!(refused.contains(&text), "`{text}` is missing in {refused}");
         }
     }
     assert_eq!(state(folder).await, before, "a refused start changed the database");
@@ -107,7 +109,7 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
         "alter database hotline rename to backup",
         "alter database unknowing rename to hotline",
     ];
-    in_another(folder, &unknowing).await;
+    execute_in_postgres(folder, &unknowing).await;
     with_database(folder, async |db| {
         sqlx::query("delete from journal_watermark").execute(db).await.expect("delete");
     })
@@ -116,15 +118,16 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
     assert!(refused.contains("up to 0,") && refused.contains(&format!("up to {confirmed} were")), "{refused}");
 
     // The database that belongs to the journal is served, with all messages.
-    in_another(folder, &["drop database hotline", "alter database newer rename to hotline"]).await;
-    let (served, api) = serve(folder, &company).await;
+    execute_in_postgres(folder, &["drop database hotline", "alter database newer rename to hotline"]).await;
+    let (process, api) = serve(folder, &company).await;
     assert_eq!(api.all("/messages").await.len(), 6);
-    end(served);
+    stop(process);
 
     // To discard what came after the backup, the journal is moved away.
-    in_another(folder, &["alter database hotline rename to newer", "alter database backup rename to hotline"]).await;
+    execute_in_postgres(folder, &["alter database hotline rename to newer", "alter database backup rename to hotline"])
+        .await;
     std::fs::rename(folder.join("journal"), folder.join("journal.newer")).expect("moved");
-    let (served, api) = serve(folder, &company).await;
+    let (process, api) = serve(folder, &company).await;
     assert_eq!(api.all("/messages").await.len(), 1);
-    end(served);
+    stop(process);
 }

@@ -68,7 +68,7 @@ async fn hot_conversations_continue_while_postgres_is_stopped_and_nothing_is_los
         assert!(lists_refused > 0);
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
-        eventually("it is ready again", || async { readiness(&api).await.body["status"] == "ready" }).await;
+        eventually("the service is ready again", || async { readiness(&api).await.body["status"] == "ready" }).await;
         progress.must_end.store(true, Ordering::Release);
         cluster
     };
@@ -145,13 +145,13 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     for name in ["ana", "ben", "eva"] {
         visitors.push(Conversation::begin(&api, &company, name).await);
     }
-    let open = async |query: &str| api.get(&format!("/tickets?status=open{query}")).await;
+    let open_tickets = async |query: &str| api.get(&format!("/tickets?status=open{query}")).await;
     let ids = |reply: &Reply| -> Vec<i64> {
         let rows = reply.data(200).as_array().expect("rows");
         rows.iter().map(|row| row["id"].as_i64().expect("an id")).collect()
     };
-    // The first request starts to load them.
-    let [first, second, third] = ids(&open("").await)[..] else { panic!("three tickets") };
+    // The first request starts to load the open tickets into memory.
+    let [first, second, third] = ids(&open_tickets("").await)[..] else { panic!("three tickets") };
     let is_loaded = || async { service.app.engine.stats().listed_tickets == 3 };
     eventually("the open tickets are in memory", is_loaded).await;
 
@@ -159,16 +159,16 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     let answer = json!({"ticketId": first, "type": "text", "body": "An answer"});
     api.post("/messages", answer).await.data(202);
     api.post(&format!("/tickets/{second}/close"), json!({"wrapupTypeId": company.solved})).await.data(200);
-    assert_eq!(ids(&open("&sort=activity").await), [first, third]);
-    assert_eq!(ids(&open("&sort=activity&order=asc&perPage=1").await), [third]);
-    assert_eq!(ids(&open("&sort=waiting").await), [third, first]);
-    assert_eq!(ids(&open("").await), [first, third]);
-    assert_eq!(ids(&open(&format!("&userId={}", company.ana)).await), [0; 0]);
-    open("&createdFrom=2000-01-01T00:00:00Z").await.error(503, "ERR_API_UNAVAILABLE");
+    assert_eq!(ids(&open_tickets("&sort=activity").await), [first, third]);
+    assert_eq!(ids(&open_tickets("&sort=activity&order=asc&perPage=1").await), [third]);
+    assert_eq!(ids(&open_tickets("&sort=waiting").await), [third, first]);
+    assert_eq!(ids(&open_tickets("").await), [first, third]);
+    assert_eq!(ids(&open_tickets(&format!("&userId={}", company.ana)).await), [0; 0]);
+    open_tickets("&createdFrom=2000-01-01T00:00:00Z").await.error(503, "ERR_API_UNAVAILABLE");
 
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
     eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
-    assert_eq!(ids(&open("&sort=waiting&createdFrom=2000-01-01T00:00:00Z").await), [third, first]);
+    assert_eq!(ids(&open_tickets("&sort=waiting&createdFrom=2000-01-01T00:00:00Z").await), [third, first]);
     service.stop().await.expect("a clean stop");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
@@ -197,7 +197,7 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres
     let read_from_tables = list(1).await.data(200).clone();
     let is_loaded = || async { service.app.engine.stats().listed_tickets == 4 };
     eventually("the open tickets are in memory", is_loaded).await;
-    assert_eq!(hot_tickets(), 0, "none was used since the start");
+    assert_eq!(hot_tickets(), 0, "a ticket is hot that nobody has used since the start");
     list(2).await.data(200);
     assert_eq!(*list(1).await.data(200), read_from_tables);
     let needs_no_table = || async {
@@ -208,7 +208,7 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres
         listed.is_ok_and(|reply| reply.status == 200)
     };
     eventually("the first page is listed from memory", needs_no_table).await;
-    assert_eq!(hot_tickets(), 2, "a later page is not kept in memory");
+    assert_eq!(hot_tickets(), 2, "not only the tickets of the first page are hot");
 
     cluster.stop().await.expect("PostgreSQL stops");
     assert_eq!(*list(1).await.data(200), read_from_tables);
@@ -217,8 +217,8 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres
     let answer = json!({"ticketId": first, "type": "text", "body": "An answer"});
     api.post("/messages", answer).await.data(202);
     clock::advance(EngineOptions::default().idle_after);
-    assert!(!service.app.engine.retire_idle().await, "the database is down");
-    assert_eq!(list(1).await.data(200)[0]["id"], first, "idle tickets stay in memory");
+    assert!(!service.app.engine.retire_idle().await, "idle tickets were unloaded without a database");
+    assert_eq!(list(1).await.data(200)[0]["id"], first, "an idle ticket was unloaded without a database");
     api.post(&format!("/tickets/{second}/close"), json!({"wrapupTypeId": company.solved})).await.data(200);
 
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");

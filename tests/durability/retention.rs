@@ -10,7 +10,7 @@ use crate::process::{Process, database, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
-/// How many days ago the last of the [`conversations`] was closed.
+/// How many days ago the last of the conversations of [`create_conversations`] was closed.
 pub const OLD: i64 = 40;
 
 /// Conversations of the runs that are killed.
@@ -22,7 +22,7 @@ const KILLS: usize = 4;
 const FIRST_ID: i64 = 10_000_000;
 
 /// Inserts a closed conversation for each of `number` contacts, with four messages and two events.
-pub async fn conversations(db: &PgPool, company: &Company, number: i64) {
+pub async fn create_conversations(db: &PgPool, company: &Company, number: i64) {
     for statement in [
         "insert into contacts (company_id, name, number)
          select $1, 'Some ' || n, (5500000000 + n)::text from generate_series(1, $4) n where $2 + $3 + $5 > 0",
@@ -54,7 +54,7 @@ pub async fn conversations(db: &PgPool, company: &Company, number: i64) {
 }
 
 /// How many of the conversations are removed. Fails if one is left in part.
-pub async fn gone(db: &PgPool) -> i64 {
+pub async fn removed_count(db: &PgPool) -> i64 {
     let (all, whole, removed): (i64, i64, i64) = sqlx::query_as(
         "select count(*), count(*) filter (where tickets = 1 and messages = 4 and events = 2),
              count(*) filter (where tickets = 0 and messages = 0 and events = 0)
@@ -67,22 +67,22 @@ pub async fn gone(db: &PgPool) -> i64 {
     .fetch_one(db)
     .await
     .expect("a count");
-    assert_eq!(whole + removed, all, "{} conversations are there in part", all - whole - removed);
+    assert_eq!(whole + removed, all, "{} conversations are removed in part", all - whole - removed);
     removed
 }
 
 #[actix_web::test]
-async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_start() {
+async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the_start() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let db = database(folder.path()).await;
     let company = Company::create(&db, "Acme").await;
-    conversations(&db, &company, CONVERSATIONS).await;
+    create_conversations(&db, &company, CONVERSATIONS).await;
     let mut connection = db.acquire().await.expect("connection");
-    reports::rebuild(&mut connection, company.id).await.expect("counted");
+    reports::rebuild(&mut connection, company.id).await.expect("a rebuild");
     drop(connection);
-    let keep = async |days: Option<i32>| retentions::set(&db, company.id, days).await.expect("said").removed;
-    let counted = async || gone(&db).await;
+    let set_days = async |days: Option<i32>| retentions::set(&db, company.id, days).await.expect("a retention").removed;
+    let count_removed = async || removed_count(&db).await;
     process.terminate();
     assert!(process.wait().success());
 
@@ -90,17 +90,17 @@ async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_star
     let mut before = 0;
     for point in ["retention_removed", "retention_committed"] {
         let mut dying = Process::serve_failing(folder.path(), &[], point);
-        keep(Some(30)).await;
-        assert!(!dying.wait().success(), "it has died");
-        keep(None).await;
-        let now = counted().await;
+        set_days(Some(30)).await;
+        assert!(!dying.wait().success(), "the service did not die at {point}");
+        set_days(None).await;
+        let now = count_removed().await;
         assert_eq!(now > before, point == "retention_committed", "{point}: {now} of {before} before");
         before = now;
     }
     // Kills at random moments, while the service is used. Answered messages of a young conversation stay.
     let mut sent = 0;
     for round in 0..KILLS {
-        keep(Some(30)).await;
+        set_days(Some(30)).await;
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
         let moment = Duration::from_millis(rand::random_range(50..1_500));
@@ -111,26 +111,26 @@ async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_star
             sent += 1;
         }
         process.kill();
-        keep(None).await;
-        let now = counted().await;
-        println!("kill {round} after {moment:?}: {now} gone, {sent} sent");
-        assert!(now >= before, "what was gone has come back");
+        set_days(None).await;
+        let now = count_removed().await;
+        println!("kill {round} after {moment:?}: {now} removed, {sent} sent");
+        assert!(now >= before, "removed conversations are back");
         before = now;
     }
-    keep(Some(30)).await;
+    set_days(Some(30)).await;
     let mut process = Process::serve(folder.path());
-    eventually("all of it is gone", || async { counted().await == CONVERSATIONS }).await;
-    assert_eq!(keep(None).await, CONVERSATIONS, "each is counted once");
+    eventually("all conversations are removed", || async { count_removed().await == CONVERSATIONS }).await;
+    assert_eq!(set_days(None).await, CONVERSATIONS, "a removed conversation was not counted once");
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
     with_database(folder.path(), async |db| {
-        let there: i64 = sqlx::query_scalar("select count(*) from messages").fetch_one(db).await.expect("count");
-        assert_eq!(there, sent, "what was said meanwhile is there");
+        let stored: i64 = sqlx::query_scalar("select count(*) from messages").fetch_one(db).await.expect("count");
+        assert_eq!(stored, sent, "messages sent meanwhile are missing");
         let rejected: i64 =
             sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
         assert_eq!(rejected, 0);
         let mut connection = db.acquire().await.expect("connection");
-        let difference = reports::rebuild(&mut connection, company.id).await.expect("counted anew");
+        let difference = reports::rebuild(&mut connection, company.id).await.expect("a rebuild");
         assert!(difference.is_none(), "{difference:?}");
     })
     .await;

@@ -18,26 +18,26 @@ use crate::support::eventually;
 /// How late a message may leave while a service runs.
 const LATE_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Messages that are scheduled at once.
-const AT_ONCE: usize = 32;
+/// Requests that are under way at once while the messages are scheduled.
+const CONCURRENT_REQUESTS: usize = 32;
 
 /// The size of a run.
 struct Form {
     messages: i64,
     /// The span over which the messages become due.
-    over: TimeDelta,
+    due_span: TimeDelta,
     kills: u32,
     outage: Duration,
 }
 
 fn form() -> Form {
     if std::env::var_os("SCHEDULES_LONG").is_some() {
-        return Form { messages: 2000, over: TimeDelta::seconds(10), kills: 10, outage: Duration::from_secs(20) };
+        return Form { messages: 2000, due_span: TimeDelta::seconds(10), kills: 10, outage: Duration::from_secs(20) };
     }
-    Form { messages: 200, over: TimeDelta::seconds(4), kills: 3, outage: Duration::from_secs(4) }
+    Form { messages: 200, due_span: TimeDelta::seconds(4), kills: 3, outage: Duration::from_secs(4) }
 }
 
-/// A service with contacts.
+/// A service with contacts, and the times at which it was down.
 struct Planned {
     service: StoppableService,
     contacts: Vec<i64>,
@@ -62,10 +62,10 @@ impl Planned {
         Self { service, contacts, down: Vec::new() }
     }
 
-    /// Schedules messages, due from `begin` on over the form's span; when each is due, by its number. A message whose
-    /// time has already passed, on a slow machine, gets a later one.
+    /// Schedules messages that become due over the form's span, from `begin` on. Returns the due time of each, by its
+    /// number. A message whose time has already passed, on a slow machine, gets a later one.
     async fn schedule(&self, form: &Form, begin: DateTime<Utc>) -> HashMap<i64, DateTime<Utc>> {
-        let step = form.over / i32::try_from(form.messages).expect("few");
+        let step = form.due_span / i32::try_from(form.messages).expect("few");
         let api = &self.service.api();
         stream::iter(0..form.messages)
             .map(|number| async move {
@@ -81,21 +81,21 @@ impl Planned {
                         reply.data(201);
                         return (number, due);
                     }
-                    due = (Utc::now() + form.over).trunc_subsecs(3);
+                    due = (Utc::now() + form.due_span).trunc_subsecs(3);
                 }
             })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENT_REQUESTS)
             .collect()
             .await
     }
 
-    async fn all_have_left(&self) {
+    async fn wait_until_all_are_sent(&self) {
         let api = self.service.api();
-        let left = || async {
+        let none_is_pending = || async {
             let reply = api.get("/schedules?status=pending").await;
             reply.status == 200 && reply.body["data"] == json!([])
         };
-        eventually("all have left", left).await;
+        eventually("no message is pending", none_is_pending).await;
     }
 
     /// From when a service could send a message that is due at this time.
@@ -106,25 +106,25 @@ impl Planned {
             .fold(due, |due, (from, until)| if *from <= due + LATE_MAX && due < *until { *until } else { due })
     }
 
-    /// Checks that each message left once, and not before its time; how late the latest was.
+    /// Checks that each message left once, and not before its time. Returns how late the latest was.
     async fn check(&self, due: &HashMap<i64, DateTime<Utc>>) -> TimeDelta {
         let api = self.service.api();
-        let mut left: HashMap<i64, Vec<DateTime<Utc>>> = HashMap::new();
+        let mut times_sent: HashMap<i64, Vec<DateTime<Utc>>> = HashMap::new();
         for message in api.all("/messages").await {
             let number = message["body"].as_str().and_then(|text| text.parse().ok()).expect("a number");
             let at = message["createdAt"].as_str().and_then(|text| text.parse().ok()).expect("a time");
-            left.entry(number).or_default().push(at);
+            times_sent.entry(number).or_default().push(at);
         }
         let mut worst = TimeDelta::zero();
         for (number, due) in due {
-            let [at] = left.get(number).map(Vec::as_slice).unwrap_or_default() else {
-                panic!("message {number} left {:?}", left.get(number))
+            let [at] = times_sent.get(number).map(Vec::as_slice).unwrap_or_default() else {
+                panic!("message {number} did not leave once, but at {:?}", times_sent.get(number))
             };
             let late = *at - self.served_from(*due);
             assert!(*at >= *due, "message {number} left before its time");
             worst = worst.max(late);
         }
-        assert_eq!(left.len(), due.len());
+        assert_eq!(times_sent.len(), due.len());
         let schedules = api.all("/schedules").await;
         assert!(
             schedules.iter().all(|row| row["status"] == "sent" && row["messageId"].is_i64()),
@@ -145,40 +145,40 @@ fn begin(form: &Form) -> DateTime<Utc> {
     Utc::now() + TimeDelta::seconds(5) + TimeDelta::milliseconds(15 * form.messages)
 }
 
-/// Lets messages leave while the service is killed repeatedly; how late the latest was.
+/// Lets messages leave while the service is killed repeatedly. Returns how late the latest was.
 async fn through_kills() -> TimeDelta {
     let form = form();
     let mut planned = Planned::open(form.messages).await;
     let begin = begin(&form);
     let due = planned.schedule(&form, begin).await;
-    let waits = (begin - Utc::now()).to_std().unwrap_or_default();
-    tokio::time::sleep(waits).await;
+    let time_until_begin = (begin - Utc::now()).to_std().unwrap_or_default();
+    tokio::time::sleep(time_until_begin).await;
     for _ in 0..form.kills {
         // Killed at a random moment on purpose.
-        let wait = rand::rng().random_range(0..2 * form.over.num_milliseconds() / i64::from(form.kills));
+        let wait = rand::rng().random_range(0..2 * form.due_span.num_milliseconds() / i64::from(form.kills));
         tokio::time::sleep(Duration::from_millis(wait.unsigned_abs())).await;
         let from = Utc::now();
         planned.service.kill();
         planned.service.start();
         planned.down.push((from, Utc::now()));
     }
-    planned.all_have_left().await;
+    planned.wait_until_all_are_sent().await;
     let late = planned.check(&due).await;
     planned.service.close().await;
     late
 }
 
-/// Lets messages leave while the database is stopped; how late the latest was.
+/// Lets messages leave while the database is stopped. Returns how late the latest was.
 async fn through_an_outage() -> TimeDelta {
     let form = form();
-    let over = TimeDelta::from_std(form.outage).expect("short");
-    let form = Form { over, ..form };
+    let due_span = TimeDelta::from_std(form.outage).expect("short");
+    let form = Form { due_span, ..form };
     let mut planned = Planned::open(form.messages).await;
     let begin = begin(&form) + TimeDelta::seconds(5);
     let due = planned.schedule(&form, begin).await;
     // By then the service has read in advance what is due soon.
-    let waits = (begin - Utc::now()).to_std().unwrap_or_default();
-    tokio::time::sleep(waits).await;
+    let time_until_begin = (begin - Utc::now()).to_std().unwrap_or_default();
+    tokio::time::sleep(time_until_begin).await;
     let (api, path) = (planned.service.api(), "/schedules");
     planned.service.stop_database().await;
     let stopped = Utc::now();
@@ -187,7 +187,7 @@ async fn through_an_outage() -> TimeDelta {
     planned.service.start_database().await;
     println!("the database was away for {}", Utc::now() - stopped);
     eventually("lists are served again", || async { api.get(path).await.status == 200 }).await;
-    planned.all_have_left().await;
+    planned.wait_until_all_are_sent().await;
     let late = planned.check(&due).await;
     planned.service.close().await;
     late

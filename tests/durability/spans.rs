@@ -84,19 +84,20 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
     .await;
     let api = Api::new(process.address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-    let named = |method, path: &str, id: &'static str| api.request(method, path).header("x-request-id", id);
+    let request_with_id = |method, path: &str, id: &'static str| api.request(method, path).header("x-request-id", id);
 
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
-    let listed = named(Method::GET, &format!("/tickets?search={SEARCHED}"), "list-one").header("traceparent", parent);
+    let listed =
+        request_with_id(Method::GET, &format!("/tickets?search={SEARCHED}"), "list-one").header("traceparent", parent);
     assert_eq!(Reply::of(listed).await.status, 200);
     let body = json!({"channelId": company.phone, "number": NUMBER, "name": NUMBER, "type": "text", "body": BODY});
-    let job = Reply::of(named(Method::POST, "/messages", "send-two").json(&body)).await;
+    let job = Reply::of(request_with_id(Method::POST, "/messages", "send-two").json(&body)).await;
     let ticket = api.get(&format!("/messages/jobs/{}", job.data(202)["jobId"].as_str().expect("job"))).await;
     let ticket = ticket.data(200)["ticketId"].clone();
-    assert_eq!(Reply::of(named(Method::GET, &format!("/tickets/{ticket}"), "show-three")).await.status, 200);
+    assert_eq!(Reply::of(request_with_id(Method::GET, &format!("/tickets/{ticket}"), "show-three")).await.status, 200);
     let poison = json!({"name": format!("{BODY} Poison"), "color": "#336699"});
-    assert_eq!(Reply::of(named(Method::POST, "/tags", "broken-four").json(&poison)).await.status, 500);
+    assert_eq!(Reply::of(request_with_id(Method::POST, "/tags", "broken-four").json(&poison)).await.status, 500);
     let stranger = api.with_key("sk_live_SecretOfTheWrongToken00000000000");
     let refused = stranger.request(Method::GET, "/tickets").header("x-request-id", "stranger-five");
     assert_eq!(Reply::of(refused).await.status, 401);
@@ -109,15 +110,15 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
     let span_of = |id: &str| {
         let found: Vec<&Span> =
             spans.iter().filter(|span| attribute(span, "hotline.request.id").as_deref() == Some(id)).collect();
-        assert_eq!(found.len(), 1, "{id} is a span");
+        assert_eq!(found.len(), 1, "spans of {id}");
         found[0]
     };
-    let own = Some(company.id.to_string());
+    let own_company = Some(company.id.to_string());
     for (id, method, route, status, company) in [
-        ("list-one", "GET", "/api/v1/tickets", "200", &own),
-        ("send-two", "POST", "/api/v1/messages", "202", &own),
-        ("show-three", "GET", "/api/v1/tickets/{ticketId}", "200", &own),
-        ("broken-four", "POST", "/api/v1/tags", "500", &own),
+        ("list-one", "GET", "/api/v1/tickets", "200", &own_company),
+        ("send-two", "POST", "/api/v1/messages", "202", &own_company),
+        ("show-three", "GET", "/api/v1/tickets/{ticketId}", "200", &own_company),
+        ("broken-four", "POST", "/api/v1/tags", "500", &own_company),
         ("stranger-five", "GET", "/api/v1/tickets", "401", &None),
     ] {
         let span = span_of(id);
@@ -132,7 +133,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
         assert!(span.end_time_unix_nano > span.start_time_unix_nano, "{id}");
     }
     let trace_of = |id: &str| span_of(id).trace_id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(trace_of("list-one"), trace, "it is part of its caller's trace");
+    assert_eq!(trace_of("list-one"), trace, "the span is not part of its caller's trace");
     assert_ne!(trace_of("send-two"), trace);
     assert_eq!(attribute(span_of("nowhere-six"), "hotline.company.id"), None);
 
@@ -153,7 +154,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
 }
 
 #[actix_web::test]
-async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused() {
+async fn an_unreachable_collector_hinders_nothing_and_an_invalid_endpoint_is_refused() {
     let folder = prepared_folder();
     // No one listens at the port any more.
     let stopped = Collector::start();
@@ -166,15 +167,15 @@ async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused(
     process.terminate();
     assert!(process.wait().success());
 
-    for none in ["collector:4318", "ftp://collector", "http://collector/?a=b"] {
-        let refused = crate::process::run(folder.path(), &["serve", "--otlp-endpoint", none]);
+    for invalid in ["collector:4318", "ftp://collector", "http://collector/?a=b"] {
+        let refused = crate::process::run(folder.path(), &["serve", "--otlp-endpoint", invalid]);
         let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(!refused.status.success() && stderr.contains("--otlp-endpoint"), "{none}: {stderr}");
+        assert!(!refused.status.success() && stderr.contains("--otlp-endpoint"), "{invalid}: {stderr}");
     }
 }
 
 #[actix_web::test]
-async fn an_answer_without_an_end_is_not_read() {
+async fn an_endless_response_of_the_collector_is_not_read() {
     /// Bytes of the answer that are sent at once.
     const CHUNK: usize = 64 * 1024;
     let read = Arc::new(AtomicUsize::new(0));

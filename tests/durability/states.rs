@@ -29,8 +29,8 @@ pub fn lines(process: &Process, message: &str) -> Vec<Value> {
     lines.filter(|line| line["fields"]["message"] == message).map(|line| line["fields"].clone()).collect()
 }
 
-/// Waits for a line, which is written once.
-async fn line(process: &Process, message: &str) -> Value {
+/// Waits for a line with this message, and fails if there is more than one.
+async fn wait_for_line(process: &Process, message: &str) -> Value {
     eventually(message, || async { !lines(process, message).is_empty() }).await;
     let mut found = lines(process, message);
     assert_eq!(found.len(), 1, "{message}: {found:?}");
@@ -82,7 +82,7 @@ async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without
 
     let frozen = Frozen::postgres(folder.path());
     let since = Instant::now();
-    let begun = line(&process, "database does not respond").await;
+    let begun = wait_for_line(&process, "database does not respond").await;
     assert!(since.elapsed() < patience(NOTICED_WITHIN), "it took {:?}", since.elapsed());
     assert_eq!(begun["state"], "database");
     assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("no response within")), "{begun}");
@@ -92,7 +92,7 @@ async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without
     let filler = "x".repeat(4000);
     let mut refused = 0;
     eventually("the journal is full", || async { api.post("/messages", send(&filler)).await.status == 503 }).await;
-    let full = line(&process, "journal accepts no changes; they are answered 503").await;
+    let full = wait_for_line(&process, "journal accepts no changes; they are answered 503").await;
     assert!(full["reason"].as_str().is_some_and(|reason| reason.contains("full")), "{full}");
     for _ in 0..20 {
         refused += u64::from(api.post("/messages", send(&filler)).await.status == 503);
@@ -100,9 +100,9 @@ async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without
     assert_eq!(refused, 20);
 
     drop(frozen);
-    let responds = line(&process, "database responds again").await;
+    let responds = wait_for_line(&process, "database responds again").await;
     assert!(responds["lasted_s"].as_u64().is_some_and(|lasted| lasted <= since.elapsed().as_secs()), "{responds}");
-    let accepts = line(&process, "journal accepts changes again").await;
+    let accepts = wait_for_line(&process, "journal accepts changes again").await;
     assert!(accepts["count"].as_u64().is_some_and(|count| count > refused), "{accepts}");
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
@@ -134,10 +134,11 @@ async fn too_few_connections_are_reported_and_do_not_look_like_an_outage() {
         join_all(lists.map(|list| api.get(list))).await.iter().any(|reply| reply.status == 503)
     };
     eventually("there are too few connections", has_failed).await;
-    let begun = line(&process, "too few database connections; requests that wait for one are answered 503").await;
+    let begun =
+        wait_for_line(&process, "too few database connections; requests that wait for one are answered 503").await;
     assert_eq!(begun["state"], "database_connections");
     run(format!("alter role {name} connection limit -1")).await;
-    line(&process, "database connections are available again").await;
+    wait_for_line(&process, "database connections are available again").await;
     assert_eq!(lines(&process, "database does not respond").len(), 0, "{}", process.log());
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
@@ -148,7 +149,7 @@ async fn too_few_connections_are_reported_and_do_not_look_like_an_outage() {
     database.drop().await;
 }
 
-/// Descriptors the process may have, and connections that are opened to it: more than it takes.
+/// File descriptors the process may have, and connections that are opened to it, for which they do not suffice.
 const DESCRIPTORS: u64 = 512;
 const CONNECTIONS: usize = 400;
 
@@ -160,11 +161,11 @@ async fn a_reached_file_limit_is_reported_with_its_remedy() {
     limited.args(SERVE).arg("--data-dir").arg(folder.path()).stdin(std::process::Stdio::null());
     let mut process = Process::start(folder.path(), &mut limited).expect("it serves");
     let idle = join_all((0..CONNECTIONS).map(|_| connect(process.address))).await;
-    let begun = line(&process, "connection limit is reached; new clients wait").await;
+    let begun = wait_for_line(&process, "connection limit is reached; new clients wait").await;
     assert!(begun["action"].as_str().is_some_and(|action| action.contains("ulimit -n")), "{begun}");
     assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("connections are open")), "{begun}");
     drop(idle);
-    line(&process, "connections are available again").await;
+    wait_for_line(&process, "connections are available again").await;
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 }
@@ -196,11 +197,11 @@ async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones
     std::fs::rename(&media, &elsewhere).expect("the files are moved away");
     std::fs::create_dir_all(media.join("incoming")).expect("an empty folder");
     assert_eq!(status().await, 404);
-    let begun = line(&process, "message files are missing in their store").await;
+    let begun = wait_for_line(&process, "message files are missing in their store").await;
     assert_eq!(begun["reason"], format!("a file of company {} is missing", company.id), "{begun}");
     std::fs::remove_dir_all(&media).expect("the empty folder is removed");
     std::fs::rename(&elsewhere, &media).expect("the files are back");
-    line(&process, "message files are available again").await;
+    wait_for_line(&process, "message files are available again").await;
     assert_eq!(status().await, 200);
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
@@ -236,7 +237,8 @@ async fn rejected_rows_of_an_earlier_run_are_reported_at_the_start() {
     })
     .await;
     let mut process = Process::serve(folder.path());
-    let begun = line(&process, "database has rejected rows; acknowledged changes are missing in their tables").await;
+    let begun =
+        wait_for_line(&process, "database has rejected rows; acknowledged changes are missing in their tables").await;
     assert!(begun["action"].as_str().is_some_and(|action| action.contains("rejected_changes")), "{begun}");
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());

@@ -33,7 +33,7 @@ const FILE_BYTES: usize = 4 * MIB as usize;
 /// Sockets of the visitor's session: as many as it may have. Each asks for all messages.
 const SOCKETS: usize = 10;
 
-/// Requests of a connection, one after the other: the system buffers the first responses of a small one.
+/// Requests that each connection sends: the system buffers the first responses if they are small.
 const REQUESTS: usize = 4;
 
 const PAGE: &str = "https://shop.example";
@@ -227,7 +227,7 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
     for (path, headers) in requests.iter().filter(|(path, _)| !path.contains("/stream")) {
         read(service.process.address, path, headers).await;
     }
-    let before = service.process.resident_bytes();
+    let bytes_before = service.process.resident_bytes();
     service.process.forget_peak();
     let mut unread = Vec::new();
     for (path, headers) in &requests {
@@ -243,13 +243,13 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
         unread.push(service.open_socket().await);
     }
     service.check_neighbour().await;
-    let growth = service.process.peak_bytes().saturating_sub(before);
+    let growth = service.process.peak_bytes().saturating_sub(bytes_before);
     println!(
         "{} connections to {} paths: {} KiB above {} MiB",
         unread.len(),
         requests.len(),
         growth / 1024,
-        before / MIB
+        bytes_before / MIB
     );
     assert!(growth <= GROWTH_BYTES_MAX, "{} MiB above", growth / MIB);
     // Clients that read nothing are disconnected; then there is room for one that reads, at the same address.
@@ -264,12 +264,12 @@ async fn beyond_the_share_of_an_address_a_request_waits_and_is_then_refused_unti
     let service = FilledService::start().await;
     let path = format!("/tickets/{}/messages", service.ticket);
     let headers = format!("authorization: Bearer {}\r\n", service.api.key());
-    let whole = format!("/api/v1{path}");
+    let full_path = format!("/api/v1{path}");
     let mut unread = Vec::new();
     // On a slow machine, clients that read nothing are disconnected meanwhile.
     let refused = loop {
         for _ in 0..4 {
-            unread.push(send_unread(service.process.address, &whole, &headers).await);
+            unread.push(send_unread(service.process.address, &full_path, &headers).await);
         }
         assert!(unread.len() < 200, "nothing is refused");
         let reply = service.api.get(&path).await;

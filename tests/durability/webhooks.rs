@@ -34,7 +34,7 @@ fn serve(folder: &std::path::Path) -> Process {
     Process::try_serve(folder, &options).unwrap_or_else(|log| panic!("no start: {log}"))
 }
 
-async fn opened(api: &Api, company: &Company, number: usize) -> i64 {
+async fn open_ticket(api: &Api, company: &Company, number: usize) -> i64 {
     let contact = json!({"name": "Maria", "number": format!("55119{number:08}")});
     let contact = api.post("/contacts", contact).await.data(201)["id"].clone();
     let ticket = json!({"contactId": contact, "channelId": company.phone});
@@ -42,15 +42,16 @@ async fn opened(api: &Api, company: &Company, number: usize) -> i64 {
 }
 
 #[actix_web::test]
-async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_order() {
+async fn events_that_wait_when_the_service_is_killed_arrive_in_order_for_each_ticket() {
     let form = form();
     let total = form.tickets * form.notes;
     let folder = prepared_folder();
     let mut process = serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut api = Api::new(process.address, &company.key);
-    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
-    eventually("the company is seen", ready).await;
+    let is_company_known =
+        || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    eventually("the company is seen", is_company_known).await;
     let receiver = Receiver::start().await;
     // While the events are created, the endpoint takes none.
     receiver.behave(Conduct::Hang);
@@ -59,7 +60,7 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
     let (client, acme) = (&api, &company);
     stream::iter(0..form.tickets)
         .for_each_concurrent(16, |number| async move {
-            let ticket = opened(client, acme, number).await;
+            let ticket = open_ticket(client, acme, number).await;
             for text in 0..form.notes {
                 let note = json!({"body": text.to_string()});
                 client.post(&format!("/tickets/{ticket}/notes"), note).await.data(201);
@@ -74,7 +75,7 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
     receiver.behave(Conduct::status(200));
     for kill in 1..=form.kills {
         let wanted = hung + total * kill / (form.kills + 2);
-        eventually("some have arrived", || async { receiver.count() >= wanted }).await;
+        eventually(&format!("{wanted} requests have arrived"), || async { receiver.count() >= wanted }).await;
         process.kill();
         process = serve(folder.path());
     }
@@ -87,17 +88,17 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
         assert!(begun.elapsed() < patience(form.patience), "{} of {total} have arrived", distinct());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let mut firsts: HashMap<i64, Vec<usize>> = HashMap::new();
+    let mut notes_by_ticket: HashMap<i64, Vec<usize>> = HashMap::new();
     for request in arrived() {
         let event = request.event();
         let note_number: usize = event["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
-        let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
-        if !of_ticket.contains(&note_number) {
-            of_ticket.push(note_number);
+        let notes = notes_by_ticket.entry(request.ticket().expect("a ticket")).or_default();
+        if !notes.contains(&note_number) {
+            notes.push(note_number);
         }
     }
-    assert_eq!(firsts.len(), form.tickets);
-    for (ticket, order) in &firsts {
+    assert_eq!(notes_by_ticket.len(), form.tickets);
+    for (ticket, order) in &notes_by_ticket {
         assert_eq!(*order, (0..form.notes).collect::<Vec<_>>(), "ticket {ticket} is out of order");
     }
     let repeated = arrived().len() - total;

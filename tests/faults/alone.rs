@@ -1,4 +1,4 @@
-//! The load and the comparison, of a service that is alone.
+//! The load and the comparison for a service of one process, without a cluster.
 
 use crate::checker::{Verdict, check_held, check_shown};
 use crate::mix::{CALLERS, Mix};

@@ -23,20 +23,21 @@ async fn the_clock_goes_back_by_an_hour() {
     let mut rig = Rig::with(Needs { shim: true, ..Needs::default() }).await;
     let mix = Mix::begin(&rig).await;
     let visitor = Visitor::begin(&rig).await;
-    assert!(visitor.talks(&rig, "before").await);
+    assert!(visitor.sees_exchange(&rig, "before").await);
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::ClockOffsetS, BACK_S);
-    let sees = visitor.talks(&rig, "an hour earlier").await;
+    let sees_messages = visitor.sees_exchange(&rig, "an hour earlier").await;
     mix.progress(CHANGES_MIN).await;
     rig.kill();
     rig.serve();
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::ClockOffsetS, 0);
-    assert!(visitor.talks(&rig, "when the clock was right again").await);
+    assert!(visitor.sees_exchange(&rig, "when the clock was right again").await);
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     // A session shows what was said since it began, by the clock (docs/durability.md).
-    let visitors = if sees { "see what is said meanwhile" } else { "of before see what is said meanwhile only later" };
+    let visitors =
+        if sees_messages { "see what is said meanwhile" } else { "of before see what is said meanwhile only later" };
     let seen = format!(
         "visitors {visitors}; {} calls repeated and known; slowest answer {:.1?}",
         record.repeats, record.slowest
@@ -64,8 +65,8 @@ impl Visitor {
         Self { company, session }
     }
 
-    /// Sends a message and gets an answer; whether both are the last messages that the session shows.
-    async fn talks(&self, rig: &Rig, when: &str) -> bool {
+    /// Sends a message and gets an answer. Returns whether both are the last messages that the session shows.
+    async fn sees_exchange(&self, rig: &Rig, when: &str) -> bool {
         let api = Api::new(rig.address(), &self.company.key);
         let path = format!("/webchat/sessions/{}/messages", self.session);
         let ticket = api.post(&path, json!({"body": format!("said {when}")})).await.data(201)["ticketId"].clone();

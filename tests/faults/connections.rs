@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::alone::check;
 use crate::mix::Mix;
-use crate::raw::{Heard, connect, hear, say};
+use crate::raw::{RawResponse, connect, read_until_closed, send_pieces};
 use crate::rig::{Needs, Rig};
 use crate::summary::Row;
 use crate::support::Reply;
@@ -19,7 +19,7 @@ const CHANGES_MIN: u64 = 100;
 /// Connections that are held open, and file descriptors the run needs for them and everything else.
 const HALF_OPEN: usize = 10_000;
 const FILES: u64 = HALF_OPEN as u64 + 1_000;
-/// Connections that are being opened at once: less than wait in the backlog.
+/// Connections that are being opened at once: fewer than the backlog takes.
 const OPENED_AT_ONCE: usize = 256;
 
 /// The file descriptors that most systems give a service at first.
@@ -73,8 +73,8 @@ async fn ten_thousand_half_open_connections_keep_nobody_from_being_served() {
     let opening = began.elapsed();
     let ends = opened.into_iter().map(|(number, since, mut stream)| {
         tokio::spawn(async move {
-            let heard = hear(&mut stream, END_TIME_MAX).await;
-            (number, heard, since.elapsed())
+            let response = read_until_closed(&mut stream, END_TIME_MAX).await;
+            (number, response, since.elapsed())
         })
     });
     let ends: Vec<_> = ends.collect();
@@ -82,16 +82,16 @@ async fn ten_thousand_half_open_connections_keep_nobody_from_being_served() {
     mix.progress(CHANGES_MIN).await;
     let (mut closed, mut longest) = (0, Duration::ZERO);
     for end in ends {
-        let (number, heard, took): (usize, Heard, Duration) = end.await.expect("an end");
-        assert!(heard.is_closed, "connection {number} is still open after {took:?}");
-        assert_eq!(heard.status(), None, "connection {number}");
+        let (number, response, took): (usize, RawResponse, Duration) = end.await.expect("an end");
+        assert!(response.is_closed, "connection {number} is still open after {took:?}");
+        assert_eq!(response.status(), None, "connection {number}");
         closed += 1;
         longest = longest.max(took);
     }
     let growth = rig.memory_kib("VmHWM").saturating_sub(memory);
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     assert!(slowest < ANSWER_TIME_MAX, "an answer took {slowest:?} meanwhile");
     assert!(growth < GROWTH_MAX_KIB, "{growth} KiB more");
     let seen = format!(
@@ -104,11 +104,11 @@ async fn ten_thousand_half_open_connections_keep_nobody_from_being_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a fault run: make faults"]
-async fn who_drips_a_request_is_given_up() {
+async fn clients_that_drip_a_request_are_disconnected() {
     let row = Row::begin(
         13,
         "slow loris: 100 heads and 100 bodies, a byte each half second",
-        "others are served; a head has 10 s and is closed, a body 20 s and then 8 KiB a second and is told `408`",
+        "others are served; a head has 10 s and is closed, a body 20 s and then 8 KiB a second and is answered `408`",
     );
     let mut rig = Rig::start().await;
     let mix = Mix::begin(&rig).await;
@@ -123,8 +123,8 @@ async fn who_drips_a_request_is_given_up() {
         tokio::spawn(async move {
             let began = Instant::now();
             let pieces = std::iter::once(beginning).chain(std::iter::repeat_with(|| b" ".to_vec()));
-            let heard = say(address, pieces, DRIP, limit + END_TIME_MAX).await.expect("a connection");
-            (heard, began.elapsed(), limit)
+            let response = send_pieces(address, pieces, DRIP, limit + END_TIME_MAX).await.expect("a connection");
+            (response, began.elapsed(), limit)
         })
     };
     let slow: Vec<_> = (0..SLOW)
@@ -133,27 +133,27 @@ async fn who_drips_a_request_is_given_up() {
     let slowest = slowest_answer(&rig, BODY_TIME).await;
     let mut longest = [Duration::ZERO; 2];
     for (number, end) in slow.into_iter().enumerate() {
-        let (heard, took, limit) = end.await.expect("an end");
-        assert!(heard.is_closed, "{number} still drips after {took:?}");
+        let (response, took, limit) = end.await.expect("an end");
+        assert!(response.is_closed, "connection {number} is still open after {took:?}");
         // A head that never ends is no request, and is not answered.
         let expected = (limit == BODY_TIME).then_some(408);
-        assert_eq!(heard.status(), expected, "{heard:?}");
+        assert_eq!(response.status(), expected, "{response:?}");
         assert!(took >= limit - Duration::from_secs(1), "given up after {took:?}, before {limit:?}");
         longest[number % 2] = longest[number % 2].max(took);
     }
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     assert!(slowest < ANSWER_TIME_MAX, "an answer took {slowest:?} meanwhile");
     let seen = format!(
-        "heads closed after {:.1?}, bodies told `408` after {:.1?} at most; others waited {slowest:.1?} at most",
+        "heads closed after {:.1?}, bodies answered `408` after {:.1?} at most; others waited {slowest:.1?} at most",
         longest[0], longest[1]
     );
     row.end(&verdict, &seen);
 }
 
-/// Sends one request after the other for this time, each on a connection of its own; the longest wait.
+/// Sends one request after the other for this time, each on a connection of its own. Returns the longest wait.
 async fn slowest_answer(rig: &Rig, time: Duration) -> Duration {
     let began = Instant::now();
     let mut slowest = Duration::ZERO;

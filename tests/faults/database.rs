@@ -53,7 +53,7 @@ async fn postgres_is_killed_and_comes_back() {
     rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     row.end(&verdict, &format!("lists were back within {slowest:.1?}; slowest answer {:.1?}", record.slowest));
 }
 
@@ -63,7 +63,7 @@ async fn postgres_is_frozen_and_thaws() {
     let row = Row::begin(
         4,
         "every process of PostgreSQL stopped for 8 s (SIGSTOP, SIGCONT)",
-        "hot conversations go on; who needs the database is told to come back, within its time limits",
+        "hot conversations go on; requests that need the database are answered `503`, within its time limits",
     );
     let mut rig = Rig::start().await;
     let mix = Mix::begin(&rig).await;
@@ -71,9 +71,9 @@ async fn postgres_is_frozen_and_thaws() {
     let (before, unavailable) = (mix.acknowledged(), mix.unavailable());
     rig.signal_postgres(Signal::SIGSTOP);
     let began = Instant::now();
-    let probes = answers_for(&rig, OUTAGE).await;
+    let probes = probe_for(&rig, OUTAGE).await;
     let meanwhile = mix.acknowledged() - before;
-    let put_off = mix.unavailable() - unavailable;
+    let refused_calls = mix.unavailable() - unavailable;
     rig.signal_postgres(Signal::SIGCONT);
     let frozen = began.elapsed();
     let began = Instant::now();
@@ -83,12 +83,12 @@ async fn postgres_is_frozen_and_thaws() {
     rig.has_logged("database does not respond");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert!(meanwhile > 0, "nothing went on");
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
-    assert!(record.slowest < ANSWER_TIME_MAX, "somebody waited {:?}", record.slowest);
+    assert!(meanwhile > 0, "no change was acknowledged meanwhile");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
+    assert!(record.slowest < ANSWER_TIME_MAX, "the slowest answer took {:?}", record.slowest);
     let seen = format!(
-        "{meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {put_off} told to come back, {probes} probes \
-         answered; lists were back {back:.1?} after; slowest answer {:.1?}",
+        "{meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {refused_calls} calls answered 503, \
+         {probes} probes answered; lists were back {back:.1?} after; slowest answer {:.1?}",
         record.slowest
     );
     row.end(&verdict, &seen);
@@ -118,7 +118,7 @@ async fn postgres_is_restarted_under_load() {
     rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     row.end(&verdict, &format!("lists were back within {slowest:.1?}; slowest answer {:.1?}", record.slowest));
 }
 
@@ -140,9 +140,9 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     let mix = Mix::begin(&rig).await;
     mix.progress(CHANGES_MIN).await;
     let ballast = disk.fill();
-    eventually("the persister meets the full disk", || async { !rig.part("persister").await }).await;
+    eventually("the persister meets the full disk", || async { !rig.is_part_ready("persister").await }).await;
     let before = mix.acknowledged();
-    let probes = answers_for(&rig, OUTAGE).await;
+    let probes = probe_for(&rig, OUTAGE).await;
     let meanwhile = mix.acknowledged() - before;
     rig.has_logged("database accepts no changes; they are retried");
     std::fs::remove_file(ballast).expect("room is made");
@@ -152,8 +152,8 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert!(meanwhile > 0, "nothing went on");
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert!(meanwhile > 0, "no change was acknowledged meanwhile");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     let seen = format!(
         "{meanwhile} changes acknowledged in {OUTAGE:?} without room, {probes} probes answered; lists were back \
          {back:.1?} after; slowest answer {:.1?}",
@@ -163,15 +163,15 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     row.end(&verdict, &seen);
 }
 
-/// Requests `/health/live` again and again for this time; how many answers there were.
-async fn answers_for(rig: &Rig, time: Duration) -> usize {
+/// Requests `/health/live` again and again for this time. Returns how many answers there were.
+async fn probe_for(rig: &Rig, time: Duration) -> usize {
     let (api, began) = (rig.api(), Instant::now());
     let mut answers = 0;
     while began.elapsed() < time {
         let asked = Instant::now();
         let live = Reply::of(api.anonymous(reqwest::Method::GET, "/health/live")).await;
         assert_eq!(live.status, 200);
-        assert!(asked.elapsed() < Duration::from_secs(2), "alive, and took {:?} to say so", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(2), "`/health/live` took {:?}", asked.elapsed());
         answers += 1;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -198,13 +198,13 @@ impl Disk {
         self.0.join("data")
     }
 
-    /// Fills all space; the file that takes it.
+    /// Fills all space with a file. Returns its path.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("ballast");
         let mut file = std::fs::File::create(&path).expect("a file");
-        let some = vec![0; 64 << 10];
+        let chunk = vec![0; 64 << 10];
         let error = loop {
-            if let Err(error) = file.write_all(&some) {
+            if let Err(error) = file.write_all(&chunk) {
                 break error;
             }
         };

@@ -43,8 +43,8 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     let full_before = mix.acknowledged();
     mix.progress(CHANGES_MIN).await;
     rig.signal_postgres(Signal::SIGSTOP);
-    eventually("the journal meets the full disk", || async { !rig.part("journal").await }).await;
-    let full = mix.acknowledged() - full_before;
+    eventually("the journal meets the full disk", || async { !rig.is_part_ready("journal").await }).await;
+    let full_disk_changes = mix.acknowledged() - full_before;
     let (api, tickets) = (rig.api(), mix.tickets());
     let refused = api.post(&format!("/tickets/{}/close", tickets[0]), json!({})).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
@@ -59,7 +59,7 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     assert_eq!(Reply::of(api.anonymous(Method::GET, "/health/live")).await.status, 200);
     rig.signal_postgres(Signal::SIGCONT);
     let began = Instant::now();
-    eventually("the journal has room again", || async { rig.part("journal").await }).await;
+    eventually("the journal has room again", || async { rig.is_part_ready("journal").await }).await;
     let back = began.elapsed();
     rig.has_logged(
         "could not create the next journal segment; changes are refused until this succeeds: check free disk space",
@@ -72,14 +72,15 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     }
     rig.shim().set(Knob::GrowErrno, 0);
     mix.progress(CHANGES_MIN).await;
-    let put_off = mix.unavailable();
+    let refused_calls = mix.unavailable();
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     row.end(
         &verdict,
         &format!(
-            "{full} changes acknowledged on the full disk, {put_off} told to come back; taken again {back:.1?} after"
+            "{full_disk_changes} changes acknowledged on the full disk, {refused_calls} calls answered 503; \
+             taken again {back:.1?} after"
         ),
     );
 }
@@ -97,10 +98,10 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     let mix = Mix::begin(&rig).await;
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::ChangeErrno, Errno::EROFS as i64);
-    let (status, log) = rig.died();
+    let (status, log) = rig.wait_for_exit();
     assert_eq!(status.code(), Some(75), "{status}: {log}");
     assert!(log.contains("changes can no longer be made durable; stopping"), "{log}");
-    let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
+    let refused = rig.try_serve().expect_err("the service started on a disk it cannot write");
     let line = refused.lines().last().unwrap_or_default().to_owned();
     assert!(refused.contains("journal"), "the start does not say what it cannot write: {refused}");
     rig.shim().set(Knob::ChangeErrno, 0);
@@ -152,7 +153,7 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
     for _ in 0..FAILED_SYNCS {
         mix.progress(CHANGES_MIN).await;
         rig.shim().set(Knob::SyncErrno, Errno::EIO as i64);
-        let (status, log) = rig.died();
+        let (status, log) = rig.wait_for_exit();
         assert_eq!(status.code(), Some(75), "{status}: {log}");
         assert!(log.contains("changes can no longer be made durable; stopping"), "{log}");
         rig.shim().set(Knob::SyncErrno, 0);

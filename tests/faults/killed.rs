@@ -65,7 +65,7 @@ async fn what_was_answered_survives_a_power_cut_that_tears_the_last_write() {
     for _ in 0..POWER_CUTS {
         mix.progress(CHANGES_MIN).await;
         rig.shim().set(Knob::PowerCut, 1);
-        let (status, log) = rig.died();
+        let (status, log) = rig.wait_for_exit();
         assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}: {log}");
         rig.shim().set(Knob::PowerCut, 0);
         rig.serve();

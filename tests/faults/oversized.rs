@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::alone::check;
 use crate::mix::Mix;
-use crate::raw::say;
+use crate::raw::send_pieces;
 use crate::rig::Rig;
 use crate::summary::Row;
 
@@ -48,7 +48,7 @@ fn head(name: &'static str, head: String, statuses: &'static [u16]) -> Oversized
     Oversized { name, head, piece: Vec::new(), pieces: 0, statuses }
 }
 
-fn kinds() -> Vec<Oversized> {
+fn oversized_requests() -> Vec<Oversized> {
     let long = |bytes: usize| "x".repeat(bytes);
     let many_fields = (0..20_000).map(|number| format!("\"field{number}\":0")).collect::<Vec<_>>().join(",");
     let chunk = [b"10000\r\n".as_slice(), &vec![b' '; 1 << 16], b"\r\n"].concat();
@@ -107,28 +107,29 @@ async fn what_is_too_large_is_refused_and_costs_little() {
         rig.company.key
     );
     let (mut answered, mut slowest) = (0, Duration::ZERO);
-    for kind in kinds() {
+    for kind in oversized_requests() {
         let Oversized { name, head, piece, pieces, statuses } = kind;
         // A head that is too large is no HTTP.
         let is_http = pieces > 0;
         let head = format!("{head}{common}").into_bytes();
-        let asked = (0..AT_ONCE).map(|_| {
+        let requests = (0..AT_ONCE).map(|_| {
             let pieces = std::iter::once(head.clone()).chain(std::iter::repeat_n(piece.clone(), pieces));
             tokio::spawn(async move {
                 let began = Instant::now();
-                let heard = say(address, pieces, Duration::ZERO, ANSWER_TIME_MAX).await.expect("a connection");
-                (heard, began.elapsed())
+                let response =
+                    send_pieces(address, pieces, Duration::ZERO, ANSWER_TIME_MAX).await.expect("a connection");
+                (response, began.elapsed())
             })
         });
-        for ask in asked.collect::<Vec<_>>() {
-            let (heard, took) = ask.await.expect("an end");
-            assert!(heard.is_closed, "{name}: open after {took:?}");
+        for request in requests.collect::<Vec<_>>() {
+            let (response, took) = request.await.expect("an end");
+            assert!(response.is_closed, "{name}: open after {took:?}");
             // A head that is no HTTP is refused without the envelope, or closed; a reset may discard the refusal.
-            match heard.status() {
-                Some(status) => assert!(statuses.contains(&status), "{name}: {status}: {heard:?}"),
-                None => assert!(!is_http, "{name}: no answer: {heard:?}"),
+            match response.status() {
+                Some(status) => assert!(statuses.contains(&status), "{name}: {status}: {response:?}"),
+                None => assert!(!is_http, "{name}: no answer: {response:?}"),
             }
-            assert!(!is_http || heard.is_in_the_envelope(), "{name}: {heard:?}");
+            assert!(!is_http || response.is_in_the_envelope(), "{name}: {response:?}");
             slowest = slowest.max(took);
             answered += 1;
         }
@@ -137,7 +138,7 @@ async fn what_is_too_large_is_refused_and_costs_little() {
     let growth = rig.memory_kib("VmHWM").saturating_sub(memory);
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    assert_eq!(verdict.unknown, 0, "calls were not answered although the service ran");
     assert!(growth < GROWTH_MAX_KIB, "{growth} KiB more");
     let seen = format!(
         "{answered} refused, each within {slowest:.1?}; {} MiB more memory at the peak; slowest answer to others {:.1?}",

@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 /// What the service sent until it closed the connection, or until the time was up.
 #[derive(Debug)]
-pub struct Heard {
+pub struct RawResponse {
     bytes: Vec<u8>,
     /// Whether the service has closed the connection.
     pub is_closed: bool,
 }
 
-impl Heard {
+impl RawResponse {
     /// The status of the first answer, if there was one.
     pub fn status(&self) -> Option<u16> {
         let line = self.bytes.split(|&byte| byte == b'\r').next()?;
@@ -36,28 +36,28 @@ pub async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
 }
 
 /// Reads until the service closes the connection, for `patience` at most.
-pub async fn hear(stream: &mut (impl AsyncReadExt + Unpin), patience: Duration) -> Heard {
+pub async fn read_until_closed(stream: &mut (impl AsyncReadExt + Unpin), patience: Duration) -> RawResponse {
     let mut bytes = Vec::new();
     let ended = timeout(patience, async {
-        let mut some = [0; 4096];
+        let mut buffer = [0; 4096];
         // A reset is an end as well: what was sent last may have crossed the answer.
-        while let Ok(read @ 1..) = stream.read(&mut some).await {
-            bytes.extend_from_slice(&some[..read]);
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            bytes.extend_from_slice(&buffer[..read]);
         }
     });
     let is_closed = ended.await.is_ok();
-    Heard { bytes, is_closed }
+    RawResponse { bytes, is_closed }
 }
 
 /// Sends pieces for as long as they are taken, `pause` apart, and reads what the service sends.
-pub async fn say(
+pub async fn send_pieces(
     address: SocketAddr,
     pieces: impl Iterator<Item = Vec<u8>>,
     pause: Duration,
     patience: Duration,
-) -> std::io::Result<Heard> {
+) -> std::io::Result<RawResponse> {
     let (mut reader, mut writer) = connect(address).await?.into_split();
-    let speaking = async {
+    let sending = async {
         for piece in pieces {
             if writer.write_all(&piece).await.is_err() {
                 break;
@@ -70,7 +70,7 @@ pub async fn say(
         std::future::pending::<Infallible>().await
     };
     tokio::select! {
-        heard = hear(&mut reader, patience) => Ok(heard),
-        never = speaking => match never {},
+        response = read_until_closed(&mut reader, patience) => Ok(response),
+        never = sending => match never {},
     }
 }

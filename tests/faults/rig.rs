@@ -65,7 +65,7 @@ impl Rig {
         let shim = needs.shim.then(|| Shim::compile(folder.path()));
         let url = needs.postgres.map(Cluster::url);
         let (door, _) = watch::channel(Door::default());
-        let process = begin(folder.path(), shim.as_ref(), url.as_deref(), needs.files);
+        let process = start_process(folder.path(), shim.as_ref(), url.as_deref(), needs.files);
         let process = process.unwrap_or_else(|log| panic!("hotline does not start: {log}"));
         let create = async |db: &PgPool| Company::create(db, "Acme").await;
         let company = at_database(folder.path(), url.as_deref(), create).await;
@@ -105,22 +105,22 @@ impl Rig {
         self.shut_door();
     }
 
-    /// Waits until the service ends by itself; its status and its log.
-    pub fn died(&mut self) -> (ExitStatus, String) {
+    /// Waits until the service ends by itself. Returns its status and its log.
+    pub fn wait_for_exit(&mut self) -> (ExitStatus, String) {
         let mut process = self.process.take().expect("the service runs");
         let status = process.wait();
         self.shut_door();
         (status, process.log())
     }
 
-    /// Starts the service again; how many entries it replayed.
+    /// Starts the service again. Returns how many entries it replayed.
     pub fn serve(&mut self) -> u64 {
         self.try_serve().unwrap_or_else(|log| panic!("hotline does not start again: {log}"))
     }
 
-    /// The same, or what was logged by a service that does not start.
+    /// The same, but returns the log if the service does not start.
     pub fn try_serve(&mut self) -> Result<u64, String> {
-        let process = begin(self.folder(), self.shim.as_ref(), self.url.as_deref(), self.files)?;
+        let process = start_process(self.folder(), self.shim.as_ref(), self.url.as_deref(), self.files)?;
         let replayed = process.replayed();
         self.process = Some(process);
         self.open_door();
@@ -130,7 +130,7 @@ impl Rig {
     /// A clean stop, after which the tables have everything.
     pub fn stop(&mut self) {
         self.process().terminate();
-        let (status, log) = self.died();
+        let (status, log) = self.wait_for_exit();
         assert!(status.success(), "no clean stop ({status}): {log}");
     }
 
@@ -182,7 +182,7 @@ impl Rig {
     }
 
     /// Whether `/health/ready` shows a part as ready.
-    pub async fn part(&self, name: &str) -> bool {
+    pub async fn is_part_ready(&self, name: &str) -> bool {
         let ready = self.api().anonymous(reqwest::Method::GET, "/health/ready");
         Reply::of(ready).await.body["parts"][name] == "ready"
     }
@@ -204,7 +204,7 @@ impl Rig {
     }
 }
 
-fn begin(folder: &Path, shim: Option<&Shim>, url: Option<&str>, files: Option<u32>) -> Result<Process, String> {
+fn start_process(folder: &Path, shim: Option<&Shim>, url: Option<&str>, files: Option<u32>) -> Result<Process, String> {
     let mut command = serving(folder);
     command.args(OPTIONS);
     if let Some(url) = url {

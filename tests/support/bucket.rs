@@ -147,8 +147,8 @@ async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Byt
 fn object(request: &HttpRequest, object: Option<&Vec<u8>>) -> HttpResponse {
     let Some(object) = object else { return HttpResponse::NotFound().finish() };
     let size = object.len();
-    let asked = request.headers().get("range").and_then(|range| range.to_str().ok()?.strip_prefix("bytes="));
-    let (mut response, part) = match asked.and_then(|range| range.split_once('-')) {
+    let requested_range = request.headers().get("range").and_then(|range| range.to_str().ok()?.strip_prefix("bytes="));
+    let (mut response, part) = match requested_range.and_then(|range| range.split_once('-')) {
         Some((first, last)) => {
             let (first, last): (usize, usize) = (first.parse().expect("a number"), last.parse().expect("a number"));
             let mut response = HttpResponse::PartialContent();

@@ -15,7 +15,7 @@ pub struct Api {
     client: Client,
     base: String,
     pub key: String,
-    within: Duration,
+    timeout: Duration,
 }
 
 /// How long a client waits for an answer.
@@ -27,11 +27,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A builder of clients for plain HTTP: the system's certificates, some hundred files, are not read.
 #[allow(clippy::disallowed_methods)] // Plain HTTP needs no roots.
 fn plain_http() -> ClientBuilder {
-    static TRUST: LazyLock<ClientConfig> = LazyLock::new(|| {
+    static TLS_CONFIG: LazyLock<ClientConfig> = LazyLock::new(|| {
         hotline::tls::install();
         ClientConfig::builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
     });
-    Client::builder().tls_backend_preconfigured(TRUST.clone())
+    Client::builder().tls_backend_preconfigured(TLS_CONFIG.clone())
 }
 
 /// What the service answered.
@@ -51,13 +51,13 @@ impl Api {
             client: client.expect("client"),
             base: format!("http://{address}"),
             key: key.to_owned(),
-            within: super::patience(PATIENCE),
+            timeout: super::patience(PATIENCE),
         }
     }
 
     /// A client of the service at this base (`https://…`) which calls through the given HTTP client, as behind a proxy.
     pub fn through(client: Client, base: &str, key: &str) -> Self {
-        Self { client, base: base.to_owned(), key: key.to_owned(), within: super::patience(PATIENCE) }
+        Self { client, base: base.to_owned(), key: key.to_owned(), timeout: super::patience(PATIENCE) }
     }
 
     pub fn with_key(&self, key: &str) -> Self {
@@ -83,13 +83,13 @@ impl Api {
 
     /// The same client, which waits this long for each answer.
     pub fn within(mut self, time: Duration) -> Self {
-        self.within = time;
+        self.timeout = time;
         self
     }
 
     /// A request to a path under `/api/v1`.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key).timeout(self.within)
+        self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key).timeout(self.timeout)
     }
 
     /// A request with an idempotency key.
@@ -164,11 +164,11 @@ impl Reply {
     }
 
     pub async fn try_of(request: RequestBuilder) -> Option<Self> {
-        Self::asked(request).await.ok()
+        Self::result_of(request).await.ok()
     }
 
     /// The answer, or the error because of which there is none.
-    pub async fn asked(request: RequestBuilder) -> reqwest::Result<Self> {
+    pub async fn result_of(request: RequestBuilder) -> reqwest::Result<Self> {
         let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());
         // A stream has no end: its body is not read here.

@@ -31,8 +31,8 @@ impl TestDatabase {
     /// A database with the schema of this release: a copy, which takes a tenth of the time that the migrations take.
     pub async fn migrated() -> Self {
         let admin = admin().await;
-        let Template { name, held } = Template::of_schema(&admin).await;
-        Self::copied(&name, admin, held).await
+        let Template { name, lock_connection } = Template::of_schema(&admin).await;
+        Self::copied(&name, admin, lock_connection).await
     }
 
     /// A database with the schema of this release and the rows that `fill` writes: a copy, statistics included. `fill`
@@ -40,24 +40,24 @@ impl TestDatabase {
     pub async fn filled(kind: &str, fill: impl AsyncFnOnce(&PgPool)) -> Self {
         let admin = admin().await;
         let tests = std::env::current_exe().expect("the tests that run");
-        let made = Template::of(&admin, kind, build_of(&tests), async |unfinished| {
+        let template = Template::of(&admin, kind, build_of(&tests), async |unfinished| {
             let mut schema = Template::of_schema(&admin).await;
-            run(&mut schema.held, &copy(unfinished, &schema.name)).await;
+            run(&mut schema.lock_connection, &copy(unfinished, &schema.name)).await;
             let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
             fill(&db).await;
             db.close().await;
         });
-        let Template { name, held } = made.await;
-        Self::copied(&name, admin, held).await
+        let Template { name, lock_connection } = template.await;
+        Self::copied(&name, admin, lock_connection).await
     }
 
-    /// Creates a database with this name and the schema of this release, and drops an earlier one; how to connect to
-    /// it.
-    pub async fn anew(name: &str) -> PgConnectOptions {
+    /// Creates a database with this name and the schema of this release, and drops an earlier one. Returns how to
+    /// connect to it.
+    pub async fn recreate(name: &str) -> PgConnectOptions {
         let admin = admin().await;
         let mut template = Template::of_schema(&admin).await;
-        run(&mut template.held, &format!("drop database if exists {name} with (force)")).await;
-        run(&mut template.held, &copy(name, &template.name)).await;
+        run(&mut template.lock_connection, &format!("drop database if exists {name} with (force)")).await;
+        run(&mut template.lock_connection, &copy(name, &template.name)).await;
         admin.database(name)
     }
 
@@ -95,19 +95,19 @@ async fn admin() -> PgConnectOptions {
 struct Template {
     name: String,
     /// Holds the lock of the database's kind: while it is open, no other process drops the database.
-    held: PgConnection,
+    lock_connection: PgConnection,
 }
 
 impl Template {
     /// The template with the schema of this release, and nothing else.
     async fn of_schema(admin: &PgConnectOptions) -> Self {
-        let made = Self::of(admin, "schema", fingerprint(), async |unfinished| {
+        let template = Self::of(admin, "schema", fingerprint(), async |unfinished| {
             run(&mut connect(admin).await, &format!("create database {unfinished}")).await;
             let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
             hotline_persistence::pool::migrate(&db).await.expect("migrate");
             db.close().await;
         });
-        made.await
+        template.await
     }
 
     /// The template of this kind and version. The first process to ask makes it and drops those of other versions; the
@@ -117,25 +117,25 @@ impl Template {
         let mut hasher = DefaultHasher::new();
         (version, Utc::now().date_naive()).hash(&mut hasher);
         let name = format!("{kind}_{:016x}", hasher.finish());
-        let mut held = connect(admin).await;
-        lock(&mut held, "pg_advisory_lock_shared", kind).await;
-        if !exists(&mut held, &name).await {
+        let mut lock_connection = connect(admin).await;
+        lock(&mut lock_connection, "pg_advisory_lock_shared", kind).await;
+        if !exists(&mut lock_connection, &name).await {
             // The shared lock is released first: two makers that hold it would wait for each other.
-            lock(&mut held, "pg_advisory_unlock_shared", kind).await;
-            lock(&mut held, "pg_advisory_lock", kind).await;
-            if !exists(&mut held, &name).await {
+            lock(&mut lock_connection, "pg_advisory_unlock_shared", kind).await;
+            lock(&mut lock_connection, "pg_advisory_lock", kind).await;
+            if !exists(&mut lock_connection, &name).await {
                 let others = "select datname::text from pg_database where starts_with(datname::text, $1)";
-                let others = sqlx::query_scalar(others).bind(format!("{kind}_")).fetch_all(&mut held).await;
+                let others = sqlx::query_scalar(others).bind(format!("{kind}_")).fetch_all(&mut lock_connection).await;
                 let others: Vec<String> = others.expect("the databases");
                 for other in others {
-                    run(&mut held, &format!("drop database {other} with (force)")).await;
+                    run(&mut lock_connection, &format!("drop database {other} with (force)")).await;
                 }
                 let unfinished = format!("{kind}_unfinished");
                 make(&unfinished).await;
-                run(&mut held, &format!("alter database {unfinished} rename to {name}")).await;
+                run(&mut lock_connection, &format!("alter database {unfinished} rename to {name}")).await;
             }
         }
-        Self { name, held }
+        Self { name, lock_connection }
     }
 }
 
@@ -143,7 +143,7 @@ impl Template {
 /// connection.
 async fn lock(connection: &mut PgConnection, function: &str, kind: &str) {
     let statement = AssertSqlSafe(format!("select {function}(hashtext($1))"));
-    sqlx::query(statement).bind(kind).execute(connection).await.expect("a turn");
+    sqlx::query(statement).bind(kind).execute(connection).await.expect("the lock");
 }
 
 async fn exists(connection: &mut PgConnection, name: &str) -> bool {

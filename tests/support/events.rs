@@ -4,62 +4,62 @@ use hotline_persistence::{CompanyId, PgPool};
 use sqlx::AssertSqlSafe;
 
 /// Every event of a company, one a row: `id`, `kind`, and the `message`, `ticket` or `session` it is about.
-const EVENTS: &str = "with told as (
+const EVENTS: &str = "with logged as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, (t.event -> 'r' -> 'm' ->> 'i')::bigint as message,
         coalesce(g.into_id, x.ticket) as ticket, t.event -> 'r' -> 's' -> 'r' ->> 'id' as session
     from events e cross join jsonb_array_elements(e.told::jsonb) with ordinality t (event, place)
     cross join lateral (select (t.event -> 'r' -> 't' -> 'r' ->> 'id')::bigint as ticket) x
-    -- What a ticket's history tells goes over with it.
+    -- A merged ticket's history moves to the other ticket.
     left join merges g on g.company_id = $1 and g.noun = 'ticket' and g.id = x.ticket
     where e.company_id = $1)";
 
 /// Each property of these events, and the query for its violations, which must find nothing.
-const QUESTIONS: [(&str, &str); 7] = [
+const PROPERTIES: [(&str, &str); 7] = [
     (
         "ids are dense, each there once",
-        "select min(id), max(id), count(*) from told having count(*) > 0 and (min(id) <> 1 or count(*) <> max(id)
+        "select min(id), max(id), count(*) from logged having count(*) > 0 and (min(id) <> 1 or count(*) <> max(id)
             or count(distinct id) <> count(*)
             or max(id) <> (select last_id from event_counters where company_id = $1))",
     ),
     (
-        "each message is told of once, when it comes",
+        "each message has one event of its creation",
         "select m.id, count(t.id), 0::bigint from messages m
-         left join told t on t.message = m.id and t.kind = case m.direction when 'inbound' then 'message.received'
+         left join logged t on t.message = m.id and t.kind = case m.direction when 'inbound' then 'message.received'
             when 'outbound' then 'message.created'
             else case m.type when 'system' then 'message.created' else 'note.added' end end
          where m.company_id = $1 group by m.id having count(t.id) <> 1",
     ),
     (
-        "nothing is told of messages there are not",
-        "select t.id, t.message, 0::bigint from told t where t.message is not null
+        "no event is about a message that does not exist",
+        "select t.id, t.message, 0::bigint from logged t where t.message is not null
             and not exists (select from messages m where m.company_id = $1 and m.id = t.message)",
     ),
     (
-        "no message comes twice as far",
-        "select min(t.id), t.message, count(*) from told t where t.message is not null and t.kind not in ('message.updated', 'message.reaction')
+        "no status of a message has two events",
+        "select min(t.id), t.message, count(*) from logged t where t.message is not null and t.kind not in ('message.updated', 'message.reaction')
          group by t.message, t.kind having count(*) > 1",
     ),
     (
-        "how far a message has come is told",
+        "each delivered, read or failed message has the event of its status",
         "select m.id, 0::bigint, 0::bigint from messages m where m.company_id = $1 and m.direction = 'outbound'
             and m.status in ('delivered', 'read', 'failed')
-            and not exists (select from told t where t.message = m.id and t.kind = 'message.' || m.status)",
+            and not exists (select from logged t where t.message = m.id and t.kind = 'message.' || m.status)",
     ),
     (
-        "what happened to a ticket is told as often as it did",
+        "each entry of a ticket's history has one event",
         "select coalesce(h.ticket_id, t.ticket), coalesce(h.times, 0), coalesce(t.times, 0)
          from (select ticket_id, type, count(*) as times from ticket_events
                 where company_id = $1 and type <> 'note_added' group by 1, 2) h
          full join (select ticket, case when kind = 'ticket.assigned' then 'transferred' else substr(kind, 8) end as type,
-                count(*) as times from told where kind like 'ticket.%' group by 1, 2) t
+                count(*) as times from logged where kind like 'ticket.%' group by 1, 2) t
             on t.ticket = h.ticket_id and t.type = h.type
          where h.times is distinct from t.times",
     ),
     (
-        "each session is told of when it starts, and when it ends",
+        "each session has one event of its start, and one of its end if it has ended",
         "select 0::bigint, count(t.id) filter (where t.kind = 'session.started'),
             count(t.id) filter (where t.kind = 'session.ended') from webchat_sessions s
-         left join told t on t.session = s.id where s.company_id = $1 group by s.id, s.status
+         left join logged t on t.session = s.id where s.company_id = $1 group by s.id, s.status
          having count(t.id) filter (where t.kind = 'session.started') <> 1
             or count(t.id) filter (where t.kind = 'session.ended') <> (s.status = 'ended')::integer",
     ),
@@ -67,7 +67,7 @@ const QUESTIONS: [(&str, &str); 7] = [
 
 /// The events of plain records, one a row: `id`, `kind`, `noun`, `record`, and the record's `name` at that time; and
 /// the existing records, by `noun` and `id`.
-const PLAIN_EVENTS: &str = "with told as (
+const PLAIN_EVENTS: &str = "with logged as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, split_part(t.event ->> 'k', '.', 1) as noun,
         coalesce(t.event -> 'r' -> 'c' -> 'i', t.event -> 'r' -> 'k' -> 'i', t.event -> 'r' -> 'd' -> 'r' -> 'id')::bigint as record,
         coalesce(t.event -> 'r' -> 'c', t.event -> 'r' -> 'k') -> 's' ->> 'name' as name
@@ -78,25 +78,25 @@ const PLAIN_EVENTS: &str = "with told as (
     union all select 'schedule', id, null from schedules where company_id = $1)";
 
 /// Each property of these events, and the query for its violations, which must find nothing.
-const PLAIN_QUESTIONS: [(&str, &str); 3] = [
+const PLAIN_PROPERTIES: [(&str, &str); 3] = [
     (
-        "each contact, card and scheduled message is told of once, when it comes",
+        "each contact, card and scheduled message has one event of its creation",
         "select r.id, count(t.id), 0::bigint from records r
-         left join told t on t.record = r.id and t.kind = r.noun || '.created'
+         left join logged t on t.record = r.id and t.kind = r.noun || '.created'
          group by r.noun, r.id having count(t.id) <> 1",
     ),
     (
-        "each deleted contact or card has one event of its deletion, no other has one; a merged one is named by the other",
-        "select t.record, count(*) filter (where t.kind = t.noun || '.deleted'), count(r.id) from told t
+        "each deleted contact or card has one event of its deletion; existing and merged ones have none",
+        "select t.record, count(*) filter (where t.kind = t.noun || '.deleted'), count(r.id) from logged t
          left join records r on r.noun = t.noun and r.id = t.record where t.noun in ('contact', 'card')
          group by t.noun, t.record
          having count(*) filter (where t.kind = t.noun || '.deleted') <> (count(r.id) = 0 and not exists (
              select from merges g where g.company_id = $1 and g.noun = t.noun and g.id = t.record))::integer",
     ),
     (
-        "a contact or card is what was told of it last",
+        "each contact or card has the name of its last event",
         "select last.record, last.id, 0::bigint from (
-             select distinct on (noun, record) noun, record, id, name from told
+             select distinct on (noun, record) noun, record, id, name from logged
              where noun in ('contact', 'card') order by noun, record, id desc
          ) last join records r on r.noun = last.noun and r.id = last.record where last.name is distinct from r.name",
     ),
@@ -109,29 +109,29 @@ pub async fn check_events(db: &PgPool, company: CompanyId) {
 
 /// The properties of live records that the log violates, each with up to five examples.
 pub async fn wrong_events(db: &PgPool, company: CompanyId) -> Vec<String> {
-    ask(db, company, EVENTS, &QUESTIONS).await
+    find_violations(db, company, EVENTS, &PROPERTIES).await
 }
 
 /// Fails unless the log has each change of plain records once, all of which must have come through the API.
 pub async fn check_plain_events(db: &PgPool, company: CompanyId) {
-    assert_eq!(ask(db, company, PLAIN_EVENTS, &PLAIN_QUESTIONS).await, Vec::<String>::new());
+    assert_eq!(find_violations(db, company, PLAIN_EVENTS, &PLAIN_PROPERTIES).await, Vec::<String>::new());
 }
 
-async fn ask(db: &PgPool, company: CompanyId, events: &str, questions: &[(&str, &str)]) -> Vec<String> {
-    let count = format!("{events} select count(*) from told");
+async fn find_violations(db: &PgPool, company: CompanyId, events: &str, properties: &[(&str, &str)]) -> Vec<String> {
+    let count = format!("{events} select count(*) from logged");
     let count: i64 = sqlx::query_scalar(AssertSqlSafe(count)).bind(company).fetch_one(db).await.expect("a count");
-    assert!(count > 0, "nothing was told at all");
-    let mut wrong = Vec::new();
-    for (what, question) in questions {
+    assert!(count > 0, "the log has no events");
+    let mut violations = Vec::new();
+    for (property, query) in properties {
         let found: Vec<(Option<i64>, Option<i64>, Option<i64>)> =
-            sqlx::query_as(AssertSqlSafe(format!("{events} {question} limit 5")))
+            sqlx::query_as(AssertSqlSafe(format!("{events} {query} limit 5")))
                 .bind(company)
                 .fetch_all(db)
                 .await
-                .unwrap_or_else(|error| panic!("{what}: {error}"));
+                .unwrap_or_else(|error| panic!("{property}: {error}"));
         if !found.is_empty() {
-            wrong.push(format!("{what}: not so for {found:?} of {count} events"));
+            violations.push(format!("{property}: violated by {found:?}, of {count} events"));
         }
     }
-    wrong
+    violations
 }

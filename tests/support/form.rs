@@ -23,8 +23,8 @@ impl Form {
 
     /// A file in `medias`.
     pub fn file(self, file_name: &str, mime_type: &str, content: &[u8]) -> Self {
-        let named = format!("name=\"medias\"; filename=\"{file_name}\"");
-        self.part(&named, (!mime_type.is_empty()).then_some(mime_type), content)
+        let disposition = format!("name=\"medias\"; filename=\"{file_name}\"");
+        self.part(&disposition, (!mime_type.is_empty()).then_some(mime_type), content)
     }
 
     /// Any part.

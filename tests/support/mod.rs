@@ -90,14 +90,14 @@ pub fn patience(base: Duration) -> Duration {
     base.mul_f64(*FACTOR)
 }
 
-/// What must be left of a day or an hour for work that has to end within it. Shorter than [`PATIENCE`], the wait for
-/// the next one.
+/// The least time that must be left of a day or an hour for work that has to end within it. The wait for the next day
+/// or hour is therefore shorter than [`PATIENCE`].
 const MARGIN: TimeDelta = TimeDelta::seconds(20);
 
-/// Waits, if the current span (a day of UTC, or an hour) is about to end, for the next one: the test's next work is
-/// within it.
+/// If the current span (a day of UTC, or an hour) is about to end, waits for the next one, so that the test's next work
+/// is within one span.
 pub async fn within_one(span: TimeDelta) {
-    eventually("another one has begun", || async {
+    eventually("the next span has begun", || async {
         let now = Utc::now();
         now.duration_trunc(span).is_ok_and(|begun| begun + span - now > MARGIN)
     })

@@ -49,7 +49,7 @@ impl Person {
         let person = PersonId::User(app.company.id, user);
         let mut db = app.db.acquire().await.expect("a connection");
         people::set_password(&mut db, person, &HASH).await.expect("a password");
-        people::shut_out(&mut db, person).await.expect("an end");
+        people::shut_out(&mut db, person).await.expect("the sessions are ended");
     }
 
     /// Gives a user of the test's company the profile with this name, in the table; the profile's id.
@@ -76,11 +76,11 @@ impl Person {
 
     /// A request of the panel's own page, below the panel's API.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.asked_from_elsewhere(method, path).header("sec-fetch-site", "same-origin")
+        self.request_from_any_page(method, path).header("sec-fetch-site", "same-origin")
     }
 
     /// A request with the cookie. The caller adds the header that says from which page it comes.
-    pub fn asked_from_elsewhere(&self, method: Method, path: &str) -> RequestBuilder {
+    pub fn request_from_any_page(&self, method: Method, path: &str) -> RequestBuilder {
         let mut request = self.api.anonymous(method, &format!("/panel/api/v1{path}"));
         if let Some(cookie) = &self.cookie {
             request = request.header("cookie", cookie);

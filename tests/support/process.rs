@@ -239,7 +239,7 @@ impl Process {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).expect("SIGTERM");
     }
 
-    /// Waits for the end, which must come.
+    /// Waits until the process has ended; fails if it takes longer than a start may.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + START_TIME_MAX;
         loop {

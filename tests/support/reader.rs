@@ -73,7 +73,7 @@ impl Reader {
     pub async fn take(&mut self, count: usize) -> Vec<Value> {
         let mut events = Vec::new();
         while events.len() < count {
-            events.push(self.next().await.expect("the stream goes on"));
+            events.push(self.next().await.expect("the stream has not ended"));
         }
         events
     }

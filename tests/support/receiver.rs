@@ -71,11 +71,11 @@ impl Conduct {
     }
 }
 
-type Chosen = Box<dyn FnMut(&Received) -> Conduct + Send>;
+type ChooseConduct = Box<dyn FnMut(&Received) -> Conduct + Send>;
 
 struct Inner {
     received: Mutex<Vec<Received>>,
-    conduct: Mutex<Chosen>,
+    conduct: Mutex<ChooseConduct>,
     connections: Mutex<usize>,
 }
 

@@ -43,7 +43,7 @@ impl Relay {
         Self { address, state, serving }
     }
 
-    pub fn turn(&self, manner: Manner) {
+    pub fn set_manner(&self, manner: Manner) {
         self.state.lock().manner = manner;
     }
 

@@ -82,9 +82,9 @@ impl Running {
             return Err("the service that the tests shared has ended by itself".to_owned());
         }
         kill(Pid::from_raw(self.pid), Signal::SIGTERM).map_err(|error| format!("it cannot be stopped: {error}"))?;
-        let asked = Instant::now();
+        let stop_requested = Instant::now();
         while self.is_alive() {
-            if asked.elapsed() > STOP_TIME_MAX {
+            if stop_requested.elapsed() > STOP_TIME_MAX {
                 return Err(format!("the service that the tests shared has not stopped after {STOP_TIME_MAX:?}"));
             }
             std::thread::sleep(Duration::from_millis(20));

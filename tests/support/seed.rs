@@ -33,7 +33,7 @@ pub struct Company {
     pub sold: WrapupTypeId,
 }
 
-fn named(name: &str) -> Columns {
+fn name_column(name: &str) -> Columns {
     Columns::from([("name", name.into())])
 }
 
@@ -60,13 +60,14 @@ impl Company {
         let id = companies::insert_in(db, name).await.expect("company").id;
         let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
         let support = table::insert::<Queue>(&mut *db, id, &strict).await.expect("queue").id;
-        let sales = table::insert::<Queue>(&mut *db, id, &named("Sales")).await.expect("queue").id;
+        let sales = table::insert::<Queue>(&mut *db, id, &name_column("Sales")).await.expect("queue").id;
         let ana = user(db, id, "Ana", "ana@example.com").await;
         let ben = user(db, id, "Ben", "ben@example.com").await;
         for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
             users::QUEUES.add(&mut *db, id, user, queue).await.expect("member");
         }
-        let outcome = table::insert::<WrapupCategory>(&mut *db, id, &named("Outcome")).await.expect("category").id;
+        let outcome =
+            table::insert::<WrapupCategory>(&mut *db, id, &name_column("Outcome")).await.expect("category").id;
         let solved = wrapup_type(db, id, "Solved", outcome).await;
         let sold = wrapup_type(db, id, "Sold", outcome).await;
         for (wrapup_type, queue) in [(solved, support), (sold, sales)] {

@@ -56,17 +56,17 @@ pub struct TestOptions {
     pub events: EventOptions,
     /// How the providers are called; channels name the address.
     pub provider: ProviderOptions,
-    /// What may be fetched: providers of tests are on this machine.
+    /// What may be fetched, which includes this machine: the providers of tests are here.
     pub outbound: OutboundOptions,
-    /// How webhooks are delivered to: the endpoints of tests are on this machine.
+    /// How webhooks are delivered, also to this machine: the endpoints of tests are here.
     pub webhooks: WebhookOptions,
     /// How people sign in.
     pub panel: PanelOptions,
     /// Whether the service is a process of a cluster: then it serves slots, and its log is in PostgreSQL. With
     /// `HOTLINE_TESTS_AS_MEMBER` in the environment every service is.
     pub member: bool,
-    /// None by address, since all tests have the same one; and a short linger, since tests hold sockets open while
-    /// their service stops, which waits for them.
+    /// Without limits by address, since all tests have the same one, and with a short linger: a stopping service waits
+    /// that long for each socket that a test holds open.
     pub limits: Limits,
 }
 
@@ -171,7 +171,7 @@ pub fn one_of_many() -> ClusterSettings {
 /// Waits until the service has slots, if it is a process of a cluster.
 pub async fn serves(service: &Service) {
     if let Some(membership) = service.app.engine.store().membership() {
-        super::eventually("it is given slots", || async { membership.placement.count_here() > 0 }).await;
+        super::eventually("the process has slots", || async { membership.placement.count_here() > 0 }).await;
     }
 }
 
@@ -210,7 +210,7 @@ impl TestApp {
         let db = hotline_persistence::pool::connect(service.database);
         let company = Company::create(&db, "Acme").await;
         let app = Self { address: service.address, api: Api::new(service.address, &company.key), db, company };
-        app.is_served().await;
+        app.wait_until_served().await;
         app
     }
 
@@ -219,13 +219,13 @@ impl TestApp {
         let company = Company::create(&self.db, "Other").await;
         let api = self.api.with_key(&company.key);
         let app = Self { address: self.address, db: self.db.clone(), company, api };
-        app.is_served().await;
+        app.wait_until_served().await;
         (app.company, app.api)
     }
 
     /// Waits until the service knows the company. It was written in one transaction: if its token is known, all of it
     /// is.
-    async fn is_served(&self) {
+    async fn wait_until_served(&self) {
         super::eventually("the new company is seen", || async { self.api.get("/channels").await.status == 200 }).await;
     }
 

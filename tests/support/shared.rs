@@ -47,8 +47,8 @@ impl SharedService {
         let folder = running::folder();
         std::fs::create_dir_all(&folder).expect("the folder of the shared service");
         // Until this file is closed, other tests wait.
-        let turn = File::create(folder.join("lock")).expect("a lock");
-        turn.lock().expect("a turn");
+        let lock_file = File::create(folder.join("lock")).expect("a lock");
+        lock_file.lock().expect("the lock");
         let build = build();
         let running = match Running::read() {
             Some(running) if running.build == build => {
@@ -56,8 +56,8 @@ impl SharedService {
                 assert!(running.is_alive(), "the shared service has ended by itself:\n{}", running::log());
                 running
             }
-            of_another_build => {
-                if let Some(other) = of_another_build {
+            earlier => {
+                if let Some(other) = earlier {
                     // Its outcome does not matter: its code is not the one under test.
                     let _ = other.stop();
                 }
@@ -72,7 +72,7 @@ impl SharedService {
 
 async fn start(folder: &Path, build: String) -> Running {
     let name = "shared_service".to_owned();
-    let database = TestDatabase::anew(&name).await;
+    let database = TestDatabase::recreate(&name).await;
     let data = folder.join("data");
     if data.exists() {
         std::fs::remove_dir_all(&data).expect("the data of an earlier one is removed");
@@ -98,7 +98,7 @@ async fn start(folder: &Path, build: String) -> Running {
 
 /// Waits for the line with the service's address.
 async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
-    let asked = Instant::now();
+    let started = Instant::now();
     loop {
         let line = std::fs::read(ready).ok().and_then(|bytes| bytes.lines().next()?.ok());
         if let Some(address) = line.as_deref().and_then(ready_address) {
@@ -106,7 +106,7 @@ async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
         }
         let ended = child.try_wait().expect("its status");
         assert!(ended.is_none(), "the shared service does not start:\n{}", running::log());
-        assert!(asked.elapsed() < patience(PATIENCE), "the shared service is not ready:\n{}", running::log());
+        assert!(started.elapsed() < patience(PATIENCE), "the shared service is not ready:\n{}", running::log());
         tokio::time::sleep(super::PAUSE).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A data folder as a first start leaves it.
+//! A data folder whose database has the schema already, as a first start leaves it.
 
 use std::path::Path;
 

@@ -23,15 +23,18 @@ impl Person {
 }
 
 #[actix_web::test]
-async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_them() {
+async fn the_demo_has_a_page_with_both_sides_and_the_settings_that_they_need() {
     let folder = prepared_folder();
     let (mut process, printed) = Process::demo(folder.path());
     let client = hotline::tls::client().redirect(Policy::none()).build().expect("client");
     let person = Person { client, base: format!("http://{}", process.address) };
     assert!(printed.contains(&format!("Open {}/ in a browser", person.base)), "{printed}");
     for path in ["/", "/demo"] {
-        let there = person.get(path).await;
-        assert_eq!((there.status().as_u16(), &there.headers()["location"]), (302, &"/demo/".parse().expect("header")));
+        let redirect = person.get(path).await;
+        assert_eq!(
+            (redirect.status().as_u16(), &redirect.headers()["location"]),
+            (302, &"/demo/".parse().expect("header"))
+        );
     }
     for (file, kind) in [
         ("", "text/html"),
@@ -66,13 +69,18 @@ async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_the
         tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket")["id"].clone();
     api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes!"})).await.data(202);
     assert_eq!(socket.message().await["body"], "Yes!");
-    // The shop can name one of its visitors, whom the desk knows already.
+    // The shop can identify one of its visitors, who has a contact already.
     let maria = Session::of(browser.try_open_as(&text("identity")).await.data(201));
     let sent = browser.say(&maria, "It is me").await;
-    let known = api.all("/tickets?status=open").await;
-    let known = known.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket").clone();
-    assert_eq!((&known["contact"]["name"], &known["verified"]), (&settings["visitor"], &json!(true)));
-    assert_eq!(api.all(&format!("/tickets/{}/messages", known["id"])).await.len(), 2, "her conversation goes on");
+    let maria_ticket = api.all("/tickets?status=open").await;
+    let maria_ticket =
+        maria_ticket.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket").clone();
+    assert_eq!((&maria_ticket["contact"]["name"], &maria_ticket["verified"]), (&settings["visitor"], &json!(true)));
+    assert_eq!(
+        api.all(&format!("/tickets/{}/messages", maria_ticket["id"])).await.len(),
+        2,
+        "the message is not in her earlier conversation"
+    );
     api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": settings["wrapupTypeId"]})).await.data(200);
     process.terminate();
     assert!(process.wait().success());
@@ -87,30 +95,31 @@ async fn a_service_that_is_no_demo_has_no_page() {
     app.stop().await;
 }
 
-/// Sets the look of a webchat with the command line while a service runs; how long the service took to show it.
-async fn time_until_the_command_line_holds() -> Duration {
+/// Sets the look of a webchat with the command line while a service runs. Returns how long the service took to show it.
+async fn time_until_settings_take_effect() -> Duration {
     let folder = prepared_folder();
     let path = folder.path();
-    let printed = |arguments: &[&str]| -> Value {
+    let run_for_json = |arguments: &[&str]| -> Value {
         let output = run(path, arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("json")
     };
     let mut process = Process::serve(path);
-    let company = printed(&["company", "create", "Acme", "--json"])["id"].to_string();
+    let company = run_for_json(&["company", "create", "Acme", "--json"])["id"].to_string();
     let create = ["channel", "create", "Site", "--company", &company, "--type", "webchat", "--json"];
-    let channel = printed(&[&create[..], &["--allow-origin", "https://one.example", "--color", "#0f766e"]].concat());
+    let channel =
+        run_for_json(&[&create[..], &["--allow-origin", "https://one.example", "--color", "#0f766e"]].concat());
     let browser = Browser::at(process.address, channel["publicKey"].as_str().expect("key"));
     let one = browser.from("https://one.example");
     let config = |browser: Browser| async move { Reply::of(browser.request(Method::GET, "/config")).await };
-    eventually("the channel is there", || async { config(one.clone()).await.status == 200 }).await;
+    eventually("the channel is served", || async { config(one.clone()).await.status == 200 }).await;
     assert_eq!(config(one.clone()).await.data(200)["color"], "#0f766e");
     one.try_open(json!({})).await.data(201);
 
     let id = channel["id"].to_string();
     let look = ["--color", "#7c3aed", "--title", "Ask us", "--greeting", "Hi", "--position", "left"];
     let rest = ["--pre-chat-field", "name", "--pre-chat-field", "number", "--allow-origin", "https://two.example"];
-    printed(&[&["channel", "update", &id, "--json"], &look[..], &rest[..]].concat());
+    run_for_json(&[&["channel", "update", &id, "--json"], &look[..], &rest[..]].concat());
     let changed = Instant::now();
     let two = browser.from("https://two.example");
     let expected = json!({"title": "Ask us", "color": "#7c3aed", "position": "left", "greeting": "Hi",
@@ -126,12 +135,12 @@ async fn time_until_the_command_line_holds() -> Duration {
 }
 
 #[actix_web::test]
-async fn what_the_command_line_sets_holds() {
-    time_until_the_command_line_holds().await;
+async fn settings_of_the_command_line_take_effect() {
+    time_until_settings_take_effect().await;
 }
 
 #[actix_web::test]
-async fn what_the_command_line_sets_holds_within_a_second_measured() {
-    let took = time_until_the_command_line_holds().await;
-    assert!(took < Duration::from_secs(1), "after {took:?}");
+async fn settings_of_the_command_line_take_effect_within_a_second_measured() {
+    let took = time_until_settings_take_effect().await;
+    assert!(took < Duration::from_secs(1), "it took {took:?}");
 }

@@ -48,17 +48,21 @@ async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
     );
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
     assert_eq!(ended["status"], "ended");
-    assert_eq!(browser.post(&session, "/end", json!({})).await.data(200), &ended, "ending twice is no error");
+    assert_eq!(browser.post(&session, "/end", json!({})).await.data(200), &ended, "ending twice has another result");
     assert_eq!(browser.get(&session, "/session").await.data(200), &ended);
     let refused = browser.post(&session, "/messages", json!({"body": "too late"})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["state"], "the session has ended");
-    assert_eq!(bodies(&listed(&browser, &session, "").await), ["hello"], "what was said can still be read");
+    assert_eq!(
+        bodies(&listed(&browser, &session, "").await),
+        ["hello"],
+        "the messages of an ended session cannot be read"
+    );
     assert_eq!(app.api.all("/messages").await.len(), 1);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
+async fn a_visitor_is_not_shown_the_data_of_their_contact() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let secret =
@@ -69,13 +73,13 @@ async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
     let opened = browser.try_open_as(&signed("v-1", json!({}))).await;
     let session = Session::of(opened.data(201));
     let sent = browser.say(&session, "hello").await;
-    assert_eq!(app.api.all("/messages").await[0]["contactId"], contact, "the contact was found");
+    assert_eq!(app.api.all("/messages").await[0]["contactId"], contact, "another contact was used");
     let shown = browser.get(&session, "/session").await.body;
     for (what, text) in
         [("opening", opened.body.to_string()), ("session", shown.to_string()), ("message", sent.to_string())]
     {
         for hidden in ["Secret", "5511987654321", "52998224725", "contact", "ticket", "company", "source"] {
-            assert!(!text.contains(hidden), "{what} tells {hidden}: {text}");
+            assert!(!text.contains(hidden), "{what} shows {hidden}: {text}");
         }
     }
     app.stop().await;
@@ -93,7 +97,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     assert_eq!(again, first);
     browser.post(&session, "/end", json!({})).await.data(200);
     let late = browser.post(&session, "/messages", json!({"body": "once", "clientId": "c-1"})).await;
-    assert_eq!(late.data(201), &first, "also after the end");
+    assert_eq!(late.data(201), &first, "the repeated message has another result after the end");
     assert_eq!(app.api.all("/messages").await.len(), 1);
     app.stop().await;
 }
@@ -111,7 +115,7 @@ async fn the_list_has_what_came_after_and_no_notes_and_counts_as_delivered() {
     assert_eq!(bodies(&after), ["yes?"]);
     assert_eq!((&after[0]["direction"], &after[0]["status"]), (&json!("outbound"), &json!("sent")));
     assert_eq!(bodies(&listed(&browser, &session, "").await), ["hello", "yes?"]);
-    eventually("it is delivered", || async {
+    eventually("the answer is delivered", || async {
         app.api.all("/messages?direction=outbound").await[0]["status"] == "delivered"
     })
     .await;
@@ -145,13 +149,13 @@ async fn only_a_token_of_this_webchat_opens_anything() {
     let (other, other_api) = app.another_company().await;
     let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let stranger = elsewhere.open("v").await;
-    let never = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
-    let odd = Session { id: String::new(), token: "vt_short".to_owned() };
+    let unknown = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
+    let malformed = Session { id: String::new(), token: "vt_short".to_owned() };
     let company = Session { id: String::new(), token: app.company.key.clone() };
     let calls =
         [(Method::GET, "/session"), (Method::GET, "/messages"), (Method::POST, "/messages"), (Method::POST, "/end")];
     for (method, path) in calls {
-        for outsider in [&stranger, &never, &odd, &company] {
+        for outsider in [&stranger, &unknown, &malformed, &company] {
             // The body of a request without permission is not even read.
             let request = browser.with(outsider, method.clone(), path).body("no JSON");
             Reply::of(request).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -162,7 +166,7 @@ async fn only_a_token_of_this_webchat_opens_anything() {
         let refused = app.api.with_key(token).get("/tickets").await;
         refused.error(401, "ERR_API_UNAUTHORIZED");
     }
-    // A restart finds the session by its token in the tables.
+    // Each token still opens its own session.
     assert_eq!(browser.get(&session, "/session").await.data(200)["id"], session.id);
     assert_eq!(elsewhere.get(&stranger, "/session").await.data(200)["id"], stranger.id);
     assert_eq!(other_api.all("/messages").await.len() + app.api.all("/messages").await.len(), 0);
@@ -170,7 +174,7 @@ async fn only_a_token_of_this_webchat_opens_anything() {
 }
 
 #[actix_web::test]
-async fn what_is_no_webchat_has_no_door() {
+async fn channels_that_are_no_webchat_are_not_found() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let phone = app.api.all("/channels").await.into_iter().find(|channel| channel["type"] == "whatsapp");
@@ -201,13 +205,14 @@ async fn what_is_no_webchat_has_no_door() {
 }
 
 #[actix_web::test]
-async fn an_inactive_company_has_none_either() {
+async fn the_webchat_of_an_inactive_company_is_refused() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let inactive = "update companies set active = $2 where id = $1";
     sqlx::query(inactive).bind(app.company.id).bind(false).execute(&app.db).await.expect("update");
-    eventually("the door is shut", || async { browser.get(&session, "/session").await.status == 403 }).await;
+    eventually("the inactive company is refused", || async { browser.get(&session, "/session").await.status == 403 })
+        .await;
     for path in ["/session", "/messages", "/config", "/widget.js"] {
         let refused = browser.get(&session, path).await;
         refused.error(403, "ERR_API_COMPANY_INACTIVE");
@@ -218,7 +223,7 @@ async fn an_inactive_company_has_none_either() {
 }
 
 #[actix_web::test]
-async fn bad_bodies_are_refused_and_every_answer_has_its_name() {
+async fn invalid_bodies_are_refused_and_a_request_id_is_returned() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -241,7 +246,10 @@ async fn bad_bodies_are_refused_and_every_answer_has_its_name() {
     }
     let refused = browser.try_open(json!({"email": "nobody", "number": "1"})).await;
     assert_eq!(refused.invalid_fields(), ["visitor.number", "visitor.email"]);
-    let named = Reply::of(say().header("x-request-id", "mine-1").json(&json!({"body": "x"}))).await;
-    assert_eq!((named.status.as_u16(), &named.headers["x-request-id"]), (201, &"mine-1".parse().expect("header")));
+    let with_request_id = Reply::of(say().header("x-request-id", "mine-1").json(&json!({"body": "x"}))).await;
+    assert_eq!(
+        (with_request_id.status.as_u16(), &with_request_id.headers["x-request-id"]),
+        (201, &"mine-1".parse().expect("header"))
+    );
     app.stop().await;
 }

@@ -12,7 +12,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually, patience};
 use crate::visitor::{Browser, Socket};
 
-/// How long a socket may take to send `after`, the last message that it has.
+/// How long a socket may take to send `after`, which names the last message that the visitor has.
 const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
 #[actix_web::test]
@@ -37,14 +37,14 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
 }
 
 #[actix_web::test]
-async fn a_session_that_ends_before_a_socket_says_what_it_holds_ends_it_at_once() {
+async fn a_session_that_ends_closes_a_socket_that_has_not_sent_after() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut tab = browser.raw_socket(&session).await;
     // The time in which the socket may send `after` never passes.
     clock::stop();
-    browser.say(&session, "waits for what the tab holds").await;
+    browser.say(&session, "waits for `after`").await;
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
     assert_eq!(tab.next().await, json!({"type": "ended", "endedAt": ended["endedAt"]}));
     assert_eq!(tab.code().await, Some(4410));
@@ -52,7 +52,7 @@ async fn a_session_that_ends_before_a_socket_says_what_it_holds_ends_it_at_once(
 }
 
 #[actix_web::test]
-async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
+async fn a_handshake_without_a_token_or_an_upgrade_is_refused() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -69,7 +69,7 @@ async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
 }
 
 #[actix_web::test]
-async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
+async fn a_frame_outside_the_protocol_closes_the_socket() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -97,7 +97,7 @@ async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
 }
 
 #[actix_web::test]
-async fn one_that_says_too_much_at_once_is_closed() {
+async fn a_socket_that_sends_too_many_frames_at_once_is_closed() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -147,7 +147,7 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
 }
 
 #[actix_web::test]
-async fn one_that_never_says_what_it_holds_is_closed() {
+async fn a_socket_that_never_sends_after_is_closed() {
     let mut options = TestOptions::default();
     // The service checks the clock at each heartbeat.
     options.visitors.heartbeat = Duration::from_millis(50);
@@ -195,9 +195,9 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
         },
     )
     .await;
-    assert!(shown.is_sorted_by(|one, next| one < next), "a slow reader kept a quick one");
+    assert!(shown.is_sorted_by(|one, next| one < next), "the quick reader got messages out of order");
     let metrics = app.service.metrics_listener.as_ref().expect("metrics are served").address;
-    eventually("the slow one is cut off", || async {
+    eventually("the slow socket is cut off", || async {
         crate::support::metrics::ScrapedMetrics::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
     })
     .await;
@@ -208,57 +208,57 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
         frames.iter().filter_map(|frame| frame["message"]["id"].as_i64().or(frame["id"].as_i64())).collect()
     };
     let before = ids(&frames);
-    assert!(before.len() < MESSAGES, "it was not slow");
+    assert!(before.len() < MESSAGES, "the slow reader got every message");
     let (_, rest) = browser.socket_after(&session, before.last().copied()).await;
     let mut all = before;
     all.extend(ids(&rest));
     let sent = app.api.all(&format!("/tickets/{ticket}/messages")).await;
     let sent: Vec<i64> = sent.iter().filter_map(|message| message["id"].as_i64()).collect();
-    assert_eq!(all, sent, "each once, and in order");
+    assert_eq!(all, sent, "the slow reader did not get each message once and in order");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_stopping_service_says_so_and_does_not_wait_for_sockets() {
+async fn a_stopping_service_closes_sockets_with_1001_and_does_not_wait_for_them() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
-    let mut unsaid = browser.raw_socket(&session).await;
+    let mut without_after = browser.raw_socket(&session).await;
     let stopped = std::time::Instant::now();
     let (codes, ()) =
-        futures_util::future::join(async { (socket.code().await, unsaid.code().await) }, app.stop()).await;
+        futures_util::future::join(async { (socket.code().await, without_after.code().await) }, app.stop()).await;
     assert_eq!(codes, (Some(1001), Some(1001)));
     // A stop waits thirty seconds for requests.
     assert!(stopped.elapsed() < patience(Duration::from_secs(25)), "the stop took {:?}", stopped.elapsed());
 }
 
 #[actix_web::test]
-async fn who_is_there_is_not_idle_and_who_has_gone_is() {
+async fn a_visitor_with_a_socket_is_not_idle_and_one_without_is() {
     let options = TestOptions::default();
     let idle_after = options.engine.session_idle_after;
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
-    let (here, left) = (browser.open("here").await, browser.open("gone").await);
+    let (here, gone) = (browser.open("here").await, browser.open("gone").await);
     let mut socket = browser.socket(&here).await;
-    drop(browser.socket(&left).await);
+    drop(browser.socket(&gone).await);
     let sessions = &app.service.app.engine.sessions;
-    eventually("it is seen that one has gone", || async { sessions.connected_sessions() == 1 }).await;
+    eventually("one visitor is connected", || async { sessions.connected_sessions() == 1 }).await;
     // The session answers after it has recorded when the visitor left.
-    browser.get(&left, "/session").await.data(200);
+    browser.get(&gone, "/session").await.data(200);
     clock::advance(idle_after);
-    eventually("the one who has gone is idle", || async {
-        browser.get(&left, "/session").await.data(200)["status"] == "ended"
+    eventually("the session of the visitor who has gone ends", || async {
+        browser.get(&gone, "/session").await.data(200)["status"] == "ended"
     })
     .await;
     // The other session continues, although it has been idle for as long, apart from its socket.
     let sent = browser.say(&here, "still here").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
     drop(socket);
-    eventually("it is seen that the other one has gone", || async { sessions.connected_sessions() == 0 }).await;
+    eventually("no visitor is connected", || async { sessions.connected_sessions() == 0 }).await;
     browser.get(&here, "/session").await.data(200);
     clock::advance(idle_after);
-    eventually("the other one as well", || async {
+    eventually("the other session ends", || async {
         browser.get(&here, "/session").await.data(200)["status"] == "ended"
     })
     .await;

@@ -61,13 +61,13 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
     assert_eq!(
         media.as_object().expect("a file").len(),
         5,
-        "nothing but its address, and whether it is a voice message, is shown: {media}"
+        "besides these fields, only the address and whether it is a voice message may be shown: {media}"
     );
 
-    assert_eq!(socket.message().await, message, "every tab is told");
+    assert_eq!(socket.message().await, message, "the file was not pushed");
     assert_eq!(listed(&browser, &session).await, std::slice::from_ref(&message));
     let (_, shown) = browser.socket_after(&session, None).await;
-    assert_eq!(shown, std::slice::from_ref(&message), "who comes later is shown it");
+    assert_eq!(shown, std::slice::from_ref(&message), "a later socket does not get the file");
     let file = load(&app, &message).await;
     assert_eq!((file.status().as_u16(), &file.headers()["content-type"]), (200, &"image/png".parse().expect("header")));
     // A page that isolates itself may load the file, too.
@@ -84,7 +84,7 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
 }
 
 #[actix_web::test]
-async fn a_file_without_words_or_client_id_is_one_too() {
+async fn a_file_needs_no_text_and_no_client_id() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -100,11 +100,11 @@ async fn a_file_of_a_visitor_is_not_lost_for_a_control_character_in_its_name() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let named = |name: &str| Form::default().text("clientId", "c-1").file(name, "image/png", PNG);
-    let sent = attach(&browser, &session, named("\u{1}a\u{1b}b\u{7f}.png")).await;
+    let form_with_name = |name: &str| Form::default().text("clientId", "c-1").file(name, "image/png", PNG);
+    let sent = attach(&browser, &session, form_with_name("\u{1}a\u{1b}b\u{7f}.png")).await;
     let message = sent.data(201);
     assert_eq!(message["media"]["fileName"], "ab.png");
-    assert_eq!(load(&app, message).await.bytes().await.expect("a body"), PNG, "its content is as it was");
+    assert_eq!(load(&app, message).await.bytes().await.expect("a body"), PNG, "the content was changed");
     // A caller's form is refused for a control character, as its texts are.
     let form = Form::default().text("type", "media").text("ticketId", only_ticket(&app.api).await);
     let refused = app.api.send_form(form.file("a\u{1}b.png", "image/png", PNG)).await;
@@ -148,10 +148,14 @@ async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
     assert_eq!(attach(&browser, &session, picture("c-3")).await.data(201), words.data(201));
 
     browser.post(&session, "/end", json!({})).await.data(200);
-    assert_eq!(attach(&browser, &session, other).await.data(201), &first, "also after the end");
+    assert_eq!(
+        attach(&browser, &session, other).await.data(201),
+        &first,
+        "the repeated file has another result after the end"
+    );
     assert_eq!(app.api.all("/messages").await.len(), 3);
-    eventually("no second file is left", || async { app.stored_files().len() == 2 }).await;
-    assert_eq!(load(&app, &first).await.bytes().await.expect("a body"), PNG, "the first file stays");
+    eventually("the files of repeated messages are removed", || async { app.stored_files().len() == 2 }).await;
+    assert_eq!(load(&app, &first).await.bytes().await.expect("a body"), PNG, "the first file was replaced");
     app.stop().await;
 }
 
@@ -163,13 +167,13 @@ async fn an_ended_session_takes_no_file() {
     browser.post(&session, "/end", json!({})).await.data(200);
     let refused = attach(&browser, &session, picture("c-1")).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["state"], "the session has ended");
-    eventually("nothing is left of it", || async { app.stored_files().is_empty() }).await;
+    eventually("the refused file is removed", || async { app.stored_files().is_empty() }).await;
     assert_eq!((app.api.all("/messages").await.len(), app.arriving_files().len()), (0, 0));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn files_that_are_removed_are_in_nobodys_way() {
+async fn removing_files_does_not_disturb_parallel_uploads() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -181,12 +185,12 @@ async fn files_that_are_removed_are_in_nobodys_way() {
             reply.error(409, "ERR_API_CONFLICT");
         }
     }
-    eventually("nothing is left of them", || async { app.stored_files().is_empty() }).await;
+    eventually("the refused files are removed", || async { app.stored_files().is_empty() }).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
+async fn an_invalid_file_is_refused_and_leaves_nothing() {
     let app = OwnApp::start_with(small_files()).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -222,14 +226,14 @@ async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
     let typed = browser.with(&session, Method::POST, "/messages").header("content-type", "image/png");
     Reply::of(typed.body(PNG)).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
     assert_eq!(app.api.all("/messages").await.len(), 0);
-    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "nothing was ever stored");
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "a refused file was stored");
 
     attach(&browser, &session, sized(BYTES_MAX)).await.data(201);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn nobody_elses_token_or_page_sends_a_file() {
+async fn another_token_or_page_cannot_send_a_file() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -242,7 +246,7 @@ async fn nobody_elses_token_or_page_sends_a_file() {
     let elsewhere = browser.from("https://elsewhere.example");
     attach(&elsewhere, &session, picture("c-1")).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(app.api.all("/messages").await.len(), 0);
-    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "nothing was read");
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "a refused file was stored");
     app.stop().await;
 }
 

@@ -27,13 +27,13 @@ const ANSWERED_BETWEEN: usize = 20;
 /// Conversations over the phone channel.
 const NUMBERS: usize = 4;
 
-/// The time that no other company may wait, although a drop may take as long.
-const NOTICED: Duration = Duration::from_secs(2);
+/// Another company never waits this long, although a drop may take as long.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
 const ACCOUNT: &str = "6001";
 
-/// Options without limits of the rate.
-fn fast() -> TestOptions {
+/// Options without a limit on the rate of sending.
+fn unlimited_options() -> TestOptions {
     let sending = SendingOptions { per_second: 0, recipient_interval: Duration::ZERO, ..SendingOptions::default() };
     let options = TestOptions::default();
     TestOptions { engine: EngineOptions { sending, ..options.engine.clone() }, ..options }
@@ -51,12 +51,12 @@ struct Run {
     is_over: Cell<bool>,
     answered: Cell<usize>,
     /// The longest that another company has waited.
-    noticed: Cell<Duration>,
+    longest_wait: Cell<Duration>,
 }
 
 impl Run {
     /// True if the reply has this status; false if the company was being dropped, the only refusal that may come.
-    async fn is_done(&self, reply: &Reply, status: u16) -> bool {
+    async fn has_status(&self, reply: &Reply, status: u16) -> bool {
         if reply.status.as_u16() == status {
             self.answered.set(self.answered.get() + 1);
             return true;
@@ -70,7 +70,7 @@ impl Run {
 
 /// Sends texts to a number one after the other, every other one with a key, which is repeated until it is answered.
 /// Returns the accepted texts, in order.
-async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<String> {
+async fn send_texts(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<String> {
     let mut accepted = Vec::new();
     for count in 0.. {
         if run.is_over.get() {
@@ -85,7 +85,7 @@ async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<S
                 true => Reply::of(api.keyed(Method::POST, "/messages", &text, body.to_string())).await,
                 false => api.post("/messages", body.clone()).await,
             };
-            if run.is_done(&reply, 202).await {
+            if run.has_status(&reply, 202).await {
                 break Some(reply.data(202)["jobId"].as_str().expect("a job").to_owned());
             }
             if !is_keyed {
@@ -95,26 +95,26 @@ async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<S
         let Some(job) = job else { continue };
         accepted.push(text);
         // The job of an accepted message is found, however long it takes.
-        while !run.is_done(&api.get(&format!("/messages/jobs/{job}")).await, 200).await {}
+        while !run.has_status(&api.get(&format!("/messages/jobs/{job}")).await, 200).await {}
     }
     accepted
 }
 
 /// Reads tickets, hot or not, and lists.
-async fn reads(run: &Run, api: &Api) {
+async fn read_tickets(run: &Run, api: &Api) {
     while !run.is_over.get() {
         let reply = api.get("/tickets?status=open").await;
-        if !run.is_done(&reply, 200).await {
+        if !run.has_status(&reply, 200).await {
             continue;
         }
         for ticket in reply.data(200).as_array().expect("a list") {
-            run.is_done(&api.get(&format!("/tickets/{}", ticket["id"])).await, 200).await;
+            run.has_status(&api.get(&format!("/tickets/{}", ticket["id"])).await, 200).await;
         }
     }
 }
 
 /// The visitor and an agent take turns. Returns the accepted texts, in order.
-async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Vec<String> {
+async fn take_turns(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Vec<String> {
     let mut sent = Vec::new();
     for count in 0.. {
         if run.is_over.get() {
@@ -124,7 +124,7 @@ async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Ve
         let body = json!({"body": text, "clientId": text});
         let reply = loop {
             let reply = browser.post(session, "/messages", body.clone()).await;
-            if run.is_done(&reply, 201).await {
+            if run.has_status(&reply, 201).await {
                 break reply;
             }
         };
@@ -132,13 +132,13 @@ async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Ve
         let id = reply.data(201)["id"].clone();
         let ticket = loop {
             let message = api.get(&format!("/messages/{id}")).await;
-            if run.is_done(&message, 200).await {
+            if run.has_status(&message, 200).await {
                 break message.data(200)["ticketId"].clone();
             }
         };
         let text = format!("a-{count}");
         let body = json!({"ticketId": ticket, "type": "text", "body": text});
-        if run.is_done(&api.post("/messages", body).await, 202).await {
+        if run.has_status(&api.post("/messages", body).await, 202).await {
             sent.push(text);
         }
     }
@@ -147,7 +147,11 @@ async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Ve
 
 /// Watches the conversation through a socket, and opens another whenever it is closed. Returns the shown texts, in
 /// order, and how often a socket was closed.
-async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[String]) -> bool) -> (Vec<String>, usize) {
+async fn watch_socket(
+    browser: &Browser,
+    session: &Session,
+    until: impl AsyncFn(&[String]) -> bool,
+) -> (Vec<String>, usize) {
     let (mut shown, mut last, mut closed) = (Vec::new(), None, 0);
     loop {
         let mut socket = match browser.try_socket(&session.token).await {
@@ -169,7 +173,7 @@ async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[Str
             let frame = match socket.next_or_end().await {
                 Ok(frame) => frame,
                 Err(code) => {
-                    assert_eq!(code, Some(1012), "it is closed by the drop");
+                    assert_eq!(code, Some(1012), "the socket was not closed by the drop");
                     closed += 1;
                     break;
                 }
@@ -185,7 +189,7 @@ async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[Str
 }
 
 /// Another company sends all the time, and its longest wait is recorded.
-async fn keeps_sending(run: &Run, api: &Api, channel: ChannelId) {
+async fn send_meanwhile(run: &Run, api: &Api, channel: ChannelId) {
     for count in 0.. {
         if run.is_over.get() {
             break;
@@ -194,13 +198,13 @@ async fn keeps_sending(run: &Run, api: &Api, channel: ChannelId) {
         let text = json!({"channelId": channel, "number": "551188887777", "type": "text", "body": format!("{count}")});
         let job = api.post("/messages", text).await.data(202)["jobId"].as_str().expect("a job").to_owned();
         api.get(&format!("/messages/jobs/{job}")).await.data(200);
-        run.noticed.set(run.noticed.get().max(began.elapsed()));
+        run.longest_wait.set(run.longest_wait.get().max(began.elapsed()));
     }
 }
 
-/// Drops a company again and again while it is used; the longest that another company has waited meanwhile.
-async fn dropped_under_load() -> Duration {
-    let app = OwnApp::start_with(fast()).await;
+/// Drops a company again and again while it is used. Returns the longest that another company has waited meanwhile.
+async fn drop_under_load() -> Duration {
+    let app = OwnApp::start_with(unlimited_options()).await;
     let provider = Provider::start().await;
     let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
     let (other, other_api) = app.another_company().await;
@@ -217,18 +221,19 @@ async fn dropped_under_load() -> Duration {
         }
         run.is_over.set(true);
     };
-    let everything = RefCell::new(None);
+    let sent_count = RefCell::new(None);
     let talk = async {
-        let sent = talks(&run, &browser, &session, &app.api).await;
-        *everything.borrow_mut() = Some(sent.len());
+        let sent = take_turns(&run, &browser, &session, &app.api).await;
+        *sent_count.borrow_mut() = Some(sent.len());
         sent
     };
-    let watch =
-        watches(&browser, &session, async |shown: &[String]| everything.borrow().is_some_and(|all| shown.len() >= all));
-    let load = join_all((0..NUMBERS).map(|number| sends(&run, &app.api, channel, number)));
-    let of_company = join5(load, reads(&run, &app.api), talk, watch, drops);
+    let watch = watch_socket(&browser, &session, async |shown: &[String]| {
+        sent_count.borrow().is_some_and(|all| shown.len() >= all)
+    });
+    let load = join_all((0..NUMBERS).map(|number| send_texts(&run, &app.api, channel, number)));
+    let of_company = join5(load, read_tickets(&run, &app.api), talk, watch, drops);
     let ((accepted, (), sent, (shown, closed), ()), ()) =
-        join(of_company, keeps_sending(&run, &other_api, other_channel)).await;
+        join(of_company, send_meanwhile(&run, &other_api, other_channel)).await;
 
     assert_eq!(shown, sent, "what the visitor saw");
     assert!(closed >= ROUNDS / 2, "the socket was closed {closed} times");
@@ -241,30 +246,30 @@ async fn dropped_under_load() -> Duration {
         assert_eq!(bodies, *accepted, "what is stored of number {number}");
     }
     let total: usize = accepted.iter().map(Vec::len).sum();
-    let handed = provider.accepts(ACCOUNT, total).await;
+    let provider_calls = provider.accepts(ACCOUNT, total).await;
     for (number, accepted) in accepted.iter().enumerate() {
         let to = format!("55119{number:08}");
-        let texts: Vec<&str> = handed.iter().filter(|call| call.to == to).map(|call| call.text()).collect();
+        let texts: Vec<&str> = provider_calls.iter().filter(|call| call.to == to).map(|call| call.text()).collect();
         assert_eq!(texts, *accepted, "what the provider got for number {number}");
     }
     app.stop().await;
-    run.noticed.get()
+    run.longest_wait.get()
 }
 
 #[actix_web::test]
 async fn a_company_that_is_dropped_under_load_loses_nothing() {
-    dropped_under_load().await;
+    drop_under_load().await;
 }
 
 #[actix_web::test]
 async fn no_other_company_waits_for_one_that_is_dropped_under_load_measured() {
-    let noticed = dropped_under_load().await;
-    assert!(noticed < NOTICED, "another company waited {noticed:?}");
+    let longest_wait = drop_under_load().await;
+    assert!(longest_wait < WAIT_MAX, "another company waited {longest_wait:?}");
 }
 
 #[actix_web::test]
-async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_once_stays_done_once() {
-    let app = OwnApp::start_with(fast()).await;
+async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_no_second_effect() {
+    let app = OwnApp::start_with(unlimited_options()).await;
     let provider = Provider::start().await;
     let channel = phone(&app, &app.company, ACCOUNT, &provider).await;
     let browser = Browser::of(&app).await;
@@ -298,7 +303,7 @@ async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_on
     let again = send().await;
     assert!(again.is_replay(), "{again:?}");
     assert_eq!(again.data(202), &first);
-    assert_eq!(call().await["repeated"], 1, "it was taken before");
+    assert_eq!(call().await["repeated"], 1, "the repeated call was taken again");
     assert_eq!(browser.get(&session, "/messages").await.data(200)[0]["body"], "hello");
     let (_socket, shown) = browser.socket_after(&session, None).await;
     assert_eq!(shown.len(), 1);
@@ -310,8 +315,8 @@ async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_on
 }
 
 #[actix_web::test]
-async fn a_company_whose_provider_does_not_answer_stays_and_goes_on() {
-    let app = OwnApp::start_with(fast()).await;
+async fn a_company_whose_provider_does_not_answer_is_not_dropped_and_continues() {
+    let app = OwnApp::start_with(unlimited_options()).await;
     let provider = Provider::start().await;
     let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
     let send = async |body: &str| {
@@ -325,9 +330,9 @@ async fn a_company_whose_provider_does_not_answer_stays_and_goes_on() {
     let is_closed = || async { engine.store().ownership().try_enter(app.company.id).is_none() };
     tokio::select! {
         dropped = app.service.forget(app.company.id) => panic!("a call is under way: {dropped:?}"),
-        () = eventually("nothing new begins", is_closed) => {}
+        () = eventually("the company takes no new requests", is_closed) => {}
     }
-    assert!(engine.owns(app.company.id), "a drop that is given up leaves the company as it was");
+    assert!(engine.owns(app.company.id), "a drop that was given up has removed the company");
     send("second").await;
     provider.release();
     let calls = provider.accepts(ACCOUNT, 2).await;

@@ -18,7 +18,7 @@ async fn limited(visitors: VisitorOptions) -> OwnApp {
     app
 }
 
-const NONE: VisitorOptions = VisitorOptions {
+const UNLIMITED: VisitorOptions = VisitorOptions {
     sessions_per_minute: 0,
     messages_per_minute: 0,
     requests_per_minute: 0,
@@ -28,8 +28,8 @@ const NONE: VisitorOptions = VisitorOptions {
 };
 
 #[actix_web::test]
-async fn an_address_opens_so_many_sessions_and_another_its_own() {
-    let app = limited(VisitorOptions { sessions_per_minute: 2, ..NONE }).await;
+async fn session_openings_are_limited_for_each_address() {
+    let app = limited(VisitorOptions { sessions_per_minute: 2, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let open = |address: &str| {
         let request = browser.request(Method::POST, "/sessions").header("x-forwarded-for", address);
@@ -58,8 +58,8 @@ async fn an_address_opens_so_many_sessions_and_another_its_own() {
 }
 
 #[actix_web::test]
-async fn messages_and_other_requests_are_counted_by_themselves() {
-    let visitors = VisitorOptions { messages_per_minute: 2, requests_per_minute: 3, ..NONE };
+async fn messages_and_other_requests_have_separate_limits() {
+    let visitors = VisitorOptions { messages_per_minute: 2, requests_per_minute: 3, ..UNLIMITED };
     let app = limited(visitors).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -79,8 +79,8 @@ async fn messages_and_other_requests_are_counted_by_themselves() {
 }
 
 #[actix_web::test]
-async fn a_session_and_an_address_have_so_many_sockets() {
-    let app = limited(VisitorOptions { sockets_per_address: 12, ..NONE }).await;
+async fn sockets_are_limited_for_a_session_and_for_an_address() {
+    let app = limited(VisitorOptions { sockets_per_address: 12, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut sockets: Vec<Socket> = Vec::new();
@@ -112,16 +112,16 @@ fn picture(bytes: usize) -> Form {
 /// The bytes that a session sends, in files and texts, count for the session, its address and its company. A refused
 /// file leaves nothing.
 #[actix_web::test]
-async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
+async fn bytes_an_hour_are_limited_for_a_session_an_address_and_a_company() {
     const MIB: usize = 1 << 20;
     let uploads = UploadOptions { session_mib_per_hour: 2, address_mib_per_hour: 3, company_mib_per_hour: 4 };
-    let app = limited(VisitorOptions { uploads, ..NONE }).await;
+    let app = limited(VisitorOptions { uploads, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let attach = async |session: &Session, address: &str, form: Form| {
         let request = browser.with(session, Method::POST, "/messages").header("x-forwarded-for", address);
         Reply::of(request.header("content-type", Form::content_type()).body(form.bytes())).await
     };
-    let refused = |reply: &Reply| {
+    let check_refused = |reply: &Reply| {
         reply.error(429, "ERR_API_RATE_LIMITED");
         let seconds: u64 = reply.headers["retry-after"].to_str().expect("text").parse().expect("seconds");
         assert!((1..=3600).contains(&seconds), "{seconds}");
@@ -132,21 +132,21 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
         attach(&first, "192.0.2.1", half()).await.data(201);
     }
     // More than the session has left in this hour, which shows only during the upload.
-    refused(&attach(&first, "192.0.2.1", picture(MIB)).await);
-    refused(&attach(&first, "192.0.2.2", half()).await);
+    check_refused(&attach(&first, "192.0.2.1", picture(MIB)).await);
+    check_refused(&attach(&first, "192.0.2.2", half()).await);
     // Texts are bytes as well.
     let words = json!({"body": "x".repeat(60_000)});
     let mut sent = 0;
     while browser.post(&first, "/messages", words.clone()).await.status == 201 {
         sent += 1;
-        assert!(sent < 100, "words are not counted");
+        assert!(sent < 100, "the bytes of texts are not counted");
     }
     let second = browser.open("second").await;
     attach(&second, "192.0.2.1", half()).await.data(201);
-    refused(&attach(&second, "192.0.2.1", picture(MIB)).await);
+    check_refused(&attach(&second, "192.0.2.1", picture(MIB)).await);
     attach(&second, "192.0.2.3", half()).await.data(201);
     let third = browser.open("third").await;
-    refused(&attach(&third, "192.0.2.4", picture(MIB)).await);
+    check_refused(&attach(&third, "192.0.2.4", picture(MIB)).await);
     assert_eq!((app.stored_files().len(), app.arriving_files().len()), (5, 0));
     // Another company has its own.
     let (other, api) = app.another_company().await;
@@ -161,11 +161,11 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
 /// What a page says of itself is stored with the session, so its bytes count before there is a session. A refused
 /// opening leaves nothing.
 #[actix_web::test]
-async fn an_address_and_a_company_open_sessions_with_so_many_bytes_an_hour() {
+async fn bytes_of_openings_an_hour_are_limited_for_an_address_and_a_company() {
     // Two openings of an address, and five of a company.
     const BYTES: usize = 400 << 10;
     let uploads = UploadOptions { session_mib_per_hour: 0, address_mib_per_hour: 1, company_mib_per_hour: 2 };
-    let app = limited(VisitorOptions { uploads, ..NONE }).await;
+    let app = limited(VisitorOptions { uploads, ..UNLIMITED }).await;
     let browser = Browser::of(&app).await;
     let body = json!({"page": {"title": "x".repeat(BYTES)}});
     let open = |address: &str| {
@@ -200,19 +200,21 @@ async fn an_address_and_a_company_open_sessions_with_so_many_bytes_an_hour() {
 
 /// On a nearly full disk, files of visitors and of companies are refused, and texts are still accepted.
 #[actix_web::test]
-async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
+async fn while_the_disk_is_nearly_full_files_are_refused_and_texts_are_not() {
     let mut options = TestOptions::default();
     // More than any disk has.
     options.media.free_bytes_min = 1 << 60;
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let full = |reply: &Reply| {
+    let check_disk_full = |reply: &Reply| {
         reply.error(503, "ERR_API_UNAVAILABLE");
         assert_eq!(reply.headers["retry-after"], "60");
     };
     let request = browser.with(&session, Method::POST, "/messages");
-    full(&Reply::of(request.header("content-type", Form::content_type()).body(picture(100_000).bytes())).await);
+    check_disk_full(
+        &Reply::of(request.header("content-type", Form::content_type()).body(picture(100_000).bytes())).await,
+    );
     browser.say(&session, "words").await;
 
     let contact = app.contact("5511987654321").await;
@@ -223,7 +225,7 @@ async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
-        full(&Reply::of(request.body(form.bytes())).await);
+        check_disk_full(&Reply::of(request.body(form.bytes())).await);
     }
     let sent = json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": "words"});
     app.api.post("/messages", sent).await.data(202);

@@ -22,7 +22,7 @@ use crate::visitor::{Browser, Session, Socket, embed};
 /// The longest median time of a push, from the moment the agent's request is sent.
 const MEDIAN_MAX: Duration = Duration::from_millis(20);
 
-/// Sessions opened at once, and sockets.
+/// Sessions, and later sockets, that are being opened at once.
 const OPENED_AT_ONCE: usize = 32;
 
 /// The longest time of 99 of a hundred pushes in [`many_sessions_talk`].
@@ -31,7 +31,7 @@ const P99_MAX: Duration = Duration::from_millis(20);
 /// Sockets that `make load-sockets` opens, unless `SOCKETS` says otherwise.
 const SOCKETS: usize = 10_000;
 
-/// How a load is made.
+/// The size of a load, and how fast each side talks.
 struct Load {
     sessions: usize,
     visitor: Pace,
@@ -78,26 +78,26 @@ async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
     let begun = Instant::now();
     let took = join_all(sessions.into_iter().enumerate().map(|(number, (session, socket))| {
         // No two sessions begin at the same moment.
-        let begin = load.agent.pause.mul_f64(number as f64 / load.sessions as f64);
-        one_talks(browser, api, load, session, socket, begin)
+        let delay = load.agent.pause.mul_f64(number as f64 / load.sessions as f64);
+        talk_in_session(browser, api, load, session, socket, delay)
     }))
     .await;
     let mut took: Vec<Duration> = took.into_iter().flatten().collect();
     took.sort_unstable();
-    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize];
-    Pushes { count: took.len(), took: begun.elapsed(), median: at(0.5), p99: at(0.99) }
+    let quantile = |part: f64| took[((took.len() - 1) as f64 * part) as usize];
+    Pushes { count: took.len(), took: begun.elapsed(), median: quantile(0.5), p99: quantile(0.99) }
 }
 
-/// Lets one session talk; how long each push of an agent's message took.
-async fn one_talks(
+/// Lets one session talk, after a delay. Returns how long each push of an agent's message took.
+async fn talk_in_session(
     browser: &Browser,
     api: &Api,
     load: &Load,
     session: Session,
     mut socket: Socket,
-    begin: Duration,
+    delay: Duration,
 ) -> Vec<Duration> {
-    tokio::time::sleep(begin).await;
+    tokio::time::sleep(delay).await;
     // The first message opens the ticket.
     browser.say(&session, "v-0").await;
     let first = socket.message().await;
@@ -119,7 +119,7 @@ async fn one_talks(
             api.post("/messages", request).await.data(202);
         }
     };
-    let reads = async {
+    let pushes = async {
         let mut shown = vec![first.clone()];
         let mut took = Vec::new();
         while shown.len() < load.visitor.messages + load.agent.messages {
@@ -138,11 +138,11 @@ async fn one_talks(
         }
         took
     };
-    join3(visitor, agent, reads).await.2
+    join3(visitor, agent, pushes).await.2
 }
 
 /// Fifty sessions talk at this pace.
-async fn fifty(pause: Duration) -> Pushes {
+async fn talk_in_fifty_sessions(pause: Duration) -> Pushes {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let pace = Pace { messages: 10, pause };
@@ -155,12 +155,12 @@ async fn fifty(pause: Duration) -> Pushes {
 
 #[actix_web::test]
 async fn fifty_sessions_talk_and_everything_is_pushed_once_and_in_order() {
-    fifty(Duration::from_millis(50)).await;
+    talk_in_fifty_sessions(Duration::from_millis(50)).await;
 }
 
 #[actix_web::test]
 async fn fifty_sessions_talk_and_everything_is_pushed_soon_measured() {
-    let pushes = fifty(Duration::from_millis(1500)).await;
+    let pushes = talk_in_fifty_sessions(Duration::from_millis(1500)).await;
     assert!(pushes.median < MEDIAN_MAX, "median {:?}", pushes.median);
 }
 
@@ -186,7 +186,7 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     })
     .await;
     let (browser, api) = (Browser::at(process.address, &key), Api::new(process.address, &company.key));
-    eventually("the door is there", || async {
+    eventually("the webchat and the API are served", || async {
         Reply::of(browser.request(Method::GET, "/config")).await.status == 200
             && api.get("/channels").await.status == 200
     })
@@ -236,17 +236,21 @@ async fn open_idle(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)>
 #[actix_web::test]
 #[ignore = "ten thousand sockets: make load-sockets"]
 async fn an_idle_visitor_takes_12_kib() {
-    const FEW: usize = 2_000;
+    const FIRST_VISITORS: usize = 2_000;
     const KIB_MAX: f64 = 12.0;
     let many = variable("SOCKETS", SOCKETS);
     let folder = prepared_folder();
     let (process, browser, _) = serve(&folder).await;
-    let mut sockets = open_idle(&browser, FEW).await;
+    let mut sockets = open_idle(&browser, FIRST_VISITORS).await;
     let before = process.resident_bytes();
-    sockets.extend(open_idle(&browser, many - FEW).await);
+    sockets.extend(open_idle(&browser, many - FIRST_VISITORS).await);
     let after = process.resident_bytes();
-    let visitor_kib = after.saturating_sub(before) as f64 / (many - FEW) as f64 / 1024.0;
-    println!("{FEW} idle visitors: {} MiB, {many}: {} MiB, each {visitor_kib:.1} KiB", before >> 20, after >> 20);
+    let visitor_kib = after.saturating_sub(before) as f64 / (many - FIRST_VISITORS) as f64 / 1024.0;
+    println!(
+        "{FIRST_VISITORS} idle visitors: {} MiB, {many}: {} MiB, each {visitor_kib:.1} KiB",
+        before >> 20,
+        after >> 20
+    );
     let (session, socket) = &mut sockets[many / 2];
     let sent = browser.say(session, "still there").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
@@ -297,11 +301,11 @@ async fn requests_during<T>(address: SocketAddr, key: String, work: impl Future<
             took
         })
     });
-    let done = work.await;
+    let result = work.await;
     is_done.store(true, Ordering::Relaxed);
     let mut took = requests.join().expect("the requests");
     took.sort_unstable();
-    (done, took)
+    (result, took)
 }
 
 #[actix_web::test]

@@ -117,11 +117,11 @@ async fn a_wildcard_allows_every_subdomain_but_not_the_domain() {
         Ok(())
     };
     channels::update(&app.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
-    let below = browser.from("https://www.shop.example");
-    eventually("it is allowed", || async { below.try_open(json!({})).await.status == 201 }).await;
-    let session = below.open("v").await;
-    assert_eq!(below.get(&session, "/session").await.headers[ALLOW_ORIGIN], "https://www.shop.example");
-    below.socket(&session).await;
+    let subdomain = browser.from("https://www.shop.example");
+    eventually("the subdomain is allowed", || async { subdomain.try_open(json!({})).await.status == 201 }).await;
+    let session = subdomain.open("v").await;
+    assert_eq!(subdomain.get(&session, "/session").await.headers[ALLOW_ORIGIN], "https://www.shop.example");
+    subdomain.socket(&session).await;
     browser.from("https://a.b.shop.example").try_open(json!({})).await.data(201);
     for page in [
         "https://shop.example",
@@ -132,9 +132,9 @@ async fn a_wildcard_allows_every_subdomain_but_not_the_domain() {
         "http://www.shop.example",
         "https://*.shop.example",
     ] {
-        let refused = browser.from(page);
-        refused.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
-        assert_eq!(refused.try_socket(&session.token).await.err().expect("refused").0, 403, "{page}");
+        let refused_page = browser.from(page);
+        refused_page.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+        assert_eq!(refused_page.try_socket(&session.token).await.err().expect("refused").0, 403, "{page}");
     }
     app.stop().await;
 }

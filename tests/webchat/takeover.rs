@@ -1,4 +1,5 @@
-//! The connection of a socket, taken over from the framework: what comes before it, with it and after it.
+//! The connection of a socket, taken over from the framework: requests before the handshake, frames right behind it,
+//! and clients that leave during it.
 
 use reqwest::Method;
 use serde_json::{Value, json};

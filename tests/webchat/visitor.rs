@@ -66,7 +66,7 @@ impl Session {
     }
 }
 
-/// Lets the page embed the channel; the channel's public key.
+/// Lets the page embed the channel. Returns the channel's public key.
 pub async fn embed(db: &PgPool, keys: &Keyring, channel: ChannelId) -> String {
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.allowed_origins = vec![PAGE.to_owned()];
@@ -95,12 +95,12 @@ impl Browser {
         Self { client: client.expect("client"), address, key: key.to_owned(), origin: PAGE.to_owned() }
     }
 
-    /// The same, on another page.
+    /// The same browser, on another page.
     pub fn from(&self, origin: &str) -> Self {
         Self { origin: origin.to_owned(), ..self.clone() }
     }
 
-    /// A request to the door, without an origin.
+    /// A request to the webchat, without an origin.
     pub fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("http://{}/webchat/{}{path}", self.address, self.key))
     }
@@ -135,7 +135,7 @@ impl Browser {
         Session::of(self.try_open_as(&signed(external_id, json!({"name": external_id}))).await.data(201))
     }
 
-    /// Another session of a visitor who may have one: the company opens it.
+    /// Another session of a visitor who may have one already, opened with the company's token.
     pub async fn open_beside(app: &TestApp, external_id: &str) -> Session {
         let visitor = json!({"name": external_id, "externalId": external_id});
         let open = json!({"channelId": app.company.webchat, "visitor": visitor});
@@ -152,7 +152,7 @@ impl Browser {
         self.post(session, "/identify", json!({"identity": identity})).await
     }
 
-    /// Sends a text; the message as the service shows it.
+    /// Sends a text. Returns the message as the service shows it.
     pub async fn say(&self, session: &Session, body: &str) -> Value {
         self.post(session, "/messages", json!({"body": body})).await.data(201).clone()
     }
@@ -217,7 +217,7 @@ impl Browser {
 /// A socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
-    /// Whether pings are answered, as a browser does, and not shown.
+    /// Whether the socket answers pings itself, as a browser does, instead of returning them as frames.
     pub answers: bool,
 }
 
@@ -294,7 +294,7 @@ impl Socket {
                 }
             }
         };
-        timeout(patience(PATIENCE), next).await.unwrap_or_else(|_| panic!("no {kind} comes"))
+        timeout(patience(PATIENCE), next).await.unwrap_or_else(|_| panic!("no frame of type {kind} in time"))
     }
 
     /// The next message.

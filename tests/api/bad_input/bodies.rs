@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fields::{Field, fields, is_named, object};
-use super::{Asked, world};
+use super::{ValidRequest, world};
 use crate::front_door::samples::references;
 use crate::front_door::table::name;
 use crate::front_door::world::nobody;
@@ -16,7 +16,7 @@ const ROW_BY_ROW: &str = "/contacts/import";
 
 /// By path, the fields that an empty object lacks where they depend on the rest of the body, and so are not in
 /// `required`.
-const LACKING: [(&str, &[&str]); 4] = [
+const FIELDS_MISSING: [(&str, &[&str]); 4] = [
     ("/campaigns", &["channelId", "contactListId", "message", "name", "scheduledAt"]),
     ("/messages", &["channelId", "type"]),
     ("/tickets/{ticketId}/transfer", &["queueId"]),
@@ -24,21 +24,21 @@ const LACKING: [(&str, &[&str]); 4] = [
 ];
 
 /// The names of the fields that an empty object lacks.
-fn lacking(asked: &Asked<'_>) -> Vec<String> {
-    let special = LACKING.iter().find(|(path, _)| *path == asked.operation.path);
+fn missing_fields(request: &ValidRequest<'_>) -> Vec<String> {
+    let special = FIELDS_MISSING.iter().find(|(path, _)| *path == request.operation.path);
     match special {
         Some((_, names)) => names.iter().map(|name| (*name).to_owned()).collect(),
         None => {
-            let fields = fields(asked.operation).into_iter();
+            let fields = fields(request.operation).into_iter();
             fields.filter(|field| field.is_required && !field.is_inner()).map(|field| field.to_string()).collect()
         }
     }
 }
 
-/// The fields that are tried one by one.
-fn tried(asked: &Asked<'_>) -> impl Iterator<Item = Field> {
-    let row_by_row = asked.operation.path == ROW_BY_ROW;
-    fields(asked.operation).into_iter().filter(move |field| !(row_by_row && field.is_inner()))
+/// The fields that are tested one by one.
+fn tested_fields(request: &ValidRequest<'_>) -> impl Iterator<Item = Field> {
+    let row_by_row = request.operation.path == ROW_BY_ROW;
+    fields(request.operation).into_iter().filter(move |field| !(row_by_row && field.is_inner()))
 }
 
 #[actix_web::test]
@@ -47,30 +47,30 @@ async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
     let world = world(&app).await;
     let (mut count, mut wrong) = (0, Vec::new());
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let asked = Asked::of(&world, operation).await;
-        for field in tried(&asked) {
+        let request = ValidRequest::of(&world, operation).await;
+        for field in tested_fields(&request) {
             for value in field.wrong_kinds().into_iter().chain(field.out_of_bounds()) {
                 if operation.path == ROW_BY_ROW && value == json!([7]) {
                     continue;
                 }
-                let reply = asked.ask(&field.put(&asked.body, Some(value.clone()))).await;
+                let reply = request.send(&field.put(&request.body, Some(value.clone()))).await;
                 let shown: String = value.to_string().chars().take(60).collect();
                 count += 1;
                 if reply.status != 422 {
-                    wrong.push(format!("{asked}: {field} = {shown}: {} {}", reply.status, reply.body));
+                    wrong.push(format!("{request}: {field} = {shown}: {} {}", reply.status, reply.body));
                     continue;
                 }
                 let named = reply.invalid_fields();
                 let others = named.iter().filter(|name| !is_named(&field, std::slice::from_ref(name))).count();
                 if !is_named(&field, &named) || (others > 0 && !field.is_inner()) {
-                    wrong.push(format!("{asked}: {field} = {shown} names {named:?}"));
+                    wrong.push(format!("{request}: {field} = {shown} names {named:?}"));
                 }
             }
         }
         // The body is accepted without the change: each refusal was for the field.
-        asked.assert_taken().await;
+        request.assert_accepted().await;
     }
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {count} values got a wrong answer:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count > 1300, "few values were tried: {count}");
     app.stop().await;
 }
@@ -81,67 +81,72 @@ async fn every_missing_field_is_named_at_once() {
     let world = world(&app).await;
     let mut count = 0;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let asked = Asked::of(&world, operation).await;
-        for field in tried(&asked).filter(|field| field.is_required) {
+        let request = ValidRequest::of(&world, operation).await;
+        for field in tested_fields(&request).filter(|field| field.is_required) {
             for value in [None, Some(Value::Null)] {
-                let reply = asked.ask(&field.put(&asked.body, value)).await;
-                assert!(is_named(&field, &reply.invalid_fields()), "{asked} without {field}: {}", reply.body);
+                let reply = request.send(&field.put(&request.body, value)).await;
+                assert!(is_named(&field, &reply.invalid_fields()), "{request} without {field}: {}", reply.body);
                 count += 1;
             }
         }
-        let lacking = lacking(&asked);
-        if !lacking.is_empty() {
-            let mut named = asked.ask(&json!({})).await.invalid_fields();
+        let missing = missing_fields(&request);
+        if !missing.is_empty() {
+            let mut named = request.send(&json!({})).await.invalid_fields();
             named.sort();
-            assert_eq!(named, lacking, "{asked}");
+            assert_eq!(named, missing, "{request}");
         }
         // Every wrong field is named at once, too.
         let outer: Vec<Field> = fields(operation).into_iter().filter(|field| !field.is_inner()).collect();
         let wrong = outer.iter().map(|field| (field.to_string(), field.wrong_kinds()[0].clone()));
-        let named = asked.ask(&object(wrong)).await.invalid_fields();
+        let named = request.send(&object(wrong)).await.invalid_fields();
         for field in &outer {
-            assert!(is_named(field, &named), "{asked}: {field} is not among {named:?}");
+            assert!(is_named(field, &named), "{request}: {field} is not among {named:?}");
         }
     }
     assert!(count > 40, "few fields are required: {count}");
     app.stop().await;
 }
 
-/// The body with this value in each nullable field that it lacks and `which` accepts, and how many these are.
-fn with_all(asked: &Asked<'_>, value: &Value, which: impl Fn(&Field) -> bool) -> (Value, usize) {
-    let fields = tried(asked).filter(|field| field.is_nullable && which(field));
+/// The body with this value in each nullable field that it lacks and `is_wanted` accepts, and how many these are.
+fn with_absent_fields_set(
+    request: &ValidRequest<'_>,
+    value: &Value,
+    is_wanted: impl Fn(&Field) -> bool,
+) -> (Value, usize) {
+    let fields = tested_fields(request).filter(|field| field.is_nullable && is_wanted(field));
     // What the body has is left as it is: other values depend on it, as on the ticket a message is sent to.
-    let absent = fields.filter(|field| !field.is_inner() && asked.body.get(field.name()).is_none());
-    absent.fold((asked.body.clone(), 0), |(body, count), field| (field.put(&body, Some(value.clone())), count + 1))
+    let absent = fields.filter(|field| !field.is_inner() && request.body.get(field.name()).is_none());
+    absent.fold((request.body.clone(), 0), |(body, count), field| (field.put(&body, Some(value.clone())), count + 1))
 }
 
 #[actix_web::test]
-async fn null_and_blank_text_are_as_good_as_absent_where_a_field_may_be_absent() {
+async fn null_and_blank_text_count_as_absent_in_optional_fields() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let (mut nulls, mut blanks) = (0, 0);
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let asked = Asked::of(&world, operation).await;
-        let (body, count) = with_all(&asked, &Value::Null, |_| true);
-        let reply = asked.ask(&body).await;
-        assert_eq!(reply.status.as_u16(), operation.success.0, "{asked} {body}: {}", reply.body);
+        let request = ValidRequest::of(&world, operation).await;
+        let (body, count) = with_absent_fields_set(&request, &Value::Null, |_| true);
+        let reply = request.send(&body).await;
+        assert_eq!(reply.status.as_u16(), operation.success.0, "{request} {body}: {}", reply.body);
         nulls += count;
 
-        let asked = Asked::of(&world, operation).await;
+        let request = ValidRequest::of(&world, operation).await;
         // A text with a minimum length cannot be blank: every character of a password counts.
         let is_blank = |field: &Field| field.is_text() && field.schema.get("minLength").is_none();
-        let (body, count) =
-            with_all(&asked, &json!(" \t\n"), |field| is_blank(field) && field.schema["type"] == json!(["string"]));
-        let reply = asked.ask(&body).await;
-        assert_eq!(reply.status.as_u16(), operation.success.0, "{asked} {body}: {}", reply.body);
+        let (body, count) = with_absent_fields_set(&request, &json!(" \t\n"), |field| {
+            is_blank(field) && field.schema["type"] == json!(["string"])
+        });
+        let reply = request.send(&body).await;
+        assert_eq!(reply.status.as_u16(), operation.success.0, "{request} {body}: {}", reply.body);
         blanks += count;
     }
-    assert!(nulls > 80 && blanks > 40, "hardly anything was null or blank: {nulls}, {blanks}");
+    assert!(nulls > 80 && blanks > 40, "few fields were set: {nulls} to null, {blanks} to blank text");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_id_nobody_has_is_the_same_404_however_far_it_is() {
+async fn an_id_nobody_has_is_the_same_404_however_large_it_is() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
@@ -155,10 +160,9 @@ async fn an_id_nobody_has_is_the_same_404_however_far_it_is() {
             let ask = async |id: Value| world.ask(operation, &targets, &field.put(&body, &id)).await;
             let absent = ask(json!(nobody("ticketId").parse::<i64>().expect("a number"))).await;
             assert_eq!(absent.status, 404, "{field} of {}: {}", name(operation), absent.body);
-            let near = [i64::MAX, 0, -1, i64::MIN].map(|id| json!(id));
-            // Too large to exist.
-            let far = [json!(9_223_372_036_854_775_808_u64), json!(1e30), json!(-1e30), json!(f64::MAX)];
-            for id in near.into_iter().chain(far) {
+            let in_range = [i64::MAX, 0, -1, i64::MIN].map(|id| json!(id));
+            let out_of_range = [json!(9_223_372_036_854_775_808_u64), json!(1e30), json!(-1e30), json!(f64::MAX)];
+            for id in in_range.into_iter().chain(out_of_range) {
                 let reply = ask(id.clone()).await;
                 assert_eq!(reply.bytes, absent.bytes, "{field} of {}: {id}", name(operation));
                 count += 1;
@@ -174,19 +178,19 @@ async fn unknown_fields_are_ignored() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let mut asked = Asked::of(&world, operation).await;
+        let mut request = ValidRequest::of(&world, operation).await;
         for (name, value) in
             [("companyId", json!(world.stranger)), ("id", json!("x")), ("unknown\u{0}", json!({"a": [null]}))]
         {
-            asked.body[name] = value;
+            request.body[name] = value;
         }
-        asked.assert_taken().await;
+        request.assert_accepted().await;
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_body_that_is_no_json_object_is_told_why() {
+async fn a_body_that_is_no_json_object_is_refused() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let nested = "[".repeat(100_000);
@@ -202,24 +206,24 @@ async fn a_body_that_is_no_json_object_is_told_why() {
         nested.as_bytes(),
     ];
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let asked = Asked::of(&world, operation).await;
+        let request = ValidRequest::of(&world, operation).await;
         for bytes in broken {
-            asked.ask_raw(JSON, bytes.to_vec()).await.error(400, "ERR_API_BAD_REQUEST");
+            request.send_raw(JSON, bytes.to_vec()).await.error(400, "ERR_API_BAD_REQUEST");
         }
         if !operation.body_is_optional {
-            asked.ask_raw(JSON, "").await.error(400, "ERR_API_BAD_REQUEST");
-            asked.ask_raw(None, "").await.error(400, "ERR_API_BAD_REQUEST");
+            request.send_raw(JSON, "").await.error(400, "ERR_API_BAD_REQUEST");
+            request.send_raw(None, "").await.error(400, "ERR_API_BAD_REQUEST");
         }
         for other in ["[]", "\"text\"", "7", "null", "true", "[{}]"] {
-            let reply = asked.ask_raw(JSON, other).await;
-            assert_eq!(reply.invalid_fields().len(), 1, "{asked}: {other}");
+            let reply = request.send_raw(JSON, other).await;
+            assert_eq!(reply.invalid_fields().len(), 1, "{request}: {other}");
         }
         for kind in ["text/plain", "application/x-www-form-urlencoded", "application/xml", "json", "application/jsonp"]
         {
-            let reply = asked.ask_raw(Some(kind), asked.body.to_string()).await;
+            let reply = request.send_raw(Some(kind), request.body.to_string()).await;
             reply.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
         }
-        asked.assert_taken().await;
+        request.assert_accepted().await;
     }
     app.stop().await;
 }
@@ -228,20 +232,20 @@ async fn a_body_that_is_no_json_object_is_told_why() {
 const MEBIBYTE: usize = 1 << 20;
 
 #[actix_web::test]
-async fn a_body_that_is_too_large_is_refused_and_the_client_hears_of_it() {
+async fn a_body_that_is_too_large_is_a_413() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
-        let asked = Asked::of(&world, operation).await;
+        let request = ValidRequest::of(&world, operation).await;
         let most = operation.body_bytes_max.unwrap_or(MEBIBYTE);
         for size in [most + 1, most + MEBIBYTE] {
-            let mut body = asked.body.clone();
+            let mut body = request.body.clone();
             body["filler"] = json!("");
             let body = body.to_string();
             let filler = "x".repeat(size - body.len());
             let body = body.replace(r#""filler":"""#, &format!(r#""filler":"{filler}""#));
             assert_eq!(body.len(), size);
-            asked.ask_raw(JSON, body).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+            request.send_raw(JSON, body).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
         }
     }
     app.stop().await;

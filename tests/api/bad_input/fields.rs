@@ -59,16 +59,16 @@ fn without_null(schema: &Value) -> (Value, bool) {
         return (one.clone(), branches.iter().any(|branch| branch["type"] == "null"));
     }
     let mut plain = schema.clone();
-    let kinds = words(&schema["type"]);
+    let kinds = type_names(&schema["type"]);
     let others: Vec<&str> = kinds.iter().copied().filter(|kind| *kind != "null").collect();
     plain["type"] = json!(others);
     (plain, others.len() < kinds.len())
 }
 
 /// The names of types in a schema's `type`, which is one name or a list.
-pub fn words(kind: &Value) -> Vec<&str> {
+pub fn type_names(kind: &Value) -> Vec<&str> {
     match kind {
-        Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
         one => one.as_str().into_iter().collect(),
     }
 }
@@ -83,7 +83,7 @@ impl Field {
     }
 
     pub fn takes(&self, kind: &str) -> bool {
-        words(&self.schema["type"]).contains(&kind)
+        type_names(&self.schema["type"]).contains(&kind)
     }
 
     pub fn is_text(&self) -> bool {
@@ -161,7 +161,7 @@ impl Field {
             let wrong = ["integer", "string", "object"]
                 .into_iter()
                 .zip([json!(7), json!("seven"), json!({"a": 7})])
-                .find(|(kind, _)| !words(&self.schema["items"]["type"]).contains(kind));
+                .find(|(kind, _)| !type_names(&self.schema["items"]["type"]).contains(kind));
             bad.extend(wrong.map(|(_, item)| json!([item])));
         }
         bad

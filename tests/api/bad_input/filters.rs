@@ -17,8 +17,8 @@ const SPECIAL: [(&str, &[&str]); 2] =
     [("number", &["abc", "", "1234567", "1234567890123456"]), ("email", &["abc", "", "@", "a%40b%40c"])];
 
 /// Values that the parameter refuses, encoded for a URL.
-fn bad(name: &str, schema: &Value) -> Vec<String> {
-    let known: &[&str] = match (schema["type"].as_str(), schema["format"].as_str()) {
+fn refused_values(name: &str, schema: &Value) -> Vec<String> {
+    let by_type: &[&str] = match (schema["type"].as_str(), schema["format"].as_str()) {
         (Some("integer"), _) => &["abc", "", "1.5", "1e3", "%00", "1,2", "null", "%FF"],
         (Some("boolean"), _) => &["maybe", "", "1", "yes", "%00"],
         (_, Some("date-time")) => {
@@ -27,11 +27,11 @@ fn bad(name: &str, schema: &Value) -> Vec<String> {
         _ if schema.get("enum").is_some() => &["bogus", "", "%00", "Open;", "open,closed", "%FF"],
         _ => &["%00", "a%00b"],
     };
-    let mut bad: Vec<String> = known.iter().map(|value| (*value).to_owned()).collect();
+    let mut bad: Vec<String> = by_type.iter().map(|value| (*value).to_owned()).collect();
     if let Some(most) = schema["maxLength"].as_u64().and_then(|most| usize::try_from(most).ok()) {
         bad.push("x".repeat(most + 1));
     }
-    let special = SPECIAL.iter().find(|(known, _)| *known == name);
+    let special = SPECIAL.iter().find(|(special_name, _)| *special_name == name);
     bad.extend(special.into_iter().flat_map(|(_, values)| values.iter().map(|value| (*value).to_owned())));
     bad
 }
@@ -57,7 +57,7 @@ async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
             .query
             .iter()
             .filter(|(name, _)| !FORGIVING.contains(&name.as_str()))
-            .map(|(name, schema)| (name.as_str(), bad(name, schema)))
+            .map(|(name, schema)| (name.as_str(), refused_values(name, schema)))
             .collect();
         for (filter, values) in &filters {
             for value in values {
@@ -91,8 +91,8 @@ async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
     let mut count = 0;
     for (operation, path) in lists(&world).await {
         for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
-            let known = [NOBODY, 0, -1, i64::MAX, i64::MIN].map(|id| id.to_string());
-            for absent in known.iter().map(String::as_str).chain(["99999999999999999999", "-99999999999999999999"]) {
+            let in_range = [NOBODY, 0, -1, i64::MAX, i64::MIN].map(|id| id.to_string());
+            for absent in in_range.iter().map(String::as_str).chain(["99999999999999999999", "-99999999999999999999"]) {
                 let reply = checked(world.api.get(&format!("{path}?{filter}={absent}")).await);
                 reply.error(404, "ERR_API_NOT_FOUND");
                 assert_eq!(reply.body, not_found, "{path}?{filter}={absent}");
@@ -100,6 +100,6 @@ async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
             }
         }
     }
-    assert!(count > 60, "few filters take an id: {count}");
+    assert!(count > 60, "few ids were tried: {count}");
     app.stop().await;
 }

@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::front_door::world::World;
 use crate::support::{Reply, TestApp};
 
-/// A company with something of everything.
+/// A company with at least one record of every kind.
 async fn world(app: &TestApp) -> World<'_> {
-    World::set(app, app.company.clone(), app.api.clone(), "Own").await
+    World::create(app, app.company.clone(), app.api.clone(), "Own").await
 }
 
 /// Asserts what every answer has, whatever was asked, and returns the answer.
@@ -35,15 +35,15 @@ fn checked(reply: Reply) -> Reply {
     reply
 }
 
-/// An operation that takes a body, with a body it takes and a path that leads somewhere.
-struct Asked<'a> {
+/// A request that the API accepts: an operation with a body, a valid body, and a path with ids that exist.
+struct ValidRequest<'a> {
     world: &'a World<'a>,
     operation: &'a Operation,
     path: String,
     body: Value,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ValidRequest<'a> {
     async fn of(world: &'a World<'a>, operation: &'a Operation) -> Self {
         let (targets, body) = world.body(operation, None).await;
         Self { world, operation, path: World::path(operation, &targets), body }
@@ -53,11 +53,11 @@ impl<'a> Asked<'a> {
         self.operation.method.parse().expect("a method")
     }
 
-    async fn ask(&self, body: &Value) -> Reply {
+    async fn send(&self, body: &Value) -> Reply {
         checked(Reply::of(self.world.api.request(self.method(), &self.path).json(body)).await)
     }
 
-    async fn ask_raw(&self, kind: Option<&str>, body: impl Into<reqwest::Body>) -> Reply {
+    async fn send_raw(&self, kind: Option<&str>, body: impl Into<reqwest::Body>) -> Reply {
         let mut request = self.world.api.request(self.method(), &self.path).body(body);
         if let Some(kind) = kind {
             request = request.header("content-type", kind);
@@ -65,14 +65,14 @@ impl<'a> Asked<'a> {
         checked(Reply::of(request).await)
     }
 
-    /// Asserts that the body is accepted as it is: what was refused before was something else.
-    async fn assert_taken(&self) {
-        let reply = self.ask(&self.body).await;
+    /// Asserts that the unchanged body is accepted, so that earlier refusals were for the change.
+    async fn assert_accepted(&self) {
+        let reply = self.send(&self.body).await;
         assert_eq!(reply.status.as_u16(), self.operation.success.0, "{self}: {}", reply.body);
     }
 }
 
-impl std::fmt::Display for Asked<'_> {
+impl std::fmt::Display for ValidRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.operation.method, self.operation.path)
     }

@@ -40,7 +40,7 @@ const NO_IDS: [&str; 29] = [
 ];
 
 #[actix_web::test]
-async fn a_path_id_that_is_none_is_the_404_of_an_id_nobody_has() {
+async fn a_malformed_path_id_is_the_404_of_an_id_nobody_has() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let not_found = app.api.get(&format!("/tickets/{NOBODY}")).await.body;

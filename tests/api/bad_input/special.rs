@@ -31,7 +31,7 @@ async fn a_text_is_bounded_by_its_bytes_where_a_channel_counts_those() {
 }
 
 #[actix_web::test]
-async fn a_text_that_is_needed_here_is_not_blank() {
+async fn a_required_text_must_not_be_blank() {
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let (session, _) = app.session("visitor").await;
@@ -45,7 +45,7 @@ async fn a_text_that_is_needed_here_is_not_blank() {
 }
 
 #[actix_web::test]
-async fn json_by_any_spelling_of_its_content_type_is_taken() {
+async fn json_is_accepted_under_any_spelling_of_its_content_type() {
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let path = format!("/tickets/{ticket}/notes");
@@ -64,7 +64,7 @@ async fn json_by_any_spelling_of_its_content_type_is_taken() {
 }
 
 #[actix_web::test]
-async fn a_body_of_exactly_a_mebibyte_is_not_above_it() {
+async fn a_body_of_exactly_a_mebibyte_is_accepted() {
     const MEBIBYTE: usize = 1 << 20;
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000010").await;

@@ -73,8 +73,8 @@ async fn a_campaign_is_made_changed_and_deleted() {
     check_foreign(&app, "/campaigns", id(&short), &json!({"name": "theirs"})).await;
     let (_, other) = app.another_company().await;
     for verb in ["start", "pause", "resume", "cancel"] {
-        for whose in [id(&short), NOBODY] {
-            other.post(&format!("/campaigns/{whose}/{verb}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
+        for campaign in [id(&short), NOBODY] {
+            other.post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
         }
     }
     other.get(&format!("/campaigns/{}/recipients", id(&short))).await.error(404, "ERR_API_NOT_FOUND");
@@ -117,7 +117,7 @@ async fn the_list_has_every_filter() {
 }
 
 #[actix_web::test]
-async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
+async fn every_wrong_field_is_named_and_an_absent_record_is_a_404() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let list = list(api, &[]).await;
@@ -178,7 +178,7 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
 }
 
 #[actix_web::test]
-async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() {
+async fn a_template_is_checked_when_it_is_set_and_replaces_a_text() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let provider = Provider::start().await;
@@ -190,7 +190,7 @@ async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() 
     let contact = contacts(&app, 1).await;
     let mut body = text(list(api, &contact).await, phone.id, "");
     body.as_object_mut().expect("fields").remove("message");
-    let asked = json!({"name": "hello", "language": "en_US", "parameters": {"body": ["{{firstName}}"]}});
+    let greeting = json!({"name": "hello", "language": "en_US", "parameters": {"body": ["{{firstName}}"]}});
     let with = |template: Value| {
         let mut body = body.clone();
         body["template"] = template;
@@ -205,14 +205,14 @@ async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() 
         let refused = api.post("/campaigns", with(wrong.clone())).await;
         assert_eq!(refused.invalid_fields(), [field], "{wrong}");
     }
-    let reply = api.post("/campaigns", with(asked.clone())).await;
-    assert_eq!((&reply.data(201)["message"], &reply.data(201)["template"]), (&Value::Null, &asked));
+    let reply = api.post("/campaigns", with(greeting.clone())).await;
+    assert_eq!((&reply.data(201)["message"], &reply.data(201)["template"]), (&Value::Null, &greeting));
     let path = format!("/campaigns/{}", reply.data(201)["id"]);
     // A text takes the template's place, and the template the text's. A channel without the template is refused.
     let text = api.put(&path, json!({"message": "Hello"})).await;
     assert_eq!((&text.data(200)["message"], &text.data(200)["template"]), (&json!("Hello"), &Value::Null));
-    let back = api.put(&path, json!({"template": asked})).await;
-    assert_eq!((&back.data(200)["message"], &back.data(200)["template"]), (&Value::Null, &asked));
+    let back = api.put(&path, json!({"template": greeting})).await;
+    assert_eq!((&back.data(200)["message"], &back.data(200)["template"]), (&Value::Null, &greeting));
     let elsewhere = api.put(&path, json!({"channelId": app.company.webchat})).await;
     assert_eq!(elsewhere.invalid_fields(), ["template.name"]);
     api.put(&path, json!({"channelId": phone.id, "ratePerMinute": 6000})).await.data(200);
@@ -227,7 +227,7 @@ async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() 
 }
 
 #[actix_web::test]
-async fn recipients_are_listed_by_their_contacts_and_go_with_them() {
+async fn recipients_are_listed_in_the_order_of_their_contacts_and_deleted_with_them() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 5).await;

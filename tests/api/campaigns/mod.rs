@@ -25,12 +25,12 @@ pub async fn list(api: &Api, contacts: &[i64]) -> i64 {
     list
 }
 
-/// A text to a list, which is not sent by itself.
+/// The body of a campaign that sends a text to a list, due at [`LATER`].
 fn text(list: i64, channel: i64, message: &str) -> Value {
     json!({"name": "Spring sale", "contactListId": list, "channelId": channel, "scheduledAt": LATER, "message": message})
 }
 
-/// The same at the highest rate.
+/// The body of [`text`] with the highest rate.
 pub fn fast(list: i64, channel: i64, message: &str) -> Value {
     let mut body = text(list, channel, message);
     body["ratePerMinute"] = json!(6000);
@@ -95,7 +95,7 @@ async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
 
 /// Asserts that the provider has one message for each of these contacts, in any order because calls overlap, and that
 /// the messages were written in the order of the contacts.
-async fn check_once(office: &Office, account: &str, channel: i64, contacts: &[i64]) {
+async fn check_sent_once(office: &Office, account: &str, channel: i64, contacts: &[i64]) {
     let mut to: Vec<String> = office.provider.accepted(account).into_iter().map(|call| call.to).collect();
     to.sort_unstable();
     assert_eq!(to, numbers(&office.app, contacts).await);

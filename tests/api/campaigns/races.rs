@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::skipped::says_stop;
+use super::skipped::send_stop_word;
 use super::time::time;
 use super::{counts, create_campaign, fast, numbers, office, post_verb, recipients, shown};
 use crate::outbox::Office;
@@ -15,10 +15,10 @@ use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
 use crate::support::{TestApp, eventually};
 
-/// Messages of a paused campaign wait for a provider that would take them; the first was checked and is about to leave.
-/// Then `change` is answered, which keeps all of them from leaving. Returns the campaign's counts and the error code of
-/// the first recipient.
-async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
+/// Messages of a paused campaign are queued, and the provider accepts calls again. The first message has been checked
+/// and its call is about to begin. Then `change` is answered, which must prevent every call. Returns the campaign's
+/// counts and the error code of the first recipient.
+async fn change_between_check_and_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
     let (office, channel, all, everybody) = office(account, 3).await;
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
     let api = office.app.api.clone();
@@ -43,11 +43,11 @@ async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncF
             provider.always(account, Answer::Accept);
         })
         .await;
-    eventually("one was looked at", || async { checks.try_recv().is_ok() }).await;
+    eventually("the first message is checked", || async { checks.try_recv().is_ok() }).await;
     change(&app.app, campaign, &all).await;
     drop(release);
     let is_settled = || async { app.api.get("/messages?status=queued").await.data(200) == &json!([]) };
-    eventually("nothing waits", is_settled).await;
+    eventually("no message is queued", is_settled).await;
     fail::remove("campaign_message_looked_at");
     assert_eq!(provider.accepted_count(account), 0);
     let counted = counts(&shown(&app.api, campaign).await);
@@ -59,23 +59,23 @@ async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncF
 }
 
 #[actix_web::test]
-async fn an_opt_out_that_is_answered_between_a_look_and_its_call_holds() {
+async fn an_opt_out_between_the_check_of_a_message_and_its_call_prevents_the_call() {
     let opt_out = async |app: &TestApp, _: i64, all: &[i64]| {
         app.api.put(&format!("/contacts/{}", all[0]), json!({"marketingOptOut": true})).await.data(200);
         let row = json!({"number": numbers(app, &all[1..2]).await[0], "marketingOptOut": true});
         app.api.post("/contacts/import", json!({"contacts": [row]})).await.data(200);
-        says_stop(app, all[2]).await;
+        send_stop_word(app, all[2]).await;
     };
-    let outcome = answered_between_a_look_and_its_call("1810", opt_out).await;
+    let outcome = change_between_check_and_call("1810", opt_out).await;
     assert_eq!(outcome, json!([{"skipped": 3}, "ERR_MARKETING_OPT_OUT"]));
 }
 
 #[actix_web::test]
-async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
+async fn a_cancellation_between_the_check_of_a_message_and_its_call_prevents_the_call() {
     let cancel = async |app: &TestApp, campaign: i64, _: &[i64]| {
         post_verb(&app.api, campaign, "cancel").await;
     };
-    let outcome = answered_between_a_look_and_its_call("1811", cancel).await;
+    let outcome = change_between_check_and_call("1811", cancel).await;
     assert_eq!(outcome, json!([{"skipped": 3}, "ERR_CAMPAIGN_CANCELED"]));
 }
 
@@ -83,7 +83,7 @@ async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
 const PAUSES: usize = 8;
 
 /// Sends a campaign the command `verb` at the moment in which its delayed messages reach the provider.
-async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
+async fn post_verb_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
     let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };
     eventually("some wait for the provider", waiting).await;
@@ -92,7 +92,7 @@ async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb
 }
 
 #[actix_web::test]
-async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other() {
+async fn messages_that_arrive_while_a_campaign_is_paused_cause_no_new_message() {
     let (office, channel, _, everybody) = office("1806", 900).await;
     let api = &office.app.api;
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
@@ -100,7 +100,7 @@ async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other
     // A pause between the release of messages and the notice of it to the campaign's actor.
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
     for _ in 0..PAUSES {
-        let paused = asked_amid_arrivals(&office, "1806", campaign, "pause").await;
+        let paused = post_verb_amid_arrivals(&office, "1806", campaign, "pause").await;
         let settled = || async { api.all("/messages?status=queued").await.is_empty() };
         eventually("what was on its way has arrived", settled).await;
         let last: DateTime<Utc> = sqlx::query_scalar("select max(created_at) from messages where company_id = $1")
@@ -108,7 +108,11 @@ async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other
             .fetch_one(&office.app.db)
             .await
             .expect("the last message");
-        assert!(last <= time(&paused["updatedAt"]), "one of {last} was written after {}", paused["updatedAt"]);
+        assert!(
+            last <= time(&paused["updatedAt"]),
+            "the message of {last} was written after the pause of {}",
+            paused["updatedAt"]
+        );
         post_verb(api, campaign, "resume").await;
     }
     fail::remove("campaign_released");
@@ -116,7 +120,7 @@ async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other
 }
 
 #[actix_web::test]
-async fn messages_that_arrive_while_a_canceled_campaign_is_let_go_lead_to_none_without_a_recipient() {
+async fn messages_that_arrive_while_a_campaign_is_canceled_cause_none_without_a_recipient() {
     let (office, channel, _, everybody) = office("1807", 150).await;
     let api = &office.app.api;
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
@@ -124,15 +128,15 @@ async fn messages_that_arrive_while_a_canceled_campaign_is_let_go_lead_to_none_w
         let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
         let before = api.all(&format!("/messages?channelId={channel}")).await.len();
         post_verb(api, campaign, "start").await;
-        asked_amid_arrivals(&office, "1807", campaign, "cancel").await;
+        post_verb_amid_arrivals(&office, "1807", campaign, "cancel").await;
         let settled = || async {
             let shown = shown(api, campaign).await;
             shown["counts"]["pending"] == 0 && api.all("/messages?status=queued").await.is_empty()
         };
         eventually("all are settled", settled).await;
         let written = api.all(&format!("/messages?channelId={channel}")).await.len() - before;
-        let theirs = recipients(api, campaign).await.iter().filter(|row| row["messageId"].is_i64()).count();
-        assert_eq!(written, theirs, "a message has no recipient");
+        let linked = recipients(api, campaign).await.iter().filter(|row| row["messageId"].is_i64()).count();
+        assert_eq!(written, linked, "a message has no recipient");
     }
     fail::remove("campaign_released");
     office.close().await;

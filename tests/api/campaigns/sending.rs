@@ -4,7 +4,8 @@ use hotline::providers::ProviderOptions;
 use serde_json::{Value, json};
 
 use super::{
-    check_once, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown, wait_for_status,
+    check_sent_once, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown,
+    wait_for_status,
 };
 use crate::outbox::metrics::metrics;
 use crate::outbox::statuses::call_hook;
@@ -26,7 +27,7 @@ async fn each_contact_is_written_to_once_and_in_order() {
     post_verb(api, campaign, "start").await;
     let done = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&done), json!({"sent": 150}));
-    check_once(&office, "1701", channel, &contacts).await;
+    check_sent_once(&office, "1701", channel, &contacts).await;
     let first = numbers(app, &contacts).await.remove(0);
     let call = office.provider.accepted("1701").into_iter().find(|call| call.to == first).expect("the first");
     assert_eq!(call.text(), "Hello Contact 1, this is Acme");
@@ -42,14 +43,14 @@ async fn each_contact_is_written_to_once_and_in_order() {
     assert_eq!((&opened["creationSource"], &opened["status"]), (&json!("campaign"), &json!("open")));
     let report = api.get("/reports/messages?groupBy=channel").await;
     let sent: i64 = report.data(200).as_array().expect("rows").iter().filter_map(|row| row["outbound"].as_i64()).sum();
-    assert_eq!(sent, 150, "they are counted as any message");
+    assert_eq!(sent, 150, "the report does not count all messages of the campaign");
     // No contact is expected to answer soon: the tickets do not stay in memory.
-    eventually("the tickets make room", || async { app.service.app.engine.hot().0 == 0 }).await;
+    eventually("the tickets leave memory", || async { app.service.app.engine.hot().0 == 0 }).await;
     office.close().await;
 }
 
 #[actix_web::test]
-async fn what_a_campaign_writes_is_by_who_made_it() {
+async fn the_events_of_a_campaign_are_by_its_creator() {
     let (office, channel, contacts, list) = office("1729", 2).await;
     let (app, api) = (&office.app, &office.app.api);
     Person::give_profile(app, app.company.ana, "Administrator").await;
@@ -81,7 +82,7 @@ async fn what_a_campaign_writes_is_by_who_made_it() {
 }
 
 #[actix_web::test]
-async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_asked_for() {
+async fn with_keep_closed_a_ticket_opened_by_a_campaign_is_closed_at_once() {
     let (office, _, contacts, list) = office("1702", 3).await;
     let (app, api) = (&office.app, &office.app.api);
     // The channel's queue requires a wrap-up and distributes its tickets.
@@ -104,7 +105,7 @@ async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_as
     let messages = api.all("/messages").await;
     let of = |index: usize| messages[index]["ticketId"].as_i64().expect("ticket");
     assert_eq!(of(1), open);
-    assert_eq!(ticket(api, open).await["status"], "open", "it was somebody's before");
+    assert_eq!(ticket(api, open).await["status"], "open", "the campaign closed a ticket that it did not open");
     for index in [0, 2] {
         let closed = ticket(api, of(index)).await;
         assert_eq!((&closed["status"], &closed["creationSource"]), (&json!("closed"), &json!("campaign")));
@@ -122,12 +123,12 @@ async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_as
         let tickets = api.all(&format!("/tickets?contactId={}", contacts[0])).await;
         tickets.len() == 2 && tickets[0]["status"] == "closed" && tickets[1]["creationSource"] == "contact"
     };
-    eventually("they have a new ticket", is_new).await;
+    eventually("the contact has a new ticket", is_new).await;
     office.close().await;
 }
 
 #[actix_web::test]
-async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
+async fn statuses_from_the_provider_update_the_recipients() {
     let (office, _, contacts, list) = office("1703", 6).await;
     let (app, api) = (&office.app, &office.app.api);
     let row = office.channel(ChannelType::Whatsapp, "1713", |_| {}).await;
@@ -167,7 +168,7 @@ async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
 }
 
 #[actix_web::test]
-async fn what_a_visitor_receives_and_reads_comes_back_as_well() {
+async fn a_delivery_to_a_visitor_updates_the_recipient() {
     let (office, _, _, _) = office("1704", 0).await;
     let (app, api) = (&office.app, &office.app.api);
     let (session, contact) = app.session("visitor").await;
@@ -183,7 +184,7 @@ async fn what_a_visitor_receives_and_reads_comes_back_as_well() {
 }
 
 #[actix_web::test]
-async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
+async fn an_unavailable_provider_is_waited_for_with_at_most_64_messages_queued() {
     let (office, channel, contacts, list) = office("1705", 200).await;
     let api = &office.app.api;
     office.provider.always("1705", Answer::refuse(503, 2, "not now"));
@@ -196,12 +197,12 @@ async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
     assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 200}));
     office.provider.always("1705", Answer::Accept);
     assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 200}));
-    check_once(&office, "1705", channel, &contacts).await;
+    check_sent_once(&office, "1705", channel, &contacts).await;
     office.close().await;
 }
 
 #[actix_web::test]
-async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once() {
+async fn a_campaign_whose_company_is_dropped_from_memory_midway_writes_to_each_contact_once() {
     let (office, channel, contacts, list) = office("1706", 120).await;
     let (app, api) = (&office.app, &office.app.api);
     let mut body = fast(list, channel, "hello");
@@ -213,12 +214,12 @@ async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once(
         app.service.forget(app.company.id).await.expect("it is dropped");
     }
     assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 120}));
-    check_once(&office, "1706", channel, &contacts).await;
+    check_sent_once(&office, "1706", channel, &contacts).await;
     office.close().await;
 }
 
 #[actix_web::test]
-async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() {
+async fn a_campaign_on_a_deleted_channel_fails_for_every_recipient_and_completes() {
     let (office, _, _, list) = office("1707", 3).await;
     let (app, api) = (&office.app, &office.app.api);
     let deleted = seed::channel(&app.db, app.company.id, "Fax", ChannelType::Whatsapp, None).await;
@@ -236,8 +237,8 @@ async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() 
 }
 
 #[actix_web::test]
-async fn figures_tell_how_campaigns_are_getting_on() {
-    let office = Office::open_watched(fast_sends(), ProviderOptions::default()).await;
+async fn metrics_show_the_progress_of_campaigns() {
+    let office = Office::open_with_metrics(fast_sends(), ProviderOptions::default()).await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1708").await.0;
     let mut all = super::contacts(app, 80).await;
@@ -259,7 +260,7 @@ async fn figures_tell_how_campaigns_are_getting_on() {
     office.provider.always("1708", Answer::Accept);
     assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 80, "skipped": 1}));
     let is_over = || async { metrics(&office).await.value("hotline_actors_hot{kind=\"campaigns\"}") == 0.0 };
-    eventually("its actor makes room", is_over).await;
+    eventually("its actor leaves memory", is_over).await;
     let over = metrics(&office).await;
     let ends = ["handed_over", "skipped", "failed"].map(|end| over.value(&ended(end)));
     assert_eq!((ends, over.value("hotline_campaigns_running")), ([80.0, 1.0, 0.0], 0.0));

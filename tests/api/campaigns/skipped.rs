@@ -9,7 +9,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
 
 use super::{
-    check_once, contacts, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown,
+    check_sent_once, contacts, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown,
     wait_for_status,
 };
 use crate::outbox::{Office, fast as unpaced};
@@ -20,7 +20,7 @@ use crate::support::{OwnApp, TestApp, eventually};
 const OTHERS: usize = 40;
 
 #[actix_web::test]
-async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other() {
+async fn an_unreachable_contact_is_skipped_with_the_reason_and_delays_no_other() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1801").await.0;
@@ -59,22 +59,22 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
         outcome(&rows[1]),
         (json!("skipped"), json!("ERR_API_WINDOW_CLOSED"), json!("the conversation window is closed"))
     );
-    let words = "the contact cannot receive on this channel: they have no phone number";
-    assert_eq!(outcome(&rows[4]), (json!("skipped"), json!("ERR_API_CONTACT_UNREACHABLE"), json!(words)));
+    let reason = "the contact cannot receive on this channel: they have no phone number";
+    assert_eq!(outcome(&rows[4]), (json!("skipped"), json!("ERR_API_CONTACT_UNREACHABLE"), json!(reason)));
     assert_eq!((&rows[4]["messageId"], rows[4]["contact"]["id"].as_i64()), (&Value::Null, Some(no_number)));
-    let words = "the contact has opted out of campaigns";
-    assert_eq!(outcome(&rows[3]), (json!("skipped"), json!("ERR_MARKETING_OPT_OUT"), json!(words)));
+    let reason = "the contact has opted out of campaigns";
+    assert_eq!(outcome(&rows[3]), (json!("skipped"), json!("ERR_MARKETING_OPT_OUT"), json!(reason)));
     let mut calls: Vec<String> = office.provider.accepted("1801").into_iter().map(|call| call.to).collect();
     calls.sort_unstable();
     assert_eq!(calls, numbers(app, &[all[0], all[2]]).await);
 
     assert_eq!(counts(&wait_for_status(api, on_webchat, "completed").await), json!({"skipped": 5}));
-    let words = "the contact cannot receive on this channel: they have never opened a session in this webchat";
-    assert_eq!(recipients(api, on_webchat).await[0]["error"]["message"], words);
+    let reason = "the contact cannot receive on this channel: they have never opened a session in this webchat";
+    assert_eq!(recipients(api, on_webchat).await[0]["error"]["message"], reason);
     // A text that cannot be sent is the campaign's fault: the recipients fail.
     assert_eq!(counts(&wait_for_status(api, blank, "completed").await), json!({"failed": 2, "skipped": 3}));
-    let words = "body must not be blank once its variables are filled in";
-    assert_eq!(recipients(api, blank).await[0]["error"], json!({"code": "ERR_API_VALIDATION", "message": words}));
+    let reason = "body must not be blank once its variables are filled in";
+    assert_eq!(recipients(api, blank).await[0]["error"], json!({"code": "ERR_API_VALIDATION", "message": reason}));
     // A contact who opts in again is written to again.
     api.put(&format!("/contacts/{opted_out}"), json!({"marketingOptOut": false})).await.data(200);
     let again = create_campaign(api, fast(everybody, channel, "hello again")).await;
@@ -110,7 +110,7 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
         office.provider.accepts("1802", written + 30).await;
     }
     assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 300}));
-    check_once(&office, "1802", channel, &all).await;
+    check_sent_once(&office, "1802", channel, &all).await;
     office.close().await;
 }
 
@@ -154,14 +154,14 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     let skipped: Vec<&Value> = rows.iter().filter(|row| row["status"] == "skipped").collect();
     assert!(skipped.iter().all(|row| row["error"] == error), "{:?}", skipped[0]);
     let withdrawn = skipped.iter().filter(|row| row["messageId"].is_i64()).count();
-    assert!(withdrawn > 0, "nothing waited when it was canceled");
+    assert!(withdrawn > 0, "no message was queued when the campaign was canceled");
     assert_eq!(api.all("/messages?status=failed").await.len(), withdrawn);
     assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
     office.close().await;
 }
 
 /// A campaign of three messages, each called for once; the answer to the first call is lost.
-async fn one_in_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
+async fn campaign_with_one_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
     let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
     let office = Office::open_with(sending, provider).await;
     let (app, api) = (&office.app, &office.app.api);
@@ -175,9 +175,9 @@ async fn one_in_doubt(account: &str, sending: SendingOptions) -> (Office, Channe
 }
 
 #[actix_web::test]
-async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
+async fn a_message_in_doubt_is_never_sent_again() {
     let sending = SendingOptions { outcome_wait: Duration::from_millis(1), ..unpaced() };
-    let (office, channel, campaign) = one_in_doubt("1809", sending).await;
+    let (office, channel, campaign) = campaign_with_one_doubt("1809", sending).await;
     let api = &office.app.api;
     let over = wait_for_status(api, campaign, "completed").await;
     assert_eq!(counts(&over), json!({"unknown": 1, "sent": 2}));
@@ -211,7 +211,7 @@ async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
 async fn a_message_in_doubt_that_no_status_names_fails_in_the_end() {
     let wait = Duration::from_millis(1);
     let sending = SendingOptions { outcome_wait: wait, give_up_after: wait, ..unpaced() };
-    let (office, _, campaign) = one_in_doubt("1810", sending).await;
+    let (office, _, campaign) = campaign_with_one_doubt("1810", sending).await;
     let api = &office.app.api;
     let is_settled = || async { counts(&shown(api, campaign).await) == json!({"failed": 1, "sent": 2}) };
     eventually("the one in doubt fails", is_settled).await;
@@ -223,7 +223,7 @@ async fn a_message_in_doubt_that_no_status_names_fails_in_the_end() {
 }
 
 #[actix_web::test]
-async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
+async fn a_withdrawn_message_is_not_sent_after_a_restart() {
     let (office, channel, _, list) = office("1804", 100).await;
     office.provider.always("1804", Answer::refuse(503, 2, "not now"));
     let api = office.app.api.clone();
@@ -249,7 +249,7 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
 }
 
 #[actix_web::test]
-async fn what_needs_no_call_is_settled_while_the_channel_is_not_connected() {
+async fn messages_that_need_no_call_are_settled_while_the_channel_is_not_connected() {
     let app = OwnApp::start().await;
     let (api, channel) = (app.api.clone(), app.company.phone.0);
     let everybody = list(&api, &contacts(&app, 1).await).await;
@@ -287,11 +287,11 @@ async fn opt_out(office: &Office, [by_change, by_import, by_word]: [i64; 3]) {
     let row = json!({"number": numbers(app, &[by_import]).await[0], "marketingOptOut": true});
     let imported = api.post("/contacts/import", json!({"contacts": [row]})).await;
     assert_eq!(imported.data(200)["updated"], 1);
-    says_stop(app, by_word).await;
+    send_stop_word(app, by_word).await;
 }
 
 /// A contact writes a stop word, on the webchat.
-pub(super) async fn says_stop(app: &TestApp, contact: i64) {
+pub(super) async fn send_stop_word(app: &TestApp, contact: i64) {
     let session = json!({"channelId": app.company.webchat, "contactId": contact});
     let session = app.api.post("/webchat/sessions", session).await.data(201)["id"].clone();
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
@@ -306,7 +306,7 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
     post_verb(api, campaign, "start").await;
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
-    eventually("as many as may be are under way", waiting).await;
+    eventually("64 messages are queued", waiting).await;
     opt_out(&office, [all[30], all[31], all[32]]).await;
     // These are already in memory, but have no message yet.
     opt_out(&office, [all[80], all[81], all[82]]).await;
@@ -329,7 +329,7 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
 }
 
 #[actix_web::test]
-async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_written_to() {
+async fn an_opt_out_before_a_webchat_recipients_turn_skips_it_and_an_opt_in_sends_to_it() {
     let app = OwnApp::start().await;
     let api = &app.api;
     let mut all = Vec::new();
@@ -346,7 +346,7 @@ async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_w
     let one_is_sent = || async { counts(&shown(api, campaign).await)["sent"] == 1 };
     eventually("the first is written to", one_is_sent).await;
     api.put(&format!("/contacts/{}", all[1]), json!({"marketingOptOut": true})).await.data(200);
-    says_stop(&app, all[2]).await;
+    send_stop_word(&app, all[2]).await;
     api.put(&format!("/contacts/{}", all[3]), json!({"marketingOptOut": false})).await.data(200);
     let is_completed = || async {
         clock::advance(Duration::from_secs(1));

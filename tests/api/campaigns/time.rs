@@ -36,7 +36,7 @@ async fn written(app: &TestApp, channel: i64) -> Vec<DateTime<Utc>> {
 }
 
 #[actix_web::test]
-async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved() {
+async fn a_campaign_starts_by_itself_at_its_time_also_after_that_was_changed() {
     let app = OwnApp::start().await;
     let api = &app.api;
     let (_, contact) = app.session("visitor").await;
@@ -47,9 +47,9 @@ async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved()
     let soon = create_campaign(api, body.clone()).await;
     let later = create_campaign(api, fast(everybody, app.company.webchat.0, "moved here")).await;
     let canceled = create_campaign(api, body.clone()).await;
-    let away = create_campaign(api, body).await;
+    let postponed = create_campaign(api, body).await;
     api.put(&format!("/campaigns/{later}"), json!({"scheduledAt": at})).await.data(200);
-    api.put(&format!("/campaigns/{away}"), json!({"scheduledAt": super::LATER})).await.data(200);
+    api.put(&format!("/campaigns/{postponed}"), json!({"scheduledAt": super::LATER})).await.data(200);
     post_verb(api, canceled, "cancel").await;
     clock::stop();
     clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
@@ -59,14 +59,14 @@ async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved()
     }
     let messages = written(&app, app.company.webchat.0).await;
     assert_eq!(messages, [time(&json!(at)); 2]);
-    assert_eq!(shown(api, away).await["status"], "scheduled");
+    assert_eq!(shown(api, postponed).await["status"], "scheduled");
     assert_eq!(shown(api, canceled).await["status"], "canceled");
     app.stop().await;
 }
 
-/// No request starts it at its time, yet its events name who made it.
+/// No request starts the campaign, yet its event names its creator.
 #[actix_web::test]
-async fn a_campaign_that_starts_by_itself_is_started_by_who_made_it() {
+async fn the_start_of_a_scheduled_campaign_is_by_its_creator() {
     let app = OwnApp::start().await;
     let api = &app.api;
     Person::give_profile(&app, app.company.ana, "Administrator").await;
@@ -102,7 +102,7 @@ async fn a_campaign_that_starts_by_itself_is_started_by_who_made_it() {
 }
 
 #[actix_web::test]
-async fn what_was_due_while_nobody_served_starts_at_the_start_and_a_paused_one_stays_paused() {
+async fn a_campaign_due_while_the_service_was_down_starts_with_it_and_a_paused_one_stays_paused() {
     let app = OwnApp::start().await;
     let (_, contact) = app.session("visitor").await;
     let everybody = list(&app.api, &[contact.0]).await;
@@ -142,11 +142,11 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     }
     office.provider.accepts("1901", EACH_TIME).await;
     post_verb(api, campaign, "pause").await;
-    eventually("it makes room", || async { engine.stats().campaigns.hot == 0 }).await;
+    eventually("the paused campaign leaves memory", || async { engine.stats().campaigns.hot == 0 }).await;
     // Time for ten messages, which are not made up for.
     clock::advance(interval * 10);
     post_verb(api, campaign, "resume").await;
-    eventually("who is next is known", || async { engine.campaigns.stats().recipients > 0 }).await;
+    eventually("the next recipients are in memory", || async { engine.campaigns.stats().recipients > 0 }).await;
     for sent in EACH_TIME + 1..=2 * EACH_TIME {
         clock::advance(interval);
         office.provider.accepts("1901", sent).await;
@@ -210,7 +210,7 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     office.provider.always("1903", Answer::Accept);
     office.provider.accepts("1903", 3).await;
     let engine = &office.app.service.app.engine;
-    eventually("it is known to have arrived", || async { engine.campaigns.stats().in_transit == 0 }).await;
+    eventually("no message is in transit", || async { engine.campaigns.stats().in_transit == 0 }).await;
     for sent in 4..=7 {
         clock::advance(interval);
         office.provider.accepts("1903", sent).await;

@@ -36,7 +36,7 @@ async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
             assert_eq!(listed["contact"], expected);
         }
     }
-    assert_eq!(app.service.app.engine.hot(), hot, "nobody went to fetch it");
+    assert_eq!(app.service.app.engine.hot(), hot, "a change loaded or evicted an actor");
     app.stop().await;
 }
 
@@ -73,7 +73,7 @@ async fn an_import_is_seen_by_conversations_as_well() {
 }
 
 #[actix_web::test]
-async fn who_changes_last_is_what_everybody_sees() {
+async fn the_last_change_of_a_contact_is_what_its_tickets_show() {
     let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let ticket_of = |reply: &Value| reply["ticketId"].as_i64().expect("ticket");

@@ -9,7 +9,7 @@ use crate::steps::{NOBODY, close, id, listed, restarted, sent};
 use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
-async fn a_contact_goes_with_everything_that_is_theirs() {
+async fn a_contact_is_deleted_with_everything_that_is_theirs() {
     let app = OwnApp::start().await;
     let vip = tag(&app.api, "VIP").await;
     field(&app.api, "Size", "number", &json!({})).await;
@@ -86,7 +86,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
 }
 
 #[actix_web::test]
-async fn who_is_talked_with_stays() {
+async fn a_contact_in_a_conversation_cannot_be_deleted() {
     let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
     let path = format!("{PATH}/{ana}");
@@ -180,7 +180,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
 }
 
 #[actix_web::test]
-async fn a_message_to_a_number_always_finds_or_makes_its_contact() {
+async fn a_message_to_a_number_finds_or_creates_its_contact_during_deletions() {
     let app = TestApp::shared().await;
     const NUMBER: &str = "5511900000001";
     let send = || json!({"channelId": app.company.phone, "number": NUMBER, "type": "text", "body": "x"});
@@ -218,7 +218,7 @@ async fn a_message_to_a_number_always_finds_or_makes_its_contact() {
 }
 
 #[actix_web::test]
-async fn changes_of_a_closed_ticket_meet_a_deletion() {
+async fn changes_of_a_closed_ticket_during_a_deletion_leave_nothing() {
     let app = OwnApp::start().await;
     let wrapup = json!({"wrapupTypeId": app.company.sold});
     for round in 0..15_usize {
@@ -238,7 +238,7 @@ async fn changes_of_a_closed_ticket_meet_a_deletion() {
         app.api.put(&path, wrapup.clone()).await.error(404, "ERR_API_NOT_FOUND");
     }
     let hot = app.service.app.engine.hot();
-    assert_eq!(hot.0, 0, "no ticket of a contact that is gone is kept");
+    assert_eq!(hot.0, 0, "a ticket of a deleted contact is still in memory");
     app.stop().await;
 }
 
@@ -298,8 +298,8 @@ async fn a_contacts_tickets_are_deleted_in_steps() {
     deleted(&app.api, &format!("{PATH}/{ana}")).await;
     let steps: (i64, i64) =
         sqlx::query_as("select max(tickets), sum(tickets)::bigint from steps").fetch_one(&app.db).await.expect("steps");
-    assert_eq!(steps, (200, 401), "the most tickets of one statement, and all of them");
-    assert_eq!(rows_of(&app, "tickets", ana).await, 0, "tickets that are left");
+    assert_eq!(steps, (200, 401), "wrong count of tickets in the largest step, or in all steps");
+    assert_eq!(rows_of(&app, "tickets", ana).await, 0, "some tickets are left");
     app.stop().await;
 }
 
@@ -349,7 +349,7 @@ async fn an_update_whose_answer_was_lost_is_seen_by_conversations() {
 }
 
 #[actix_web::test]
-async fn their_ids_are_not_used_again_after_a_restart() {
+async fn ids_of_deleted_messages_and_tickets_are_not_reused_after_a_restart() {
     let app = OwnApp::start().await;
     let say = async |app: &OwnApp, number: &str| {
         let body = json!({"channelId": app.company.phone, "number": number, "type": "text", "body": "x"});

@@ -27,13 +27,13 @@ async fn import(api: &Api, rows: Value, more: &Value) -> Value {
         report["errors"].as_array().expect("errors").iter().filter_map(|error| error["index"].as_u64()).collect();
     let good: Vec<u64> = (0..given as u64).filter(|index| !wrong.contains(index)).collect();
     let indexes: Vec<u64> = contacts.iter().filter_map(|contact| contact["index"].as_u64()).collect();
-    assert_eq!(indexes, good, "each good row has its contact");
+    assert_eq!(indexes, good, "a good row lacks its contact, or a wrong row has one");
     for result in ["created", "updated", "skipped"] {
         let of_result = contacts.iter().filter(|contact| contact["result"] == result).count();
         assert_eq!(report[result], of_result, "{report}");
     }
     let made: Vec<i64> = contacts.iter().filter(|contact| contact["result"] == "created").map(id).collect();
-    assert!(made.is_sorted_by(|a, b| a < b), "each is made once: {made:?}");
+    assert!(made.is_sorted_by(|a, b| a < b), "a contact was created twice: {made:?}");
     report
 }
 
@@ -42,7 +42,7 @@ fn counts(created: usize, updated: usize, skipped: usize) -> Value {
 }
 
 /// Number, e-mail, code and name of every contact.
-async fn identities(app: &TestApp) -> Vec<Value> {
+async fn key_fields(app: &TestApp) -> Vec<Value> {
     let all = app.api.all(PATH).await;
     all.iter().map(|row| json!([row["number"], row["email"], row["code"], row["name"]])).collect()
 }
@@ -70,7 +70,7 @@ async fn rows_are_found_by_number_then_email_then_code() {
     ]);
     assert_eq!(import(&app.api, rows, &json!({})).await, counts(3, 3, 0));
     assert_eq!(
-        identities(&app).await,
+        key_fields(&app).await,
         [
             json!(["5511900000001", null, "B", "A by code"]),
             json!(["5511900000003", "B@B.example", "B", "B by e-mail"]),
@@ -106,7 +106,7 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
     assert_eq!(import(&app.api, rows, &json!({"onConflict": "update"})).await, counts(4, 5, 0));
     let all = app.api.all(PATH).await;
     assert_eq!(
-        identities(&app).await,
+        key_fields(&app).await,
         [
             json!([null, null, "old", "Old"]),
             json!(["5511900000002", "A@b.example", "C-1", "Ana"]),
@@ -126,7 +126,7 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
         {"code": "ben", "number": "5511900000002"}, {"code": "C-1", "number": "5511900000001"},
     ]);
     assert_eq!(import(&app.api, rows, &json!({})).await, counts(0, 4, 0));
-    let now = identities(&app).await;
+    let now = key_fields(&app).await;
     assert_eq!((&now[1][0], &now[2][0]), (&json!("5511900000001"), &json!("5511900000002")));
     app.stop().await;
 }
@@ -217,7 +217,7 @@ async fn good_rows_are_stored_although_others_fail() {
 }
 
 #[actix_web::test]
-async fn every_wrong_field_of_a_row_is_named_of_whatever_kind() {
+async fn every_wrong_field_of_a_row_is_named() {
     let app = TestApp::shared().await;
     let vip = tag(&app.api, "VIP").await;
     field(&app.api, "Size", "number", &json!({})).await;

@@ -6,7 +6,7 @@ use crate::steps::id;
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_picture_is_an_address_of_the_web() {
+async fn a_picture_url_must_be_http_or_https_with_a_host() {
     let app = TestApp::shared().await;
     let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
     let path = format!("/contacts/{contact}");

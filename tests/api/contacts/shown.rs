@@ -7,7 +7,13 @@ use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, sql};
 use crate::support::{OwnApp, TestApp};
 
-async fn inserted(app: &TestApp, name: &str, number: Option<&str>, email: Option<&str>, code: Option<&str>) -> i64 {
+async fn insert_contact(
+    app: &TestApp,
+    name: &str,
+    number: Option<&str>,
+    email: Option<&str>,
+    code: Option<&str>,
+) -> i64 {
     sqlx::query_scalar(
         "insert into contacts (company_id, name, number, email, code) values ($1, $2, $3, $4, $5) returning id",
     )
@@ -21,7 +27,7 @@ async fn inserted(app: &TestApp, name: &str, number: Option<&str>, email: Option
     .expect("contact")
 }
 
-async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
+async fn apply_new_tag(app: &TestApp, contact: i64, name: &str) -> i64 {
     let tag: i64 =
         sqlx::query_scalar("insert into tags (company_id, name, color) values ($1, $2, '#ff0000') returning id")
             .bind(app.company.id)
@@ -42,14 +48,14 @@ async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
 #[actix_web::test]
 async fn a_contact_shows_all_its_fields() {
     let app = TestApp::shared().await;
-    let ana = inserted(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
+    let ana = insert_contact(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
     sql(
         &app,
         "update contacts set number_country = 'BR', origin = 'import', is_group = true, gclid = 'g' where id = $1",
         ana,
     )
     .await;
-    let tag = tag(&app, ana, "Customer").await;
+    let tag = apply_new_tag(&app, ana, "Customer").await;
     let field: i64 = sqlx::query_scalar(
         "insert into custom_fields (company_id, key, name, application, type, position)
          values ($1, 'shoe_size', 'Shoe size', 'contact', 'number', 1) returning id",
@@ -90,7 +96,7 @@ async fn a_contact_shows_all_its_fields() {
     );
     assert_eq!(app.api.all("/contacts").await, std::slice::from_ref(shown));
 
-    let bare = inserted(&app, "Bare", None, None, None).await;
+    let bare = insert_contact(&app, "Bare", None, None, None).await;
     let bare = app.api.get(&format!("/contacts/{bare}")).await;
     let bare = bare.data(200);
     assert_eq!((&bare["tags"], &bare["customFields"], &bare["lastChannel"]), (&json!([]), &json!([]), &Value::Null));
@@ -103,13 +109,13 @@ async fn every_filter_finds_its_contacts_and_no_others() {
     let (other, other_api) = app.another_company().await;
     sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
 
-    let ana = inserted(&app, "Ana", Some("5511900000001"), Some("Ana@Example.com"), Some("C-1")).await;
-    let ben = inserted(&app, "Ben", Some("5511900000002"), None, None).await;
-    let group = inserted(&app, "Group", None, Some("group@example.com"), None).await;
-    let eva = inserted(&app, "Eva", None, None, None).await;
+    let ana = insert_contact(&app, "Ana", Some("5511900000001"), Some("Ana@Example.com"), Some("C-1")).await;
+    let ben = insert_contact(&app, "Ben", Some("5511900000002"), None, None).await;
+    let group = insert_contact(&app, "Group", None, Some("group@example.com"), None).await;
+    let eva = insert_contact(&app, "Eva", None, None, None).await;
     sql(&app, "update contacts set is_group = true where id = $1", group).await;
     sql(&app, "update contacts set origin = 'import' where id = $1", eva).await;
-    let customer = tag(&app, ben, "Customer").await;
+    let customer = apply_new_tag(&app, ben, "Customer").await;
     sent(&app.api, json!({"channelId": app.company.phone, "contactId": ben, "type": "text", "body": "x"})).await;
 
     for (query, expected) in [
@@ -138,9 +144,9 @@ async fn every_filter_finds_its_contacts_and_no_others() {
 #[actix_web::test]
 async fn a_search_looks_at_name_number_email_and_code() {
     let app = TestApp::shared().await;
-    let jose = inserted(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
-    let ana = inserted(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
-    let strasse = inserted(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
+    let jose = insert_contact(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
+    let ana = insert_contact(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
+    let strasse = insert_contact(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
     let find = async |text: &str| {
         let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
         listed(&app.api, &format!("/contacts?search={encoded}")).await
@@ -184,7 +190,7 @@ async fn a_name_is_shown_as_it_was_written_and_found_in_every_spelling() {
 const CONTACTS: i64 = 30_000;
 
 #[actix_web::test]
-async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
+async fn every_page_of_a_search_is_right_whether_many_or_few_contacts_match() {
     let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     // Ids of two companies are mixed, a block of them is missing, and the newest contacts never used the channel.

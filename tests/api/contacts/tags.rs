@@ -9,7 +9,7 @@ use crate::steps::{NOBODY, listed};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_tag_is_applied_and_removed_as_often_as_one_likes() {
+async fn applying_or_removing_a_tag_twice_is_as_once() {
     let app = TestApp::shared().await;
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     let ana = contact(&app.api, json!({"name": "Ana", "tagIds": [new]})).await;
@@ -29,14 +29,14 @@ async fn a_tag_is_applied_and_removed_as_often_as_one_likes() {
     assert_eq!(both, [Some(vip), Some(new)]);
     assert!(applied.as_str() >= before.as_str());
     put(vip).await;
-    assert_eq!(tags().await, (both, applied), "a second time changes nothing");
+    assert_eq!(tags().await, (both, applied), "the second application changed something");
     assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await, [ana]);
 
     deleted(&app.api, &path(vip)).await;
     let (left, removed) = tags().await;
     assert_eq!(left, [Some(new)]);
     deleted(&app.api, &path(vip)).await;
-    assert_eq!(tags().await, (left, removed), "nor does removing what is not there");
+    assert_eq!(tags().await, (left, removed), "the second removal changed something");
     assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await, [0; 0]);
 
     // Many at once: there is one link, and no requests deadlock.

@@ -93,7 +93,7 @@ async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
 }
 
 #[actix_web::test]
-async fn a_required_field_is_there_from_the_beginning_and_stays() {
+async fn a_required_field_needs_a_value_at_creation_and_keeps_it() {
     let app = TestApp::shared().await;
     let old = contact(&app.api, json!({"name": "Old"})).await;
     field(&app.api, "Size", "number", &json!({"required": true})).await;

@@ -9,8 +9,8 @@ use crate::plain::{check_created_once, check_foreign, check_refused, check_uniqu
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Reply, TestApp};
 
-/// A body with everything that can be written, and the fields that a contact then shows.
-fn everything() -> (Value, Value) {
+/// A body with every writable field, and these fields as the contact then shows them.
+fn complete_contact() -> (Value, Value) {
     let same = json!({
         "name": "Maria Lima", "email": "Maria@Example.com", "code": "C-1", "origin": "fair", "isGroup": true,
         "profilePicUrl": "https://cdn.example.com/m.jpg", "socialUsername": "maria.lima", "lid": "1827",
@@ -27,7 +27,7 @@ fn everything() -> (Value, Value) {
 #[actix_web::test]
 async fn a_contact_is_created_read_and_changed_field_by_field() {
     let app = TestApp::shared().await;
-    let (mut given, kept) = everything();
+    let (mut given, kept) = complete_contact();
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     given["tagIds"] = json!([new, vip, new]);
     let ignored = json!({"id": 1, "numberCountry": "US", "lastChannel": {"id": 1}, "createdAt": "x", "companyId": 9});
@@ -85,7 +85,7 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
     step(json!({"tagIds": [vip]}), json!({"tags": [tags[0]]})).await;
     step(json!({"tagIds": []}), json!({"tags": []})).await;
     step(json!({"unknown": 1, "numberCountry": "PT", "lastChannel": null}), json!({})).await;
-    assert_eq!(now, with(bare(&now, "Ana"), &json!({})), "nothing is left");
+    assert_eq!(now, with(bare(&now, "Ana"), &json!({})), "a cleared field still has its value");
     app.stop().await;
 }
 
@@ -124,10 +124,10 @@ async fn a_contact_needs_a_name_or_a_number() {
 }
 
 #[actix_web::test]
-async fn what_a_contact_cannot_be_is_refused_field_by_field() {
+async fn invalid_values_are_refused_field_by_field() {
     let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
-    let (given, _) = everything();
+    let (given, _) = complete_contact();
     let texts: Vec<&str> = given.as_object().expect("an object").keys().map(String::as_str).collect();
     let wrong =
         json!({"tagIds": [1, "x"], "customFields": [{"value": "a"}, 7, {"key": "k"}, {"key": "k", "value": 7}]});
@@ -207,7 +207,7 @@ async fn a_wrong_custom_value_is_named_with_every_other_field() {
 }
 
 #[actix_web::test]
-async fn a_number_is_one_contacts_within_its_company() {
+async fn a_number_belongs_to_one_contact_of_a_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let number = json!({"number": "5511900000001"});
@@ -219,7 +219,7 @@ async fn a_number_is_one_contacts_within_its_company() {
     assert_eq!(app.api.post(PATH, same.clone()).await.error(409, "ERR_API_CONFLICT"), &taken);
     let refused = app.api.put(&format!("{PATH}/{ben}"), same.clone()).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
-    assert_eq!(shown(&app.api, ben).await["name"], "5511900000002", "nothing of it stands");
+    assert_eq!(shown(&app.api, ben).await["name"], "5511900000002", "the refused change was stored in part");
     // E-mails and codes are not unique; a number that was given up is free.
     contact(&app.api, json!({"name": "Else", "email": "a@b.example"})).await;
     changed(&app.api, ana, json!({"number": "5511900000001", "name": "Ana"})).await;
@@ -243,7 +243,7 @@ async fn fifty_contacts_cannot_all_change_to_one_number() {
 }
 
 #[actix_web::test]
-async fn contacts_are_created_once_and_are_nobody_elses() {
+async fn contacts_are_created_once_and_belong_to_one_company() {
     let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
     check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
@@ -260,7 +260,7 @@ async fn contacts_are_created_once_and_are_nobody_elses() {
 }
 
 #[actix_web::test]
-async fn what_a_contact_refers_to_is_the_companys() {
+async fn the_tags_of_a_contact_must_be_of_its_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let (vip, foreign) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
@@ -271,6 +271,6 @@ async fn what_a_contact_refers_to_is_the_companys() {
         app.api.post(PATH, body.clone()).await.error(404, "ERR_API_NOT_FOUND");
         app.api.put(&format!("{PATH}/{ana}"), body).await.error(404, "ERR_API_NOT_FOUND");
     }
-    assert_eq!(app.api.all(PATH).await, [before], "nothing of it stands");
+    assert_eq!(app.api.all(PATH).await, [before], "the refused change was stored in part");
     app.stop().await;
 }

@@ -99,9 +99,9 @@ impl<'a> List<'a> {
         self
     }
 
-    fn chance(&mut self, of: usize) -> usize {
+    fn random_below(&mut self, end: usize) -> usize {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.random >> 33).expect("a number") % of
+        usize::try_from(self.random >> 33).expect("a number") % end
     }
 
     async fn get(&self, query: &str, more: &str) -> Reply {
@@ -153,7 +153,7 @@ impl<'a> List<'a> {
 
     /// One random addition or removal.
     async fn change(&mut self, query: &str) {
-        let (is_removal, at) = (self.chance(2) == 0, self.chance(1000));
+        let (is_removal, at) = (self.random_below(2) == 0, self.random_below(1000));
         match &self.remove {
             Some(remove) if is_removal => {
                 let all = self.all(query).await;
@@ -233,12 +233,12 @@ impl<'a> List<'a> {
             assert_eq!(refused.invalid_fields(), ["cursor"], "{}?{more}", self.path);
         }
         let (keys, _) = self.page("", &format!("perPage=2&cursor={cursor}&unknown=1")).await;
-        assert!(!keys.is_empty(), "{}: another size, and what nobody knows, do not matter", self.path);
+        assert!(!keys.is_empty(), "{}: another page size or an unknown parameter empties the page", self.path);
     }
 }
 
 /// The lists that the API documents name, by their operations.
-fn documented() -> BTreeSet<String> {
+fn documented_lists() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for document in [hotline::routes::document(), hotline::routes::panel_document()] {
         for item in document["paths"].as_object().expect("paths").values() {
@@ -264,5 +264,5 @@ fn documented() -> BTreeSet<String> {
 #[test]
 fn every_list_is_read_by_cursor_in_a_test() {
     let checked: BTreeSet<String> = lists::LISTS.iter().chain(&panel::LISTS).map(|name| (*name).to_owned()).collect();
-    assert_eq!(documented(), checked);
+    assert_eq!(documented_lists(), checked);
 }

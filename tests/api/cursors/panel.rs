@@ -24,7 +24,7 @@ pub const LISTS: [&str; 8] = [
 ];
 
 #[actix_web::test]
-async fn lists_of_people() {
+async fn lists_of_people_are_read_by_cursor_while_they_change() {
     let app = OwnApp::start_with(TestOptions::default()).await;
     let (root, _) = Person::admin(&app, "root@example.com").await;
     let admin = &root.in_company(app.company.id);
@@ -38,8 +38,8 @@ async fn lists_of_people() {
         assert_eq!(reply.data(200)["state"], "open");
     }
     let root = &root;
-    let here = |method: Method, path: &str| admin.request(method, path);
-    let outside = |method: Method, path: &str| root.request(method, path);
+    let in_company = |method: Method, path: &str| admin.request(method, path);
+    let in_installation = |method: Method, path: &str| root.request(method, path);
     let permissions = json!({"contacts": ["GET"]});
     let profile = {
         let permissions = permissions.clone();
@@ -54,26 +54,28 @@ async fn lists_of_people() {
     };
     let company = |number: usize| (Method::POST, "/companies".to_owned(), json!({"name": format!("Some {number}")}));
     let lists = vec![
-        List::new("listProfiles", "/profiles", here)
+        List::new("listProfiles", "/profiles", in_company)
             .adds(profile)
             .removes(|id| (Method::DELETE, format!("/profiles/{id}"), Value::Null)),
-        List::new("listTokens", "/tokens", here)
+        List::new("listTokens", "/tokens", in_company)
             .adds(token.clone())
             // A revoked token no longer matches.
             .removes(|id| (Method::POST, format!("/tokens/{id}/revoke"), json!({})))
             .read_with(&["status=active"]),
-        List::new("listChannels", "/channels", here).adds(|number| {
+        List::new("listChannels", "/channels", in_company).adds(|number| {
             (Method::POST, "/channels".to_owned(), json!({"name": format!("Some {number}"), "type": "webchat"}))
         }),
-        List::new("listChannelTemplates", phone.templates(), here)
+        List::new("listChannelTemplates", phone.templates(), in_company)
             .known_by(|row| format!("{} {}", row["name"], row["language"])),
-        List::new("listAuditLog", "/audit-log", here)
+        List::new("listAuditLog", "/audit-log", in_company)
             .adds(move |number| token(number + 100))
             .read_with(&["search=root", "action=createToken"]),
-        List::new("listCompanies", "/companies", outside).adds(company).read_with(&["search=some", "active=true"]),
-        List::new("listInstallationAuditLog", "/installation/audit-log", outside)
+        List::new("listCompanies", "/companies", in_installation)
+            .adds(company)
+            .read_with(&["search=some", "active=true"]),
+        List::new("listInstallationAuditLog", "/installation/audit-log", in_installation)
             .adds(move |number| company(number + 100)),
-        List::new("listOwnSessions", "/account/sessions", outside),
+        List::new("listOwnSessions", "/account/sessions", in_installation),
     ];
     let mut checked = Vec::new();
     for list in lists {

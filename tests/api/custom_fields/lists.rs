@@ -101,7 +101,11 @@ async fn an_order_names_every_field_of_its_application_once() {
         assert_eq!(api.get(&at(id(field))).await.data(200), field);
     }
     assert_eq!(api.get(&at(card)).await.data(200)["position"], 1);
-    assert_eq!(listed(api, &format!("{PATH}?application=contact")).await, [c, a, b], "a list is in their order");
+    assert_eq!(
+        listed(api, &format!("{PATH}?application=contact")).await,
+        [c, a, b],
+        "the list is not in the order of the positions"
+    );
 
     // Contacts show their values in this order.
     let contact = app.contact("5511900000001").await;

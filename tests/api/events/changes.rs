@@ -22,7 +22,8 @@ const NOUNS: [(&str, &str, &[&str]); 6] = [
 ];
 
 /// Lists of nouns without events: a change by another record's deletion sets `updatedAt` all the same.
-const DATED: [&str; 6] = ["/users", "/products", "/wrapup-types", "/crm/boards", "/contact-lists", "/queues"];
+const LISTS_WITHOUT_EVENTS: [&str; 6] =
+    ["/users", "/products", "/wrapup-types", "/crm/boards", "/contact-lists", "/queues"];
 
 type Records = BTreeMap<(String, i64), Value>;
 
@@ -33,7 +34,7 @@ struct World {
     company: CompanyId,
     last: i64,
     shown: Records,
-    dated: Records,
+    without_events: Records,
 }
 
 async fn records(api: &Api, lists: impl Iterator<Item = (&str, &str)>) -> Records {
@@ -46,11 +47,11 @@ async fn records(api: &Api, lists: impl Iterator<Item = (&str, &str)>) -> Record
     shown
 }
 
-/// The fields that differ, with their old values, except `updatedAt` and those of `follow`.
-fn changed(before: &Value, now: &Value, follow: &[&str]) -> Map<String, Value> {
+/// The fields that differ, with their old values, except `updatedAt` and the `ignored` ones.
+fn changed(before: &Value, now: &Value, ignored: &[&str]) -> Map<String, Value> {
     let before = before.as_object().expect("an object");
     let differs = before.iter().filter(|(field, value)| {
-        *field != "updatedAt" && !follow.contains(&field.as_str()) && now.get(field.as_str()) != Some(value)
+        *field != "updatedAt" && !ignored.contains(&field.as_str()) && now.get(field.as_str()) != Some(value)
     });
     differs.map(|(field, value)| (field.clone(), value.clone())).collect()
 }
@@ -59,12 +60,12 @@ impl World {
     async fn of(api: &Api, db: &PgPool, company: CompanyId) -> Self {
         let last = after(api, 0).await.last().map_or(0, |event| event["id"].as_i64().expect("an id"));
         let shown = records(api, NOUNS.iter().map(|(noun, path, _)| (*noun, *path))).await;
-        let dated = records(api, DATED.iter().map(|path| (*path, *path))).await;
-        Self { api: api.clone(), db: db.clone(), company, last, shown, dated }
+        let without_events = records(api, LISTS_WITHOUT_EVENTS.iter().map(|path| (*path, *path))).await;
+        Self { api: api.clone(), db: db.clone(), company, last, shown, without_events }
     }
 
-    /// Compares what has changed since the last look with the events since then; returns their types.
-    async fn look(&mut self, operation: &str) -> Vec<String> {
+    /// Compares what has changed since the last read with the events since then; returns their types.
+    async fn check_events(&mut self, operation: &str) -> Vec<String> {
         let events = after(&self.api, self.last).await;
         let now = Self::of(&self.api, &self.db, self.company).await;
         let mut by_record: BTreeMap<(String, i64), Vec<&Value>> = BTreeMap::new();
@@ -90,7 +91,7 @@ impl World {
             assert_eq!(by["type"], is_by, "{operation}: {event}");
             assert!(is_by == "system" || by["id"].is_i64() && by["name"].is_string(), "{operation}: {event}");
         }
-        for (noun, _, follow) in NOUNS {
+        for (noun, _, ignored) in NOUNS {
             let of_noun = |records: &Records| -> BTreeSet<i64> {
                 records.keys().filter(|(of, _)| of == noun).map(|(_, id)| *id).collect()
             };
@@ -103,12 +104,12 @@ impl World {
                 let mut previous = Map::new();
                 for event in &events {
                     for (field, value) in event["previous"].as_object().into_iter().flatten() {
-                        if !follow.contains(&field.as_str()) {
+                        if !ignored.contains(&field.as_str()) {
                             previous.entry(field.clone()).or_insert_with(|| value.clone());
                         }
                     }
                 }
-                let changed = changed(before, new, follow);
+                let changed = changed(before, new, ignored);
                 assert_eq!(previous, changed, "{name}: the old values of what changed");
                 if let Some(last) = events.last() {
                     if ["contact", "card"].contains(&noun) {
@@ -129,8 +130,8 @@ impl World {
                 );
             }
         }
-        for (key, before) in &self.dated {
-            if let Some(new) = now.dated.get(key) {
+        for (key, before) in &self.without_events {
+            if let Some(new) = now.without_events.get(key) {
                 let has_changed = !changed(before, new, &[]).is_empty();
                 assert_eq!(has_changed, before["updatedAt"] != new["updatedAt"], "{operation}: {key:?} {before} {new}");
             }
@@ -155,7 +156,7 @@ impl World {
             left == 0
         })
         .await;
-        let types = self.look(&format!("{method} {path} {body}")).await;
+        let types = self.check_events(&format!("{method} {path} {body}")).await;
         assert_eq!(types, expected, "{method} {path} {body}");
         reply.body["data"].clone()
     }
@@ -178,7 +179,7 @@ impl World {
 }
 
 #[actix_web::test]
-async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_is_not() {
+async fn each_change_is_an_event_with_old_values_and_author_and_a_repeated_one_is_none() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let world = &mut World::of(&app.api, &app.db, app.company.id).await;
@@ -302,7 +303,7 @@ async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_
 
 /// A deletion of several steps: every record that it changes has its event and a new `updatedAt`.
 #[actix_web::test]
-async fn a_deletion_that_changes_many_leaves_none_out() {
+async fn a_deletion_of_several_steps_has_an_event_for_every_changed_record() {
     const MANY: usize = 130;
     let app = TestApp::shared().await;
     let world = &mut World::of(&app.api, &app.db, app.company.id).await;

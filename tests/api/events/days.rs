@@ -11,7 +11,7 @@ use crate::support::OwnApp;
 use crate::support::service::TestOptions;
 
 #[actix_web::test]
-async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
+async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
     // No other test's statements lock the tables, and the service itself drops none of these days.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..TestOptions::default() }).await;
@@ -21,20 +21,20 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     }
     let last = newest(&app.api).await;
     assert!(last >= 3);
-    let before = |days| Utc::now() - TimeDelta::days(days);
-    create_partitions(db, before(40)).await.expect("old days");
-    create_partitions(db, before(40)).await.expect("they are there already");
+    let days_ago = |days| Utc::now() - TimeDelta::days(days);
+    create_partitions(db, days_ago(40)).await.expect("old days");
+    create_partitions(db, days_ago(40)).await.expect("they are there already");
     // The first event is of an old day.
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and first_id = 1");
-    let moved = moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
+    let moved = moved.bind(app.company.id).bind(days_ago(40)).execute(db).await.expect("moved");
     assert_eq!(moved.rows_affected(), 1);
     let all: Vec<i64> = (1..=last).collect();
-    assert_eq!(ids(&after(&app.api, 0).await), all, "all are read, wherever they are");
-    drop_expired(db, before(45)).await.expect("nothing is as old");
+    assert_eq!(ids(&after(&app.api, 0).await), all, "an event is missing, or out of order");
+    drop_expired(db, days_ago(45)).await.expect("nothing is as old");
     assert_eq!(ids(&after(&app.api, 0).await), all);
-    drop_expired(db, before(30)).await.expect("dropped");
+    drop_expired(db, days_ago(30)).await.expect("dropped");
     assert_eq!(ids(&after(&app.api, 0).await), (2..=last).collect::<Vec<_>>());
-    drop_expired(db, before(30)).await.expect("nothing is left");
+    drop_expired(db, days_ago(30)).await.expect("nothing is left");
     // A reader whose last event is no longer kept learns that they have missed some.
     let meta = async |query: &str| app.api.get(&format!("/events?limit=1&{query}")).await.body["meta"].clone();
     for (query, gap) in
@@ -45,12 +45,12 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     }
     assert_eq!(meta("after=latest").await, json!({"lastId": last, "hasMore": false, "oldestId": 2, "gap": false}));
     assert_eq!(app.api.get("/events?after=newest").await.invalid_fields(), ["after"]);
-    create_partitions(db, before(40)).await.expect("old days");
+    create_partitions(db, days_ago(40)).await.expect("old days");
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1");
-    moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
-    drop_expired(db, before(30)).await.expect("dropped");
+    moved.bind(app.company.id).bind(days_ago(40)).execute(db).await.expect("moved");
+    drop_expired(db, days_ago(30)).await.expect("dropped");
     let all_expired = json!({"lastId": 2, "hasMore": false, "oldestId": null, "gap": true});
-    assert_eq!(meta("after=2").await, all_expired, "of all that was");
+    assert_eq!(meta("after=2").await, all_expired, "the answer once every event has expired");
     assert_eq!(meta(&format!("after={last}")).await["gap"], false);
     assert_eq!(meta("after=latest").await["lastId"], last);
     app.stop().await;

@@ -21,7 +21,7 @@ const CHANGES: [(&str, &str, u16); 7] = [
 ];
 
 #[actix_web::test]
-async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_once() {
+async fn a_token_that_loses_access_loses_its_streams_and_held_answers_at_once() {
     let app = TestApp::shared().await;
     for (what, change, status) in CHANGES {
         let (company, api) = app.another_company().await;
@@ -40,7 +40,7 @@ async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_onc
 }
 
 #[actix_web::test]
-async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
+async fn a_person_who_loses_access_loses_their_streams_at_once() {
     let app = OwnApp::start().await;
     let company = app.company.id;
     let profile = permit_all_to_ana(&app).await;
@@ -72,7 +72,7 @@ async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
             rest.extend_from_slice(&piece);
         }
         let rest = String::from_utf8_lossy(&rest).into_owned();
-        assert!(!rest.contains(":\nid:"), "{what}: the stream said that nothing had happened: {rest}");
+        assert!(!rest.contains(":\nid:"), "{what}: the stream was still open fifteen seconds later: {rest}");
         if what == "permission" {
             let all = "update profiles set permissions = $3 where company_id = $1 and id = $2";
             sqlx::query(all)
@@ -88,7 +88,7 @@ async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
 }
 
 #[actix_web::test]
-async fn a_token_that_expires_ends_its_streams_and_its_held_answers_without_any_news() {
+async fn a_token_that_expires_ends_its_streams_and_held_answers_without_an_event() {
     let app = TestApp::shared().await;
     let (company, api) = app.another_company().await;
     let last = newest(&api).await;
@@ -106,7 +106,7 @@ async fn a_token_that_expires_ends_its_streams_and_its_held_answers_without_any_
 }
 
 #[actix_web::test]
-async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
+async fn a_session_that_expires_ends_its_streams_at_their_next_check() {
     let app = OwnApp::start().await;
     permit_all_to_ana(&app).await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -123,7 +123,7 @@ async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
         rest.extend_from_slice(&piece);
     }
     let rest = String::from_utf8_lossy(&rest).into_owned();
-    assert!(!rest.contains(":\nid:"), "the stream said that nothing had happened: {rest}");
+    assert!(!rest.contains(":\nid:"), "the stream was still open fifteen seconds later: {rest}");
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     app.stop().await;
 }

@@ -16,7 +16,7 @@ const FAILING: usize = 21;
 const CONTACTS: usize = 60;
 
 #[actix_web::test]
-async fn records_whose_steps_fail_hold_up_no_other_and_are_done_once_they_can_be() {
+async fn deletions_whose_steps_fail_delay_no_other_and_finish_once_their_steps_succeed() {
     let engine = EngineOptions { sweep_every: Duration::from_millis(20), ..TestOptions::default().engine };
     let app = OwnApp::start_with(TestOptions { metrics: true, engine, ..TestOptions::default() }).await;
     let (api, db) = (&app.api, &app.db);
@@ -25,33 +25,37 @@ async fn records_whose_steps_fail_hold_up_no_other_and_are_done_once_they_can_be
     for nth in 0..FAILING {
         failing.push(tag(format!("Failing {nth}")).await);
     }
-    let sound = tag("Sound".to_owned()).await;
-    let row = |nth: usize| json!({"name": format!("Contact {nth}"), "tagIds": [sound]});
+    let healthy = tag("Sound".to_owned()).await;
+    let row = |nth: usize| json!({"name": format!("Contact {nth}"), "tagIds": [healthy]});
     let rows: Vec<Value> = (0..CONTACTS).map(row).collect();
     assert_eq!(api.post("/contacts/import", json!({"contacts": rows})).await.data(200)["errors"], json!([]));
     let tagged = api.post("/contacts", json!({"name": "Tagged", "tagIds": failing})).await.data(201).clone();
     let refuse = format!(
         "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not now'; end $$;
-         create trigger refuse before delete on contact_tags for each row when (old.tag_id <> {sound})
+         create trigger refuse before delete on contact_tags for each row when (old.tag_id <> {healthy})
              execute function refuse()"
     );
-    sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(db).await.expect("their steps fail");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(db).await.expect("the trigger that fails their steps");
 
     for tag in &failing {
         assert_eq!(api.delete(&format!("/tags/{tag}")).await.status, 204);
     }
     assert_eq!(api.get(&format!("/contacts/{}", tagged["id"])).await.data(200)["tags"], json!([]));
-    assert_eq!(api.delete(&format!("/tags/{sound}")).await.status, 204);
-    let left = async |query: &'static str| -> i64 { sqlx::query_scalar(query).fetch_one(db).await.expect("a count") };
-    let notes = "select count(*) from cascades";
-    eventually("the sound one is done", || async { left(notes).await == i64::try_from(FAILING).expect("few") }).await;
-    let links = left("select count(*) from contact_tags").await;
-    assert_eq!(links, i64::try_from(FAILING).expect("few"), "those of the failing ones");
+    assert_eq!(api.delete(&format!("/tags/{healthy}")).await.status, 204);
+    let count_rows =
+        async |query: &'static str| -> i64 { sqlx::query_scalar(query).fetch_one(db).await.expect("a count") };
+    let cascades_left = "select count(*) from cascades";
+    eventually("only the failing deletions are left", || async {
+        count_rows(cascades_left).await == i64::try_from(FAILING).expect("few")
+    })
+    .await;
+    let links = count_rows("select count(*) from contact_tags").await;
+    assert_eq!(links, i64::try_from(FAILING).expect("few"), "not exactly the links of the failing tags are left");
     let metrics = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
     assert!(metrics.value("hotline_cascade_failures_total") >= f64::from(u32::try_from(FAILING).expect("few")));
 
-    sqlx::query("drop trigger refuse on contact_tags").execute(db).await.expect("they can be done");
-    eventually("all are done", || async { left(notes).await == 0 }).await;
-    assert_eq!(left("select count(*) from contact_tags").await, 0);
+    sqlx::query("drop trigger refuse on contact_tags").execute(db).await.expect("the trigger is dropped");
+    eventually("all are done", || async { count_rows(cascades_left).await == 0 }).await;
+    assert_eq!(count_rows("select count(*) from contact_tags").await, 0);
     app.stop().await;
 }

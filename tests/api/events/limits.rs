@@ -21,7 +21,7 @@ fn check_refused(reply: &Reply) {
 }
 
 #[actix_web::test]
-async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_room() {
+async fn streams_and_held_answers_of_a_company_are_limited_and_one_that_ends_makes_room() {
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let last = newest(&app.api).await;
@@ -42,8 +42,8 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
     assert_eq!(types(&theirs.take(1).await), ["contact.created"]);
 
     let made = app.api.post("/contacts", json!({"name": "Maria"})).await.data(201).clone();
-    let heard = join_all(streams.iter_mut().map(|stream| stream.take(1))).await;
-    assert!(heard.iter().all(|events| ids(events) == [last + 1] && events[0]["data"] == made), "{:?}", heard[0]);
+    let received = join_all(streams.iter_mut().map(|stream| stream.take(1))).await;
+    assert!(received.iter().all(|events| ids(events) == [last + 1] && events[0]["data"] == made), "{:?}", received[0]);
     assert_eq!(held.await.expect("an answer").data(200)[0]["data"], made);
     // The held answer has made room for one.
     streams.push(Reader::open(&app.api, "", None).await);
@@ -60,7 +60,7 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
 }
 
 /// The ids of the complete events in an answer that was cut off.
-fn whole(answer: &[u8]) -> Vec<i64> {
+fn complete_event_ids(answer: &[u8]) -> Vec<i64> {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
@@ -105,7 +105,7 @@ async fn import_contacts(app: &TestApp) {
 }
 
 #[actix_web::test]
-async fn a_stream_that_begins_at_the_end_hears_what_happens_at_once_however_far_behind_another_one_is() {
+async fn a_stream_that_begins_at_the_end_receives_events_at_once_however_far_another_one_lags() {
     let app = OwnApp::start().await;
     let begin = newest(&app.api).await;
     let slow = open_and_read_nothing(&app, begin).await;
@@ -128,14 +128,14 @@ async fn a_stream_that_begins_at_the_end_hears_what_happens_at_once_however_far_
     assert_eq!(ids(&another.take(3).await), [last + 1, last + 2, last + 3]);
     assert_eq!(ids(&new.take(1).await), [last + 3]);
     // That reader is sent what happens once its stream has begun.
-    let heard = tokio::spawn(async move { beyond.next().await.expect("an event") });
+    let received = tokio::spawn(async move { beyond.next().await.expect("an event") });
     eventually("it is sent an event", || async {
         app.api.post("/contacts", json!({"name": "Eva"})).await.data(201);
-        heard.is_finished()
+        received.is_finished()
     })
     .await;
-    let heard = heard.await.expect("an event");
-    assert!(heard["id"].as_i64().is_some_and(|id| id > last && id < last + 1_000_000), "{heard}");
+    let received = received.await.expect("an event");
+    assert!(received["id"].as_i64().is_some_and(|id| id > last && id < last + 1_000_000), "{received}");
     drop((slow, new, another));
     app.stop().await;
 }
@@ -192,7 +192,7 @@ async fn take_all(api: &Api, after: i64, count: usize) -> (Vec<i64>, Reader) {
 }
 
 #[actix_web::test]
-async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they_have_read() {
+async fn a_reader_who_reads_nothing_is_cut_off_and_continues_after_the_last_id_they_have_read() {
     let defaults = TestOptions::default();
     let limits = Limits { write: Duration::from_millis(500), ..defaults.limits };
     let app = OwnApp::start_with(TestOptions { limits, ..defaults }).await;
@@ -201,18 +201,18 @@ async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they
     let mut slow = open_and_read_nothing(&app, begin).await;
     import_contacts(&app).await;
     let (all, quick) = take_all(&app.api, begin, CONTACTS).await;
-    assert!(all.is_sorted_by(|one, next| one + 1 == *next), "a slow reader kept a quick one");
+    assert!(all.is_sorted_by(|one, next| one + 1 == *next), "the quick reader missed an event");
     eventually("the slow one is cut off", || async { metrics.events.open() == 1 }).await;
 
     // What was in transit, up to the end of the connection, be it an error or not.
     let mut answer = Vec::new();
     drop(slow.read_to_end(&mut answer).await);
-    let read = whole(&answer);
-    assert!(read.len() < CONTACTS, "it was not slow");
-    assert_eq!(read, all[..read.len()], "each once, and in order");
+    let read = complete_event_ids(&answer);
+    assert!(read.len() < CONTACTS, "the slow reader was not cut off");
+    assert_eq!(read, all[..read.len()], "the slow reader did not get each event once, in order");
     let last = read.last().copied().unwrap_or(begin);
     let (rest, back) = take_all(&app.api, last, CONTACTS - read.len()).await;
-    assert_eq!(rest, all[read.len()..], "it continues where it was");
+    assert_eq!(rest, all[read.len()..], "the reader did not continue after its last event");
     drop((quick, back));
     app.stop().await;
 }

@@ -4,7 +4,7 @@ use hotline_persistence::cluster::lives;
 use reqwest::Method;
 use serde_json::json;
 
-use super::stream::note;
+use super::stream::create_contact;
 use super::{ids, newest, types};
 use crate::members::{beside, owner_of};
 use crate::support::metrics::ScrapedMetrics;
@@ -12,7 +12,7 @@ use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reader, eventually};
 
 #[actix_web::test]
-async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misses_anything() {
+async fn a_company_that_moves_ends_its_streams_and_held_answers_and_no_reader_misses_an_event() {
     let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
@@ -22,7 +22,7 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
     for api in &apis {
         readers.push(Reader::open(api, "", None).await);
     }
-    note(&apis[0], "before").await;
+    create_contact(&apis[0], "before").await;
     for reader in &mut readers {
         assert_eq!(types(&reader.take(1).await), ["contact.created"]);
     }
@@ -32,16 +32,16 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
         tokio::spawn(async move { api.get(&path).await })
     });
     let news = owner.app.engine.store().events.clone().expect("events are kept");
-    eventually("all wait", || async { news.listener_count() == readers.len() + held.len() }).await;
+    eventually("every reader waits", || async { news.listener_count() == readers.len() + held.len() }).await;
 
     let membership = owner.app.engine.store().membership().expect("a member").clone();
     lives::drain(&app.db, membership.life).await.expect("it is drained");
-    eventually("all has moved", || async { membership.placement.count_here() == 0 }).await;
+    eventually("the drained process serves no slot", || async { membership.placement.count_here() == 0 }).await;
     let metrics = ScrapedMetrics::of(owner.metrics_listener.as_ref().expect("metrics").address).await;
     assert_eq!(
         metrics.value("hotline_cluster_slot_moves_total{end=\"called_off\"}"),
         0.0,
-        "who waits holds nothing up"
+        "waiting readers delayed the move"
     );
     for held in held {
         let held = held.await.expect("an answer");
@@ -49,9 +49,9 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
         assert_eq!(held.body["meta"], json!({"lastId": last, "hasMore": false, "oldestId": null, "gap": false}));
     }
     for reader in &mut readers {
-        assert!(reader.next().await.is_none(), "nothing happens there any more");
+        assert!(reader.next().await.is_none(), "a stream stayed open after the move");
     }
-    note(&apis[0], "after").await;
+    create_contact(&apis[0], "after").await;
     for api in &apis {
         let mut again = Reader::open(api, "", Some(last)).await;
         assert_eq!(ids(&again.take(1).await), [last + 1]);

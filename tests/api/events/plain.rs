@@ -13,12 +13,12 @@ async fn events_since(api: &Api, last: &mut i64) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn what_becomes_of_a_contact_is_told() {
+async fn each_change_of_a_contact_is_an_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let mut last = newest(api).await;
     let tag = api.post("/tags", json!({"name": "VIP"})).await.data(201)["id"].as_i64().expect("id");
-    assert!(events_since(api, &mut last).await.is_empty(), "tags have no events");
+    assert!(events_since(api, &mut last).await.is_empty(), "a tag has an event");
     let made = api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201).clone();
     let path = format!("/contacts/{}", made["id"]);
     let shown = async || api.get(&path).await.data(200).clone();
@@ -62,7 +62,7 @@ async fn what_becomes_of_a_contact_is_told() {
         json!({"contacts": [{"name": "A", "number": "5511900000001"}, {"name": "C", "email": "b@example.com"}]});
     api.post("/contacts/import", again).await.data(200);
     let events = events_since(api, &mut last).await;
-    assert_eq!(types(&events), ["contact.updated"], "the other one is as it was");
+    assert_eq!(types(&events), ["contact.updated"], "only the changed contact has an event");
     assert_eq!(events[0]["previous"], json!({"name": "B"}));
     // A visitor's session creates a contact as well.
     app.session("somebody").await;
@@ -71,13 +71,13 @@ async fn what_becomes_of_a_contact_is_told() {
 }
 
 #[actix_web::test]
-async fn what_becomes_of_a_card_is_told() {
+async fn each_change_of_a_card_is_an_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let mut last = newest(api).await;
     let board = api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();
     let lists = api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"].clone();
-    assert!(events_since(api, &mut last).await.is_empty(), "boards have no events");
+    assert!(events_since(api, &mut last).await.is_empty(), "a board has an event");
     let made = api.post("/crm/cards", json!({"boardId": board, "name": "Roof"})).await.data(201).clone();
     let path = format!("/crm/cards/{}", made["id"]);
     let mut check = async |kind: &str, shown: Option<&Value>, previous: Value| {

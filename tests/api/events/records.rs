@@ -6,7 +6,7 @@ use super::{after, ids, newest, types};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
+async fn each_change_of_a_ticket_is_an_event_with_the_ticket_as_of_then() {
     let app = TestApp::shared().await;
     let (support, sales, ana) = (app.company.support, app.company.sales, app.company.ana);
     let contact = app.contact("5511900000001").await;
@@ -22,7 +22,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
         let events = after(&app.api, last).await;
         assert_eq!(types(&events), [kind]);
         let event = &events[0];
-        assert_eq!(event["id"], last + 1, "ids are dense");
+        assert_eq!(event["id"], last + 1, "the ids have a gap");
         assert_eq!(&event["data"], shown, "{kind}");
         assert_eq!(event["previous"], previous, "{kind}");
         assert_eq!(event["createdAt"], shown["updatedAt"], "{kind}");
@@ -30,12 +30,12 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
         assert_eq!(event["by"]["type"], "integration", "{event}");
         last += 1;
     };
-    let named = |id: i64, name: &str| json!({"id": id, "name": name});
+    let reference = |id: i64, name: &str| json!({"id": id, "name": name});
     check_event("ticket.opened", &opened, Value::Null).await;
     let assigned = app.api.post(&path("transfer"), json!({"userId": ana})).await.data(200).clone();
     check_event("ticket.assigned", &assigned, json!({"assignedTo": null})).await;
     let moved = app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200).clone();
-    let was = json!({"queue": named(support.0, "Support"), "assignedTo": named(ana.0, "Ana")});
+    let was = json!({"queue": reference(support.0, "Support"), "assignedTo": reference(ana.0, "Ana")});
     check_event("ticket.transferred", &moved, was).await;
     let closed = app.api.post(&path("close"), json!({})).await.data(200).clone();
     let was = json!({"status": "open", "closedAt": null, "lastActivityAt": moved["lastActivityAt"]});
@@ -43,7 +43,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
     let wrapped = app.api.put(&path("wrapup"), json!({"wrapupTypeId": app.company.sold})).await.data(200).clone();
     check_event("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
     let reopened = app.api.post(&path("reopen"), json!({})).await.data(200).clone();
-    let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "reopenCount": 0,
+    let was = json!({"status": "closed", "wrapupType": reference(app.company.sold.0, "Sold"), "reopenCount": 0,
         "openedAt": opened["openedAt"], "closedAt": closed["closedAt"], "lastActivityAt": closed["lastActivityAt"]});
     check_event("ticket.reopened", &reopened, was).await;
     // A request that changes nothing makes no event.
@@ -54,7 +54,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
 }
 
 #[actix_web::test]
-async fn what_is_said_is_told_and_how_far_it_comes() {
+async fn messages_notes_and_reads_are_events() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     let begin = newest(&app.api).await;

@@ -16,8 +16,8 @@ const ROWS: usize = 110;
 /// Cards that show one record: more than a step takes.
 const CARDS: usize = 120;
 
-/// Waits until nothing is left to be done for the company.
-async fn done(app: &TestApp) {
+/// Waits until the company's deletions have done all their steps.
+async fn wait_for_cascades(app: &TestApp) {
     eventually("the steps are done", || async {
         let left: i64 = sqlx::query_scalar("select count(*) from cascades where company_id = $1")
             .bind(app.company.id)
@@ -43,7 +43,7 @@ fn id(record: &Value) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
+async fn a_tag_of_many_is_gone_at_once_and_each_contact_has_one_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
@@ -81,7 +81,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
     assert_ne!(new, tag);
     assert_eq!(names(api.put(&late_path, json!({"tagIds": [new]})).await.data(200)), ["VIP"]);
 
-    done(&app).await;
+    wait_for_cascades(&app).await;
     let events = after(api, last).await;
     let untagged = by_record(&events, "contact.untagged");
     let token = events[0]["by"].clone();
@@ -114,7 +114,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
 }
 
 /// A board, and cards of it with these fields.
-async fn cards(app: &TestApp, fields: &Value) -> Vec<Value> {
+async fn create_cards(app: &TestApp, fields: &Value) -> Vec<Value> {
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let mut cards = Vec::new();
     for nth in 0..CARDS {
@@ -127,12 +127,12 @@ async fn cards(app: &TestApp, fields: &Value) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() {
+async fn a_user_with_many_cards_is_gone_at_once_and_each_card_has_one_event() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let (ana, ben) = (app.company.ana.0, app.company.ben.0);
     let user = api.get(&format!("/users/{ben}")).await.data(200).clone();
-    let cards = cards(&app, &json!({"assignedToUserId": ben})).await;
+    let cards = create_cards(&app, &json!({"assignedToUserId": ben})).await;
     let last = newest(api).await;
 
     assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
@@ -147,7 +147,7 @@ async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() 
     // Another user in the deleted one's place does not hide the deletion's event.
     api.put(&late_path, json!({"assignedToUserId": ana})).await.data(200);
 
-    done(&app).await;
+    wait_for_cascades(&app).await;
     let events = after(api, last).await;
     let updated = by_record(&events, "card.updated");
     let was = json!({"assignedTo": {"id": ben, "name": user["name"]}});
@@ -171,11 +171,11 @@ async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() 
 }
 
 #[actix_web::test]
-async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_say_who_it_was() {
+async fn a_contact_on_many_cards_leaves_each_with_one_event_and_its_schedules_fail_with_its_name() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contact = api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201).clone();
-    let cards = cards(&app, &json!({"contactIds": [contact["id"]]})).await;
+    let cards = create_cards(&app, &json!({"contactIds": [contact["id"]]})).await;
     let pending = json!({"contactId": contact["id"], "channelId": app.company.phone, "body": "Hello",
         "sendAt": "2099-01-01T00:00:00Z"});
     let pending = api.post("/schedules", pending).await.data(201).clone();
@@ -192,7 +192,7 @@ async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_s
     // Replacing a card's contacts does not hide the deletion's event.
     api.put(&late_path, json!({"contactIds": []})).await.data(200);
 
-    done(&app).await;
+    wait_for_cascades(&app).await;
     let events = after(api, last).await;
     assert_eq!(types(&events).iter().filter(|kind| **kind == "contact.deleted").count(), 1);
     let updated = by_record(&events, "card.updated");
@@ -216,7 +216,7 @@ async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_s
 const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
 
 #[actix_web::test]
-async fn an_unreadable_note_of_a_deletion_holds_up_nothing() {
+async fn a_cascade_with_unreadable_columns_is_finished_without_events() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
@@ -229,10 +229,10 @@ async fn an_unreadable_note_of_a_deletion_holds_up_nothing() {
         let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.id).bind(tag);
         statement.execute(&app.db).await.expect("a statement");
     }
-    done(&app).await;
+    wait_for_cascades(&app).await;
     let shown = api.get(&format!("/contacts/{}", contact["id"])).await.data(200).clone();
     assert_eq!(shown["tags"], json!([]));
     assert!(shown["updatedAt"].as_str() > contact["updatedAt"].as_str(), "{shown}");
-    assert!(after(api, last).await.is_empty(), "nobody knows any more what it was");
+    assert!(after(api, last).await.is_empty(), "an event was made from an unreadable cascade");
     app.stop().await;
 }

@@ -13,9 +13,9 @@ use crate::support::{OwnApp, TestApp, check_events, eventually};
 /// Random steps of one history.
 const STEPS: usize = 160;
 
-/// The records that a reader of every event knows, by noun and id.
+/// The records as a reader of every event has them, by noun and id.
 #[derive(Default)]
-struct Known {
+struct ReplayedRecords {
     contacts: BTreeMap<String, Value>,
     tickets: BTreeMap<String, Value>,
     messages: BTreeMap<String, Value>,
@@ -24,7 +24,7 @@ struct Known {
     sessions: BTreeMap<String, Value>,
 }
 
-impl Known {
+impl ReplayedRecords {
     fn apply(&mut self, event: &Value) {
         let kind = event["type"].as_str().expect("a type");
         let (data, key) = (event["data"].clone(), event["data"]["id"].to_string());
@@ -88,13 +88,13 @@ impl Known {
             ("schedule", _) => drop(self.schedules.insert(key, data)),
             ("session", _) => drop(self.sessions.insert(key, data)),
             ("channel", _) => {}
-            other => panic!("nobody knows {other:?}"),
+            other => panic!("unexpected event {other:?}"),
         }
     }
 }
 
-/// A record without these fields, which changes of other records move.
-fn without(record: &Value, fields: &[&str]) -> Value {
+/// A record without these fields, which changes of other records change too.
+fn without_fields(record: &Value, fields: &[&str]) -> Value {
     let mut record = record.clone();
     for field in fields {
         record.as_object_mut().expect("a record").remove(*field);
@@ -102,9 +102,17 @@ fn without(record: &Value, fields: &[&str]) -> Value {
     record
 }
 
-async fn step(app: &TestApp, random: &mut impl Rng, number: usize, fixed: &(Value, Vec<Value>, i64)) {
+/// What the steps refer to and do not change.
+struct Fixture {
+    board: Value,
+    /// The stages of the board.
+    lists: Vec<Value>,
+    tag: i64,
+}
+
+async fn take_random_step(app: &TestApp, random: &mut impl Rng, number: usize, fixture: &Fixture) {
     let (api, company) = (&app.api, &app.company);
-    let (board, lists, tag) = fixed;
+    let Fixture { board, lists, tag } = fixture;
     let one = |rows: Vec<Value>, random: &mut dyn FnMut(usize) -> usize| {
         if rows.is_empty() { None } else { Some(rows[random(rows.len())].clone()) }
     };
@@ -203,58 +211,59 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     let lists =
         app.api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"].as_array().expect("lists").clone();
     let tag = id(app.api.post("/tags", json!({"name": "VIP"})).await.data(201));
-    let fixed = (board, lists, tag);
+    let fixture = Fixture { board, lists, tag };
     for number in 0..STEPS {
-        step(&app, &mut random, number, &fixed).await;
+        take_random_step(&app, &mut random, number, &fixture).await;
     }
     // Each noun has a record at the end, whatever the history has deleted.
     let (session, _) = app.session("last").await;
     app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "last"})).await.data(201);
     let contact = app.api.post("/contacts", json!({"name": "last"})).await.data(201)["id"].clone();
-    app.api.post("/crm/cards", json!({"boardId": fixed.0, "name": "last"})).await.data(201);
+    app.api.post("/crm/cards", json!({"boardId": fixture.board, "name": "last"})).await.data(201);
     let schedule =
         json!({"contactId": contact, "channelId": app.company.phone, "body": "last", "sendAt": "2099-01-31T12:00:00Z"});
     app.api.post("/schedules", schedule).await.data(201);
     // Work that continues after an answer, such as naming a contact, ends first.
-    eventually("nothing is on its way", || async {
+    eventually("the log is flushed", || async {
         let log = &app.service.app.engine.store().log;
         log.flushed() == log.appended()
     })
     .await;
     let events = after(&app.api, 0).await;
-    let mut known = Known::default();
-    events.iter().for_each(|event| known.apply(event));
+    let mut replayed = ReplayedRecords::default();
+    events.iter().for_each(|event| replayed.apply(event));
     let shown = async |path: &str| -> BTreeMap<String, Value> {
         app.api.all(path).await.into_iter().map(|record| (record["id"].to_string(), record)).collect()
     };
-    let assert_same = |noun: &str, known: &BTreeMap<String, Value>, shown: &BTreeMap<String, Value>, but: &[&str]| {
-        assert_eq!(known.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>(), "{noun}");
-        assert!(!shown.is_empty(), "no {noun} at all");
-        for (id, record) in shown {
-            assert_eq!(without(&known[id], but), without(record, but), "{noun} {id}");
-        }
-    };
+    let assert_same =
+        |noun: &str, replayed: &BTreeMap<String, Value>, shown: &BTreeMap<String, Value>, ignored: &[&str]| {
+            assert_eq!(replayed.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>(), "{noun}");
+            assert!(!shown.is_empty(), "no {noun} at all");
+            for (id, record) in shown {
+                assert_eq!(without_fields(&replayed[id], ignored), without_fields(record, ignored), "{noun} {id}");
+            }
+        };
     // A contact's last channel and a ticket's last change follow from messages.
-    assert_same("contact", &known.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
-    assert_same("ticket", &known.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
+    assert_same("contact", &replayed.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
+    assert_same("ticket", &replayed.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
     // The event of an inbound message contains its ticket and contact.
     let messages = shown("/messages").await;
-    for (id, message) in &mut known.messages {
+    for (id, message) in &mut replayed.messages {
         // No event is dated before the previous one, so the event of a reading may be later than the reading.
         let (known_at, read_at) = (message["readAt"].clone(), &messages[id]["readAt"]);
         if message["direction"] == "inbound" && read_at.as_str().is_some_and(|at| known_at.as_str() > Some(at)) {
             message["readAt"] = read_at.clone();
         }
     }
-    assert_same("message", &known.messages, &messages, &["ticket", "contact", "updatedAt"]);
-    assert_same("card", &known.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
-    assert_same("schedule", &known.schedules, &shown("/schedules").await, &["contact"]);
-    for (id, session) in &known.sessions {
+    assert_same("message", &replayed.messages, &messages, &["ticket", "contact", "updatedAt"]);
+    assert_same("card", &replayed.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
+    assert_same("schedule", &replayed.schedules, &shown("/schedules").await, &["contact"]);
+    for (id, session) in &replayed.sessions {
         let now = app.api.get(&format!("/webchat/sessions/{}", id.trim_matches('"'))).await.data(200).clone();
         let moved = ["contact", "lastSeenAt", "ticketId"];
-        assert_eq!(without(session, &moved), without(&now, &moved));
+        assert_eq!(without_fields(session, &moved), without_fields(&now, &moved));
     }
-    assert!(!known.sessions.is_empty());
+    assert!(!replayed.sessions.is_empty());
     app.stop().await;
 }
 

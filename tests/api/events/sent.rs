@@ -13,7 +13,7 @@ use crate::support::provider::Answer;
 use crate::support::{eventually, keys};
 
 /// Types of which there must be events.
-const HEARD: [&str; 11] = [
+const EXPECTED_TYPES: [&str; 11] = [
     "message.created",
     "message.sent",
     "message.failed",
@@ -28,7 +28,7 @@ const HEARD: [&str; 11] = [
 ];
 
 #[actix_web::test]
-async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows() {
+async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_shows() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let (good, bad, third) = (office.phone("2301").await, office.phone("2302").await, office.phone("2303").await);
@@ -48,7 +48,7 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
     post_verb(api, canceled, "start").await;
     post_verb(api, canceled, "cancel").await;
     let is_settled = || async { api.get(&format!("/campaigns/{canceled}")).await.data(200)["counts"]["pending"] == 0 };
-    eventually("nothing of it is left", is_settled).await;
+    eventually("no recipient of it is pending", is_settled).await;
     // One channel's token is refused; another channel is disconnected, connected and disconnected again.
     office.provider.always("2302", Answer::token_refused());
     let waits = json!({"channelId": bad, "contactId": all[0], "type": "text", "body": "waits"});
@@ -65,23 +65,23 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
         };
         channels::update(&app.db, &keys(), third, change).await.expect("changed");
     }
-    eventually("nothing is on its way", || async {
+    eventually("the log is flushed", || async {
         let log = &app.service.app.engine.store().log;
         log.flushed() == log.appended()
     })
     .await;
 
-    let mut known: BTreeMap<(&str, i64), Value> = BTreeMap::new();
-    let mut heard = BTreeSet::new();
+    let mut last_data: BTreeMap<(&str, i64), Value> = BTreeMap::new();
+    let mut seen_types = BTreeSet::new();
     let events = after(api, 0).await;
     for event in &events {
         let kind = event["type"].as_str().expect("a type");
         let noun = kind.split_once('.').expect("a noun and a verb").0;
-        heard.insert(kind);
-        known.insert((noun, event["data"]["id"].as_i64().expect("an id")), event["data"].clone());
+        seen_types.insert(kind);
+        last_data.insert((noun, event["data"]["id"].as_i64().expect("an id")), event["data"].clone());
     }
-    for kind in HEARD {
-        assert!(heard.contains(kind), "nothing was heard of {kind}: {heard:?}");
+    for kind in EXPECTED_TYPES {
+        assert!(seen_types.contains(kind), "no event of type {kind}: {seen_types:?}");
     }
     let statuses: BTreeSet<String> =
         api.all("/messages").await.iter().filter_map(|message| message["status"].as_str().map(str::to_owned)).collect();
@@ -90,18 +90,18 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
         let mut shown = api.all(path).await;
         // A channel that was never connected has no events: the company's own has no credentials.
         shown.retain(|record| noun != "channel" || record["id"] != app.company.phone.0);
-        let of_noun = known.keys().filter(|(of, _)| *of == noun).count();
-        assert_eq!(of_noun, shown.len(), "as many {noun}s are heard of as there are");
+        let of_noun = last_data.keys().filter(|(of, _)| *of == noun).count();
+        assert_eq!(of_noun, shown.len(), "the events and the list have different {noun}s");
         for mut record in shown {
-            let mut heard = known[&(noun, record["id"].as_i64().expect("an id"))].clone();
+            let mut from_event = last_data[&(noun, record["id"].as_i64().expect("an id"))].clone();
             if noun == "campaign" {
                 // A campaign's counts follow from its messages.
-                for record in [&mut record, &mut heard] {
+                for record in [&mut record, &mut from_event] {
                     let fields = record.as_object_mut().expect("a campaign");
                     assert!(fields.remove("counts").is_some() && fields.remove("updatedAt").is_some());
                 }
             }
-            assert_eq!(heard, record, "{noun}");
+            assert_eq!(from_event, record, "{noun}");
         }
     }
     office.close().await;

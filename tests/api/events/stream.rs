@@ -9,7 +9,7 @@ use super::{after, ids, newest, types};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reader, TestApp, eventually, patience};
 
-pub async fn note(api: &Api, name: &str) -> Value {
+pub async fn create_contact(api: &Api, name: &str) -> Value {
     api.post("/contacts", json!({"name": name})).await.data(201).clone()
 }
 
@@ -26,31 +26,31 @@ async fn an_answer_is_held_until_something_happens() {
     });
     let news = app.service.app.engine.store().events.clone().expect("events are kept");
     let company = app.company.id;
-    eventually("it is waited for", || async { news.has_listener(company) }).await;
-    let made = note(&app.api, "Maria").await;
+    eventually("the answer is held", || async { news.has_listener(company) }).await;
+    let made = create_contact(&app.api, "Maria").await;
     let held = held.await.expect("an answer");
     assert_eq!(held.data(200)[0]["data"], made);
     assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false, "oldestId": 1, "gap": false}));
-    eventually("nobody waits", || async { !news.has_listener(company) }).await;
+    eventually("no answer is held", || async { !news.has_listener(company) }).await;
 
     // A session is live: the event of its start does not wait to be gathered with others.
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={}&wait=30&types=session.started", last + 1)).await }
     });
-    eventually("it is waited for", || async { news.has_listener(company) }).await;
+    eventually("the answer is held", || async { news.has_listener(company) }).await;
     let (session, _) = app.session("visitor").await;
     assert_eq!(held.await.expect("an answer").data(200)[0]["data"]["id"], session.0);
 
     // A queue that is created after the request is shown with its name.
     let contact = app.contact("5511900000001").await;
     let last = newest(&app.api).await;
-    eventually("nobody waits", || async { !news.has_listener(company) }).await;
+    eventually("no answer is held", || async { !news.has_listener(company) }).await;
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={last}&wait=30&types=ticket.opened")).await }
     });
-    eventually("it is waited for", || async { news.has_listener(company) }).await;
+    eventually("the answer is held", || async { news.has_listener(company) }).await;
     let queue = app.api.post("/queues", json!({"name": "Billing"})).await.data(201)["id"].clone();
     let opened = json!({"channelId": app.company.phone, "contactId": contact, "queueId": queue});
     app.api.post("/tickets", opened).await.data(201);
@@ -60,18 +60,22 @@ async fn an_answer_is_held_until_something_happens() {
 }
 
 #[actix_web::test]
-async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
+async fn a_stream_sends_each_event_once_and_continues_after_a_given_id() {
     let app = OwnApp::start().await;
     let mut live = Reader::open(&app.api, "", None).await;
     let last = newest(&app.api).await;
     let mut sent = Vec::new();
     for name in ["A", "B", "C"] {
-        sent.push(note(&app.api, name).await);
+        sent.push(create_contact(&app.api, name).await);
     }
-    let heard = live.take(3).await;
-    assert_eq!(ids(&heard), [last + 1, last + 2, last + 3], "what was before is not told");
-    assert_eq!(heard.iter().map(|event| &event["data"]).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>());
-    assert_eq!(heard, after(&app.api, last).await, "it is the same as is read");
+    let received = live.take(3).await;
+    assert_eq!(
+        ids(&received),
+        [last + 1, last + 2, last + 3],
+        "the stream did not send exactly the events since it began"
+    );
+    assert_eq!(received.iter().map(|event| &event["data"]).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>());
+    assert_eq!(received, after(&app.api, last).await, "the stream and the list differ");
 
     // Readers who return, by the header or by the query; the header takes precedence.
     let mut back = Reader::open(&app.api, "?after=0", Some(last + 1)).await;
@@ -80,16 +84,16 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(all.take(usize::try_from(last + 3).expect("few")).await, after(&app.api, 0).await);
     // This reader gets events of some types only.
     let mut some = Reader::open(&app.api, "?types=session.started,%20contact.deleted", None).await;
-    note(&app.api, "D").await;
+    create_contact(&app.api, "D").await;
     app.session("visitor").await;
     assert_eq!(types(&some.take(1).await), ["session.started"]);
     assert_eq!(types(&live.take(3).await), ["contact.created", "contact.created", "session.started"]);
-    assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
+    assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "streams that share a read got different events");
     drop((live, back, all, some));
     let metrics = app.service.app.metrics.clone();
     // A closed stream is noticed when something is sent on it: each is sent one of these two events.
     eventually("the streams are closed", || async {
-        let made = note(&app.api, "E").await;
+        let made = create_contact(&app.api, "E").await;
         app.api.delete(&format!("/contacts/{}", made["id"])).await;
         metrics.events.open() == 0
     })
@@ -99,7 +103,7 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
 }
 
 #[actix_web::test]
-async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_or_its_token() {
+async fn an_idle_stream_sends_a_comment_and_ends_with_the_service_or_its_token() {
     let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let mut theirs = Reader::open(&other, "", None).await;
@@ -110,18 +114,18 @@ async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_
     assert!(comment.starts_with(":\nid: "), "{comment}");
     assert!(waited.elapsed() > Duration::from_secs(10), "{:?}", waited.elapsed());
     // A company's events do not reach another's stream.
-    note(&app.api, "Maria").await;
+    create_contact(&app.api, "Maria").await;
     assert_eq!(types(&stream.take(1).await), ["contact.created"]);
     let revoke = "update tokens set revoked_at = now() where company_id <> $1";
     sqlx::query(revoke).bind(app.company.id).execute(&app.db).await.expect("revoked");
-    assert!(theirs.next().await.is_none(), "a token that is revoked ends its streams");
+    assert!(theirs.next().await.is_none(), "the stream of a revoked token is still open");
     let end = tokio::spawn(async move { stream.next().await.is_none() });
     app.stop().await;
     assert!(end.await.expect("the stream's end"));
 }
 
 #[actix_web::test]
-async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_ask() {
+async fn invalid_queries_are_refused_and_without_a_log_every_endpoint_is_a_404() {
     let app = TestApp::shared().await;
     for (query, field) in [
         ("after=-1", "after"),
@@ -163,7 +167,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
         let reply = crate::support::Reply::of(app.api.request(method.clone(), path).json(&url)).await;
         assert_eq!(reply.error(404, "ERR_API_NOT_FOUND"), &Value::Null, "{method} {path}");
     }
-    note(&app.api, "Maria").await;
+    create_contact(&app.api, "Maria").await;
     app.session("visitor").await;
     eventually("all is written", || async {
         let log = &app.service.app.engine.store().log;
@@ -180,7 +184,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
 #[actix_web::test]
 async fn a_position_beyond_the_end_of_the_log_is_a_gap_and_is_not_waited_for() {
     let app = TestApp::shared().await;
-    note(&app.api, "Maria").await;
+    create_contact(&app.api, "Maria").await;
     let last = newest(&app.api).await;
     let meta = json!({"lastId": last, "hasMore": false, "oldestId": 1, "gap": true});
     for query in ["", "&wait=30", "&wait=30&types=contact.deleted"] {

@@ -31,7 +31,7 @@ async fn every_refused_token_gets_the_same_401() {
         bodies.push(reply.body.to_string());
     }
     bodies.dedup();
-    assert_eq!(bodies.len(), 1, "the reason shows: {bodies:?}");
+    assert_eq!(bodies.len(), 1, "the answers show the reason: {bodies:?}");
     app.stop().await;
 }
 
@@ -77,7 +77,7 @@ async fn company_and_plan_are_checked_after_the_token() {
 }
 
 #[actix_web::test]
-async fn a_wrong_method_is_told_the_right_ones() {
+async fn a_wrong_method_is_answered_with_the_allowed_ones() {
     let app = TestApp::shared().await;
     let reply = Reply::of(app.api.request(Method::DELETE, "/tickets")).await;
     reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
@@ -102,7 +102,7 @@ async fn a_plain_request_id_comes_back_and_any_other_is_replaced() {
 }
 
 #[actix_web::test]
-async fn health_says_which_part_is_not_ready() {
+async fn health_shows_that_the_service_and_its_database_are_ready() {
     let app = TestApp::shared().await;
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/health/live")).await.status, 200);
     let ready = Reply::of(app.api.anonymous(Method::GET, "/health/ready")).await;

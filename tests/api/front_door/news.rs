@@ -47,7 +47,7 @@ async fn disable_notifications(app: &TestApp) {
     }
 }
 
-async fn reloading_every(reload_every: Duration) -> OwnApp {
+async fn start_reloading_every(reload_every: Duration) -> OwnApp {
     let defaults = TestOptions::default();
     let engine = EngineOptions { reload_every, ..defaults.engine.clone() };
     OwnApp::start_with(TestOptions { engine, ..defaults }).await
@@ -55,40 +55,40 @@ async fn reloading_every(reload_every: Duration) -> OwnApp {
 
 /// Makes every kind of change; returns how long it took until each was seen.
 async fn times_to_see() -> Vec<(&'static str, Duration)> {
-    let app = reloading_every(NEVER).await;
+    let app = start_reloading_every(NEVER).await;
     let ticket = app.ticket("5511900000001").await.0;
     let api = app.api.with_key(&another_key(&app).await);
     let (api, own) = (&api, &app.api);
     let status = async |wanted: u16| api.get("/tickets").await.status.as_u16() == wanted;
     let mut times = Vec::new();
-    let mut see = |what: &'static str, time: Duration| times.push((what, time));
+    let mut record_time = |what: &'static str, time: Duration| times.push((what, time));
 
     let renamed = || async { steps::ticket(own, ticket).await["channel"]["name"] == "Renamed" };
-    see("channel", time_to_see(&app, "update channels set name = 'Renamed'", renamed).await);
+    record_time("channel", time_to_see(&app, "update channels set name = 'Renamed'", renamed).await);
     let limit = || async { api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "77") };
-    see("rate", time_to_see(&app, "update companies set rate_per_minute = 77", limit).await);
+    record_time("rate", time_to_see(&app, "update companies set rate_per_minute = 77", limit).await);
     sql(&app, "update companies set rate_per_minute = 0").await;
     let off = "update companies set api_enabled = false";
-    see("api off", time_to_see(&app, off, || status(403)).await);
-    see("api on", time_to_see(&app, "update companies set api_enabled = true", || status(200)).await);
-    see("inactive", time_to_see(&app, "update companies set active = false", || status(403)).await);
-    see("active", time_to_see(&app, "update companies set active = true", || status(200)).await);
+    record_time("api off", time_to_see(&app, off, || status(403)).await);
+    record_time("api on", time_to_see(&app, "update companies set api_enabled = true", || status(200)).await);
+    record_time("inactive", time_to_see(&app, "update companies set active = false", || status(403)).await);
+    record_time("active", time_to_see(&app, "update companies set active = true", || status(200)).await);
     let permissions = r#"update tokens set permissions = '{"tags": ["GET"]}' where name = 'another'"#;
-    see("permissions", time_to_see(&app, permissions, || status(403)).await);
+    record_time("permissions", time_to_see(&app, permissions, || status(403)).await);
     let give = r#"update tokens set permissions = '{"tickets": ["GET"]}' where name = 'another'"#;
-    see("given", time_to_see(&app, give, || status(200)).await);
-    let far = "update tokens set allowed_ips = '{10.0.0.1}' where name = 'another'";
-    see("allowed ips", time_to_see(&app, far, || status(401)).await);
-    let near = "update tokens set allowed_ips = '{}' where name = 'another'";
-    see("no allowed ips", time_to_see(&app, near, || status(200)).await);
+    record_time("permitted", time_to_see(&app, give, || status(200)).await);
+    let foreign_ip = "update tokens set allowed_ips = '{10.0.0.1}' where name = 'another'";
+    record_time("allowed ips", time_to_see(&app, foreign_ip, || status(401)).await);
+    let any_ip = "update tokens set allowed_ips = '{}' where name = 'another'";
+    record_time("no allowed ips", time_to_see(&app, any_ip, || status(200)).await);
     let expired = "update tokens set expires_at = now() where name = 'another'";
-    see("expired", time_to_see(&app, expired, || status(401)).await);
+    record_time("expired", time_to_see(&app, expired, || status(401)).await);
     let not_expired = "update tokens set expires_at = null where name = 'another'";
-    see("not expired", time_to_see(&app, not_expired, || status(200)).await);
+    record_time("not expired", time_to_see(&app, not_expired, || status(200)).await);
     let revoke = "update tokens set revoked_at = now() where name = 'another'";
-    see("revoked", time_to_see(&app, revoke, || status(401)).await);
+    record_time("revoked", time_to_see(&app, revoke, || status(401)).await);
     let deleted = "delete from tokens where name <> 'another'";
-    see("deleted", time_to_see(&app, deleted, || async { own.get("/tags").await.status == 401 }).await);
+    record_time("deleted", time_to_see(&app, deleted, || async { own.get("/tags").await.status == 401 }).await);
     app.stop().await;
     times
 }
@@ -105,29 +105,29 @@ async fn a_change_made_in_the_database_is_seen_within_a_second_measured() {
 }
 
 #[actix_web::test]
-async fn without_its_news_a_change_is_not_seen() {
-    let app = reloading_every(NEVER).await;
+async fn without_its_notification_a_change_is_not_seen() {
+    let app = start_reloading_every(NEVER).await;
     let api = app.api.with_key(&another_key(&app).await);
     // Notifications arrive in order: with this one, all before it have arrived.
     let (company, other) = app.another_company().await;
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
     sql(&app, format!("update companies set rate_per_minute = 77 where id = {}", company.id)).await;
-    eventually("later news", || async {
+    eventually("the later notification has arrived", || async {
         other.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "77")
     })
     .await;
-    assert_eq!(api.get("/tags").await.status, 200, "who told the service?");
+    assert_eq!(api.get("/tags").await.status, 200, "the service saw a change without its notification");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_change_whose_news_is_lost_is_seen_when_everything_is_loaded_anew() {
-    let app = reloading_every(Duration::from_millis(300)).await;
+async fn a_change_whose_notification_is_lost_is_seen_at_the_next_full_reload() {
+    let app = start_reloading_every(Duration::from_millis(300)).await;
     let api = app.api.with_key(&another_key(&app).await);
     disable_notifications(&app).await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
-    eventually("it is seen all the same", || async { api.get("/tags").await.status == 401 }).await;
+    eventually("the revocation is seen", || async { api.get("/tags").await.status == 401 }).await;
     // A deleted company is no longer known.
     sql(&app, "delete from companies").await;
     eventually("the company is gone", || async { app.api.get("/tags").await.status == 401 }).await;
@@ -135,14 +135,14 @@ async fn a_change_whose_news_is_lost_is_seen_when_everything_is_loaded_anew() {
 }
 
 #[actix_web::test]
-async fn other_news_do_not_keep_the_service_from_loading_everything_anew() {
-    let app = reloading_every(Duration::from_millis(300)).await;
+async fn other_notifications_do_not_delay_the_full_reload() {
+    let app = start_reloading_every(Duration::from_millis(300)).await;
     let api = app.api.with_key(&another_key(&app).await);
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "insert into companies (name) values ('Busy')").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
     // Notifies more often than everything is loaded again.
-    eventually("it is seen all the same", || async {
+    eventually("the revocation is seen", || async {
         sql(&app, "update companies set updated_at = now() where name = 'Busy'").await;
         api.get("/tags").await.status == 401
     })
@@ -152,7 +152,7 @@ async fn other_news_do_not_keep_the_service_from_loading_everything_anew() {
 
 /// Cuts the listening connection three times; returns how long it then took until a change was seen.
 async fn time_to_see_after_cuts() -> Duration {
-    let app = reloading_every(NEVER).await;
+    let app = start_reloading_every(NEVER).await;
     let first = app.api.with_key(&another_key(&app).await);
     // Ends the connection and waits, up to a minute, until it has ended.
     // A member of a cluster has another connection, which listens to the placement.
@@ -168,7 +168,7 @@ async fn time_to_see_after_cuts() -> Duration {
         let seen = || async {
             first.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == limit.as_str())
         };
-        eventually("what happened meanwhile is seen", seen).await;
+        eventually("the change that was made without a listener is seen", seen).await;
     }
     let revoke = "update tokens set revoked_at = now() where name = 'another'";
     let time = time_to_see(&app, revoke, || async { first.get("/tags").await.status == 401 }).await;

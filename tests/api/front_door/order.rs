@@ -39,7 +39,7 @@ async fn sql(app: &TestApp, statement: &'static str) {
 }
 
 /// Waits until a request is answered with this code, then checks that all of them are.
-async fn every_request_gets(api: &Api, status: u16, code: &str) {
+async fn check_every_request(api: &Api, status: u16, code: &str) {
     eventually(code, || async { Reply::of(request(api, "no fields")).await.body["error"]["code"] == code }).await;
     for (name, ..) in REQUESTS {
         let reply = Reply::of(request(api, name)).await;
@@ -50,7 +50,7 @@ async fn every_request_gets(api: &Api, status: u16, code: &str) {
 
 /// A token with nothing but defects: expired, without permissions, of a company that is not active, has no API in its
 /// plan, and has used its minute up.
-async fn hopeless(app: &OwnApp) -> (Api, TokenId) {
+async fn create_defective_token(app: &OwnApp) -> (Api, TokenId) {
     sql(app, "update companies set rate_per_minute = 1").await;
     eventually("the rate is seen", || async {
         app.api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "1")
@@ -67,18 +67,18 @@ async fn hopeless(app: &OwnApp) -> (Api, TokenId) {
 }
 
 #[actix_web::test]
-async fn each_check_has_its_place() {
+async fn the_checks_run_in_the_order_of_the_contract() {
     let app = OwnApp::start().await;
-    let (api, token) = hopeless(&app).await;
-    every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
+    let (api, token) = create_defective_token(&app).await;
+    check_every_request(&api, 401, "ERR_API_UNAUTHORIZED").await;
     sql(&app, "update tokens set expires_at = null").await;
-    every_request_gets(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
+    check_every_request(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
     sql(&app, "update companies set active = true").await;
-    every_request_gets(&api, 403, "ERR_API_NOT_ENABLED").await;
+    check_every_request(&api, 403, "ERR_API_NOT_ENABLED").await;
     sql(&app, "update companies set api_enabled = true").await;
-    every_request_gets(&api, 429, "ERR_API_RATE_LIMITED").await;
+    check_every_request(&api, 429, "ERR_API_RATE_LIMITED").await;
     sql(&app, "update companies set rate_per_minute = 0").await;
-    every_request_gets(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
+    check_every_request(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
     sqlx::query("update tokens set permissions = $1 where id = $2")
         .bind(sqlx::types::Json(only("tickets", &["POST", "PUT"])))
         .bind(token)
@@ -96,14 +96,14 @@ async fn each_check_has_its_place() {
 #[actix_web::test]
 async fn the_plan_does_not_matter_on_premise_and_the_rest_does() {
     let app = OwnApp::start_with(TestOptions { on_premise: true, ..TestOptions::default() }).await;
-    let (api, _) = hopeless(&app).await;
-    every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
+    let (api, _) = create_defective_token(&app).await;
+    check_every_request(&api, 401, "ERR_API_UNAUTHORIZED").await;
     sql(&app, "update tokens set expires_at = null").await;
-    every_request_gets(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
+    check_every_request(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
     sql(&app, "update companies set active = true").await;
-    every_request_gets(&api, 429, "ERR_API_RATE_LIMITED").await;
+    check_every_request(&api, 429, "ERR_API_RATE_LIMITED").await;
     sql(&app, "update companies set rate_per_minute = 0").await;
-    every_request_gets(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
-    assert_eq!(app.api.get("/tickets").await.status, 200, "without the API in its plan");
+    check_every_request(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
+    assert_eq!(app.api.get("/tickets").await.status, 200, "the plan was checked on premise");
     app.stop().await;
 }

@@ -32,7 +32,7 @@ fn allowance(headers: &HeaderMap) -> (u64, u64, u64) {
     (limit, remaining, reset)
 }
 
-async fn set_rate(app: &OwnApp, company: i64, rate: i32, shown: u64) {
+async fn set_rate(app: &OwnApp, company: i64, rate: i32) {
     sqlx::query("update companies set rate_per_minute = $1 where id = $2")
         .bind(rate)
         .bind(company)
@@ -41,14 +41,14 @@ async fn set_rate(app: &OwnApp, company: i64, rate: i32, shown: u64) {
         .expect("rate");
     let directory = app.service.app.engine.directory();
     let company = hotline_persistence::CompanyId::new(company);
-    eventually(&format!("the limit of {shown}"), || async {
+    eventually(&format!("the limit of {rate}"), || async {
         directory.company(company).is_some_and(|seen| seen.company.rate_per_minute == Some(rate))
     })
     .await;
 }
 
 #[actix_web::test]
-async fn what_is_left_falls_by_one_until_nothing_is() {
+async fn the_remaining_requests_fall_by_one_until_none_is_left() {
     let app = limited_to(5).await;
     for (remaining, reset) in [(4, 12), (3, 24), (2, 36), (1, 48), (0, 60)] {
         let reply = app.api.get("/tags").await;
@@ -67,7 +67,7 @@ async fn what_is_left_falls_by_one_until_nothing_is() {
 }
 
 #[actix_web::test]
-async fn after_the_time_it_is_told_a_company_is_served_again() {
+async fn after_the_seconds_of_retry_after_a_company_is_served_again() {
     let app = limited_to(60).await;
     let refused = loop {
         let reply = app.api.get("/tags").await;
@@ -85,11 +85,11 @@ async fn after_the_time_it_is_told_a_company_is_served_again() {
 }
 
 #[actix_web::test]
-async fn a_company_has_its_own_figure_and_none_of_anothers() {
+async fn each_company_has_its_own_limit_and_allowance() {
     let app = limited_to(4).await;
     let (other, api) = app.another_company().await;
     assert_eq!(allowance(&app.api.get("/tags").await.headers), (4, 3, 15));
-    set_rate(&app, other.id.0, 3, 3).await;
+    set_rate(&app, other.id.0, 3).await;
     let left = async |api: &Api| {
         let reply = api.get("/tags").await;
         (reply.status.as_u16(), allowance(&reply.headers).1)
@@ -99,7 +99,7 @@ async fn a_company_has_its_own_figure_and_none_of_anothers() {
     assert_eq!(left(&app.api).await, (200, 2));
     assert_eq!(left(&api).await, (200, 0));
     assert_eq!(left(&api).await, (429, 0));
-    assert_eq!(left(&app.api).await, (200, 1), "one company's use is another's");
+    assert_eq!(left(&app.api).await, (200, 1), "a company's requests used another's allowance");
     // All tokens of a company share one allowance.
     let new = hotline_persistence::tables::tokens::NewToken {
         name: "second",
@@ -111,20 +111,20 @@ async fn a_company_has_its_own_figure_and_none_of_anothers() {
     super::table::seen(&app, &second).await;
     assert_eq!(left(&app.api.with_key(&second)).await, (200, 0));
     // Another limit applies at once; 0 means no limit.
-    set_rate(&app, other.id.0, 1000, 1000).await;
+    set_rate(&app, other.id.0, 1000).await;
     assert_eq!(left(&api).await, (200, 999));
-    set_rate(&app, other.id.0, 0, 0).await;
+    set_rate(&app, other.id.0, 0).await;
     for _ in 0..20 {
         let reply = api.get("/tags").await;
         reply.data(200);
         let has_header = reply.headers.keys().any(|name| name.as_str().starts_with("ratelimit-"));
-        assert!(!has_header, "of no limit nothing is said: {:?}", reply.headers);
+        assert!(!has_header, "headers of a limit, although there is none: {:?}", reply.headers);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn every_answer_says_what_is_left() {
+async fn every_answer_has_the_remaining_requests() {
     let app = limited_to(20).await;
     let ask = async |method: Method, path: &str, kind: &str, body: &'static str, status: u16| {
         let request = app.api.request(method, path).header("content-type", kind).body(body);

@@ -1,4 +1,4 @@
-//! What no handler ever sees is refused in the envelope all the same: methods, routes, bodies, defects.
+//! Errors outside of handlers have the envelope too: unknown methods and routes, bad bodies, defects.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const MEBIBYTE: usize = 1 << 20;
 
 /// Asserts that this is an error as the API writes it, with the headers of every answer.
 #[track_caller]
-fn check(reply: &Reply, status: u16, code: &str, what: &str) {
+fn assert_error(reply: &Reply, status: u16, code: &str, what: &str) {
     assert_eq!(reply.status, status, "{what}: {}", reply.body);
     assert_eq!(reply.body["error"]["code"], code, "{what}: {}", reply.body);
     assert!(reply.body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{what}: {}", reply.body);
@@ -28,19 +28,20 @@ fn check(reply: &Reply, status: u16, code: &str, what: &str) {
 }
 
 /// Operations that take a body.
-fn with_body() -> Vec<Operation> {
+fn operations_with_body() -> Vec<Operation> {
     let all: Vec<Operation> = operations().into_iter().filter(|operation| operation.body.is_some()).collect();
     assert!(all.len() >= 10, "hardly any operation takes a body");
     all
 }
 
 #[actix_web::test]
-async fn a_path_tells_every_method_it_has_not_which_it_has() {
+async fn a_405_lists_the_methods_of_its_path() {
     let app = TestApp::shared().await;
-    let checks = paths().into_iter().map(async |(path, has)| {
+    let checks = paths().into_iter().map(async |(path, methods)| {
         // A path with `GET` has `HEAD` too.
-        let has: BTreeSet<&str> = if has.contains("GET") { has.into_iter().chain(["HEAD"]).collect() } else { has };
-        for other in METHODS.iter().filter(|other| !has.contains(**other)) {
+        let allowed: BTreeSet<&str> =
+            if methods.contains("GET") { methods.into_iter().chain(["HEAD"]).collect() } else { methods };
+        for other in METHODS.iter().filter(|other| !allowed.contains(**other)) {
             let what = format!("{other} {path}");
             let request = app.api.request(method(other), &filled(&path, "1"));
             let reply = Reply::of(request).await;
@@ -48,10 +49,10 @@ async fn a_path_tells_every_method_it_has_not_which_it_has() {
                 assert_eq!(reply.status, 405, "{what}");
                 assert!(reply.bytes.is_empty(), "{what}");
             } else {
-                check(&reply, 405, "ERR_API_METHOD_NOT_ALLOWED", &what);
+                assert_error(&reply, 405, "ERR_API_METHOD_NOT_ALLOWED", &what);
             }
             let allow = reply.headers["allow"].to_str().expect("text");
-            assert_eq!(allow.split(", ").collect::<BTreeSet<_>>(), has, "{what}");
+            assert_eq!(allow.split(", ").collect::<BTreeSet<_>>(), allowed, "{what}");
             // The body does not matter, however bad it is.
             let request = app.api.request(method(other), &filled(&path, "1")).header("idempotency-key", "k k");
             let refused = Reply::of(request.header("content-type", "text/plain").body("{")).await;
@@ -63,9 +64,9 @@ async fn a_path_tells_every_method_it_has_not_which_it_has() {
 }
 
 #[actix_web::test]
-async fn a_route_that_is_none_is_a_404_in_the_envelope() {
+async fn an_unknown_route_is_a_404_in_the_envelope() {
     let app = TestApp::shared().await;
-    let inside = [
+    let unknown_paths = [
         "",
         "/",
         "/nothing",
@@ -77,31 +78,31 @@ async fn a_route_that_is_none_is_a_404_in_the_envelope() {
         "/v1/tickets",
     ];
     for name in METHODS.iter().filter(|name| **name != "HEAD") {
-        for path in inside {
+        for path in unknown_paths {
             let what = format!("{name} {path}");
             let reply = Reply::of(app.api.request(method(name), path)).await;
-            check(&reply, 404, "ERR_API_NOT_FOUND", &what);
+            assert_error(&reply, 404, "ERR_API_NOT_FOUND", &what);
             assert_eq!(reply.body["error"]["message"], "no such endpoint", "{what}");
             let anonymous = app.api.anonymous(method(name), &format!("/api/v1{path}"));
-            check(&Reply::of(anonymous).await, 401, "ERR_API_UNAUTHORIZED", &what);
+            assert_error(&Reply::of(anonymous).await, 401, "ERR_API_UNAUTHORIZED", &what);
         }
         for path in ["/", "/nothing", "/api", "/api/", "/api/v2", "/api/v2/tickets", "/api/v1x", "/tickets", "/health"]
         {
             let what = format!("{name} {path}");
             let reply = Reply::of(app.api.anonymous(method(name), path)).await;
-            check(&reply, 404, "ERR_API_NOT_FOUND", &what);
+            assert_error(&reply, 404, "ERR_API_NOT_FOUND", &what);
         }
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_needs_no_token_is_read_and_nothing_else() {
+async fn paths_without_a_token_allow_only_reads() {
     let app = TestApp::shared().await;
     for path in ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs"] {
         for other in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
             let reply = Reply::of(app.api.anonymous(method(other), path)).await;
-            check(&reply, 405, "ERR_API_METHOD_NOT_ALLOWED", &format!("{other} {path}"));
+            assert_error(&reply, 405, "ERR_API_METHOD_NOT_ALLOWED", &format!("{other} {path}"));
             assert_eq!(reply.headers["allow"], "GET, HEAD", "{other} {path}");
         }
     }
@@ -112,12 +113,12 @@ async fn what_needs_no_token_is_read_and_nothing_else() {
 async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
     let app = TestApp::shared().await;
     let kinds = ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/octet-stream"];
-    let checks = with_body().into_iter().map(async |operation| {
+    let checks = operations_with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
         for kind in kinds.into_iter().chain(["application/jsonp", "text/json", "json", "*/*", ""]) {
             let request = app.api.request(method(operation.method), &path).header("content-type", kind);
             let what = format!("{} with {kind}", name(&operation));
-            check(&Reply::of(request.body("{}")).await, 415, "ERR_API_UNSUPPORTED_MEDIA_TYPE", &what);
+            assert_error(&Reply::of(request.body("{}")).await, 415, "ERR_API_UNSUPPORTED_MEDIA_TYPE", &what);
         }
     });
     join_all(checks).await;
@@ -127,7 +128,7 @@ async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
 #[actix_web::test]
 async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
     let app = TestApp::shared().await;
-    let checks = with_body().into_iter().map(async |operation| {
+    let checks = operations_with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
         let mut broken: Vec<&[u8]> =
             vec![b"{", b"nonsense", b"{'a': 1}", b"{} {}", b"\xff\xfe{}", b"{\"a\": 1,}", b"[1"];
@@ -138,7 +139,7 @@ async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
             let request = app.api.request(method(operation.method), &path).header("content-type", "application/json");
             let reply = Reply::of(request.body(bytes.to_vec())).await;
             let what = format!("{} with {}", name(&operation), String::from_utf8_lossy(bytes));
-            check(&reply, 400, "ERR_API_BAD_REQUEST", &what);
+            assert_error(&reply, 400, "ERR_API_BAD_REQUEST", &what);
         }
     });
     join_all(checks).await;
@@ -149,7 +150,7 @@ async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
 async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
     let app = OwnApp::start().await;
     let of_size = |size: usize| format!(r#"{{"filler":"{}"}}"#, "x".repeat(size - r#"{"filler":""}"#.len()));
-    for operation in with_body() {
+    for operation in operations_with_body() {
         // An operation that states a limit in the document has that one.
         let bytes_max = operation.body_bytes_max.unwrap_or(MEBIBYTE);
         assert_eq!(bytes_max > MEBIBYTE, operation.path == "/contacts/import", "{}", name(&operation));
@@ -159,7 +160,7 @@ async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
             let request = request.header("content-type", "application/json").body(body.clone());
             let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));
             let reply = Reply::of(request).await;
-            check(&reply, 413, "ERR_API_PAYLOAD_TOO_LARGE", &name(&operation));
+            assert_error(&reply, 413, "ERR_API_PAYLOAD_TOO_LARGE", &name(&operation));
         }
     }
     app.stop().await;
@@ -186,22 +187,23 @@ async fn a_refusal_reaches_a_client_whose_body_nobody_reads() {
 }
 
 #[actix_web::test]
-async fn a_defect_names_its_request_and_nothing_of_itself() {
+async fn a_defect_shows_the_request_id_and_nothing_else() {
     let app = OwnApp::start().await;
     let ticket = app.ticket("5511900000001").await;
     let path = format!("/tickets/{ticket}/transfer");
-    for (own, key) in [(None, None), (Some("order-7"), None), (None, Some("k1")), (Some("order-8"), Some("k2"))] {
+    for (request_id, key) in [(None, None), (Some("order-7"), None), (None, Some("k1")), (Some("order-8"), Some("k2"))]
+    {
         fail::cfg("ticket_decided", "1*panic(a secret defect)").expect("failpoint");
         let mut request = app.api.request(Method::POST, &path).json(&json!({"queueId": app.company.sales}));
-        for (header, value) in [("x-request-id", own), ("idempotency-key", key)] {
+        for (header, value) in [("x-request-id", request_id), ("idempotency-key", key)] {
             if let Some(value) = value {
                 request = request.header(header, value);
             }
         }
         let reply = Reply::of(request).await;
-        check(&reply, 500, "ERR_API_INTERNAL", &format!("{own:?} {key:?}"));
+        assert_error(&reply, 500, "ERR_API_INTERNAL", &format!("{request_id:?} {key:?}"));
         let id = reply.headers["x-request-id"].to_str().expect("text");
-        assert!(own.is_none_or(|own| own == id), "{id}");
+        assert!(request_id.is_none_or(|sent| sent == id), "{id}");
         assert_eq!(
             reply.body,
             json!({"error": {

@@ -25,7 +25,7 @@ pub fn paths() -> BTreeMap<String, BTreeSet<&'static str>> {
     paths
 }
 
-/// The path with the same id in every place.
+/// The path with this id in place of every parameter.
 pub fn filled(path: &str, id: &str) -> String {
     let parts: Vec<&str> = path.split('/').map(|part| if part.starts_with('{') { id } else { part }).collect();
     parts.join("/")

@@ -10,23 +10,23 @@ use super::world::{World, nobody, noun};
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// Two companies with the same kinds of records, which know nothing of each other.
-struct Two<'a> {
+struct TwoCompanies<'a> {
     own: World<'a>,
     other: World<'a>,
 }
 
-impl<'a> Two<'a> {
-    async fn set(app: &'a TestApp) -> Self {
+impl<'a> TwoCompanies<'a> {
+    async fn create(app: &'a TestApp) -> Self {
         let (company, api) = app.another_company().await;
-        let own = World::set(app, app.company.clone(), app.api.clone(), OWN).await;
-        let other = World::set(app, company, api, FOREIGN).await;
+        let own = World::create(app, app.company.clone(), app.api.clone(), OWN).await;
+        let other = World::create(app, company, api, FOREIGN).await;
         assert_eq!((own.stranger, other.stranger), (other.company.id.0, own.company.id.0));
         let two = Self { own, other };
         two.settle().await;
         two
     }
 
-    /// Waits until what was sent is delivered and nothing changes by itself any more.
+    /// Waits until deliveries have ended: the other company's records are the same twice in a row.
     async fn settle(&self) {
         eventually("nothing changes by itself", || async {
             self.other.shown(None).await == self.other.shown(None).await
@@ -57,7 +57,7 @@ fn assert_done(reply: &Reply, what: &str, body: &Value) {
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
     let app = OwnApp::start().await;
-    let two = Two::set(&app).await;
+    let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
     let mut asked = 0;
     for operation in two.operations() {
@@ -88,7 +88,7 @@ async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
     let app = OwnApp::start().await;
-    let two = Two::set(&app).await;
+    let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
     let mut asked = 0;
     for operation in two.operations() {
@@ -128,7 +128,7 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
     let app = OwnApp::start().await;
-    let two = Two::set(&app).await;
+    let two = TwoCompanies::create(&app).await;
     let mut asked = 0;
     for operation in two.operations() {
         for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
@@ -155,7 +155,7 @@ const FOREIGN: &str = "Foreign";
 #[actix_web::test]
 async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
     let app = OwnApp::start().await;
-    let two = Two::set(&app).await;
+    let two = TwoCompanies::create(&app).await;
     let before = two.other.shown(None).await;
     for operation in two.operations().filter(|operation| operation.method != "GET") {
         let (targets, body) = two.own.body(operation, None).await;
@@ -170,8 +170,8 @@ async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
         assert!(with_mark >= 10, "{mark} hardly shows: {with_mark} of {}", shown.len());
         for (path, body) in shown {
             assert!(!body.to_string().contains(others), "{path} shows what {others} wrote: {body}");
-            let named = path.contains('{') || body["data"].as_array().is_none();
-            assert!(named || body["data"] != json!([]), "{path} shows nothing");
+            let is_record = path.contains('{') || body["data"].as_array().is_none();
+            assert!(is_record || body["data"] != json!([]), "{path} shows nothing");
         }
     }
     app.stop().await;

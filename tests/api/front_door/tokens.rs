@@ -17,23 +17,24 @@ use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 
 /// A token that may do everything.
-fn good() -> NewToken<'static> {
+fn unrestricted_token() -> NewToken<'static> {
     NewToken { name: "another", permissions: everything(), ..NewToken::default() }
 }
 
-fn from(allowed: &[&str]) -> NewToken<'static> {
-    NewToken { allowed_ips: allowed.iter().map(|range| (*range).to_owned()).collect(), ..good() }
+/// A token that may do everything, from these addresses alone.
+fn token_from(allowed: &[&str]) -> NewToken<'static> {
+    NewToken { allowed_ips: allowed.iter().map(|range| (*range).to_owned()).collect(), ..unrestricted_token() }
 }
 
 /// Every way a token can fail, with the header that shows it; `None` means no header.
 async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
     let db = &app.db;
-    let (revoked, revoked_key) = token(app, good()).await;
+    let (revoked, revoked_key) = token(app, unrestricted_token()).await;
     tokens::revoke(db, revoked.id).await.expect("revoked");
     let past = Utc::now() - TimeDelta::milliseconds(1);
-    let (_, expired) = token(app, NewToken { expires_at: Some(past), ..good() }).await;
-    let (_, elsewhere) = token(app, from(&["10.0.0.0/8", "128.0.0.1", "127.0.0.2"])).await;
-    let (rotated, old) = token(app, good()).await;
+    let (_, expired) = token(app, NewToken { expires_at: Some(past), ..unrestricted_token() }).await;
+    let (_, elsewhere) = token(app, token_from(&["10.0.0.0/8", "128.0.0.1", "127.0.0.2"])).await;
+    let (rotated, old) = token(app, unrestricted_token()).await;
     let (_, new) = tokens::rotate(db, rotated.id).await.expect("rotated");
     seen(app, &new).await;
     let own = &app.company.key;
@@ -67,13 +68,13 @@ async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
 
 /// The parts of an answer that must be the same for every reason.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct ComparedReply {
     status: u16,
     headers: BTreeMap<String, Vec<u8>>,
     body: Vec<u8>,
 }
 
-impl Seen {
+impl ComparedReply {
     async fn of(request: RequestBuilder) -> Self {
         let reply = Reply::of(request).await;
         // A connection with an unread request body is closed, whatever the token is.
@@ -85,7 +86,7 @@ impl Seen {
     }
 }
 
-/// The rows of all tables, except what a service writes by the clock: its beats, and when it last swept files.
+/// The rows of all tables, except those that a service writes by the clock: its beats, and when it last swept files.
 async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
     let names: Vec<String> = sqlx::query_scalar(
         "select tablename from pg_tables where schemaname = 'public'
@@ -94,17 +95,17 @@ async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
     .fetch_all(&app.db)
     .await
     .expect("tables");
-    let mut held = Vec::new();
+    let mut rows_by_table = Vec::new();
     for name in names {
         let rows = format!("select string_agg(t::text, E'\\n' order by t::text) from {name} t");
         let rows = sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(&app.db).await.expect("rows");
-        held.push((name, rows));
+        rows_by_table.push((name, rows));
     }
-    held
+    rows_by_table
 }
 
 #[actix_web::test]
-async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothing() {
+async fn an_invalid_token_is_answered_alike_everywhere_and_changes_nothing() {
     let app = OwnApp::start().await;
     // The records that the requests name exist: the first contact, ticket, tag.
     app.ticket("5511900000001").await;
@@ -121,7 +122,7 @@ async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothin
     app.service.app.engine.directory().write_uses(&app.db, |_| true).await.expect("uses");
     let (before, appended) = (tables(&app).await, log.appended());
 
-    let plain = Seen::of(app.api.anonymous(Method::GET, "/api/v1/tickets")).await;
+    let plain = ComparedReply::of(app.api.anonymous(Method::GET, "/api/v1/tickets")).await;
     assert_eq!(plain.status, 401);
     let body = r#"{"error":{"code":"ERR_API_UNAUTHORIZED","message":"the token is missing or invalid"}}"#;
     assert_eq!(String::from_utf8_lossy(&plain.body), body);
@@ -145,7 +146,7 @@ async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothin
         let keyed = app.api.anonymous(Method::POST, "/api/v1/tickets").header("idempotency-key", "k").body("{}");
         asked.push(("a key".to_owned(), keyed));
         let (names, requests): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-        let answers = join_all(requests.into_iter().map(|request| Seen::of(with(request)))).await;
+        let answers = join_all(requests.into_iter().map(|request| ComparedReply::of(with(request)))).await;
         for (name, answer) in names.iter().zip(answers) {
             assert_eq!(answer, plain, "{reason}: {name}");
         }
@@ -173,14 +174,14 @@ async fn the_scheme_is_read_in_any_case_and_the_key_as_it_is() {
 async fn a_token_ends_the_moment_it_expires() {
     let app = OwnApp::start().await;
     let expiry = clock::now() + TimeDelta::hours(1);
-    let (_, key) = token(&app, NewToken { expires_at: Some(expiry), ..good() }).await;
+    let (_, key) = token(&app, NewToken { expires_at: Some(expiry), ..unrestricted_token() }).await;
     seen(&app, &key).await;
     let api = app.api.with_key(&key);
     clock::stop();
     let left = (expiry - clock::now()).to_std().expect("it is valid for most of an hour");
     for passed in [Duration::ZERO, left - Duration::from_millis(1)] {
         clock::advance(passed);
-        assert_eq!(api.get("/tickets").await.status, 200, "it is good until then");
+        assert_eq!(api.get("/tickets").await.status, 200, "the token is refused before its expiry");
     }
     clock::advance(Duration::from_millis(1));
     assert_eq!(clock::now(), expiry);
@@ -189,9 +190,9 @@ async fn a_token_ends_the_moment_it_expires() {
 }
 
 #[actix_web::test]
-async fn a_rotated_token_keeps_what_it_may_and_where() {
+async fn a_rotated_token_keeps_its_permissions_and_addresses() {
     let app = OwnApp::start().await;
-    let new = NewToken { permissions: super::table::only("tickets", &["GET"]), ..from(&["127.0.0.1"]) };
+    let new = NewToken { permissions: super::table::only("tickets", &["GET"]), ..token_from(&["127.0.0.1"]) };
     let (row, old) = token(&app, new).await;
     seen(&app, &old).await;
     let (rotated, new) = tokens::rotate(&app.db, row.id).await.expect("rotated");
@@ -203,7 +204,7 @@ async fn a_rotated_token_keeps_what_it_may_and_where() {
     app.stop().await;
 }
 
-async fn forwarded(api: &Api, lines: &[&str]) -> u16 {
+async fn status_when_forwarded(api: &Api, lines: &[&str]) -> u16 {
     let request = api.request(Method::GET, "/tickets");
     let request = lines.iter().fold(request, |request, line| request.header("x-forwarded-for", *line));
     let reply = Reply::of(request).await;
@@ -216,15 +217,15 @@ async fn forwarded(api: &Api, lines: &[&str]) -> u16 {
 #[actix_web::test]
 async fn what_a_caller_says_of_its_origin_counts_for_nothing() {
     let app = OwnApp::start().await;
-    let (_, here) = token(&app, from(&["10.0.0.0/8", "127.0.0.1"])).await;
-    let (_, near) = token(&app, from(&["127.0.0.0/30"])).await;
-    let (_, elsewhere) = token(&app, from(&["10.1.2.3", "192.168.0.0/16"])).await;
+    let (_, here) = token(&app, token_from(&["10.0.0.0/8", "127.0.0.1"])).await;
+    let (_, near) = token(&app, token_from(&["127.0.0.0/30"])).await;
+    let (_, elsewhere) = token(&app, token_from(&["10.1.2.3", "192.168.0.0/16"])).await;
     seen(&app, &elsewhere).await;
     let [here, near, elsewhere] = [here, near, elsewhere].map(|key| app.api.with_key(&key));
     for lines in [&[][..], &["10.1.2.3"], &["192.168.7.7", "10.1.2.3"], &["127.0.0.1, 10.1.2.3"], &["nonsense"]] {
-        assert_eq!(forwarded(&here, lines).await, 200, "{lines:?}");
-        assert_eq!(forwarded(&near, lines).await, 200, "{lines:?}");
-        assert_eq!(forwarded(&elsewhere, lines).await, 401, "{lines:?}");
+        assert_eq!(status_when_forwarded(&here, lines).await, 200, "{lines:?}");
+        assert_eq!(status_when_forwarded(&near, lines).await, 200, "{lines:?}");
+        assert_eq!(status_when_forwarded(&elsewhere, lines).await, 401, "{lines:?}");
     }
     for header in ["forwarded", "x-real-ip", "x-client-ip", "true-client-ip"] {
         let value = if header == "forwarded" { "for=10.1.2.3" } else { "10.1.2.3" };
@@ -238,9 +239,9 @@ async fn what_a_caller_says_of_its_origin_counts_for_nothing() {
 async fn a_trusted_proxy_says_where_a_request_comes_from() {
     let trusted_proxies = vec!["127.0.0.0/8".parse().expect("range")];
     let app = OwnApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
-    let (_, one) = token(&app, from(&["10.1.2.3"])).await;
-    let (_, range) = token(&app, from(&["192.168.4.0/30", "10.9.9.9"])).await;
-    let (_, proxy) = token(&app, from(&["127.0.0.1"])).await;
+    let (_, one) = token(&app, token_from(&["10.1.2.3"])).await;
+    let (_, range) = token(&app, token_from(&["192.168.4.0/30", "10.9.9.9"])).await;
+    let (_, proxy) = token(&app, token_from(&["127.0.0.1"])).await;
     seen(&app, &proxy).await;
     let [one, range, proxy] = [one, range, proxy].map(|key| app.api.with_key(&key));
     for (lines, expected) in [
@@ -261,15 +262,19 @@ async fn a_trusted_proxy_says_where_a_request_comes_from() {
         (&["::ffff:10.1.2.3"], 200),
         (&["2001:db8::1"], 401),
     ] {
-        assert_eq!(forwarded(&one, lines).await, expected, "{lines:?}");
+        assert_eq!(status_when_forwarded(&one, lines).await, expected, "{lines:?}");
     }
     for (last, expected) in [(0, 200), (3, 200), (4, 401)] {
-        assert_eq!(forwarded(&range, &[&format!("192.168.4.{last}")]).await, expected, "{last}");
+        assert_eq!(status_when_forwarded(&range, &[&format!("192.168.4.{last}")]).await, expected, "{last}");
     }
-    assert_eq!(forwarded(&range, &["192.168.3.255"]).await, 401);
-    assert_eq!(forwarded(&range, &["10.9.9.9"]).await, 200);
-    assert_eq!(forwarded(&proxy, &[]).await, 200, "the proxy itself, for nobody else");
-    assert_eq!(forwarded(&proxy, &["10.1.2.3"]).await, 401, "the proxy's own address does not cover its callers");
+    assert_eq!(status_when_forwarded(&range, &["192.168.3.255"]).await, 401);
+    assert_eq!(status_when_forwarded(&range, &["10.9.9.9"]).await, 200);
+    assert_eq!(status_when_forwarded(&proxy, &[]).await, 200, "a request of the proxy itself is refused");
+    assert_eq!(
+        status_when_forwarded(&proxy, &["10.1.2.3"]).await,
+        401,
+        "the proxy's own address does not cover its callers"
+    );
     app.stop().await;
 }
 

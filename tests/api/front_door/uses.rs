@@ -70,7 +70,7 @@ async fn slowest_while_locked(app: &OwnApp) -> Duration {
     app.api.get("/tickets").await.data(200);
     let own = own_token(app);
     eventually("the use is written", || async { last_used(app, own).await.is_some() }).await;
-    let noted = last_used(app, own).await;
+    let used_before = last_used(app, own).await;
     let mut transaction = app.db.begin().await.expect("transaction");
     sqlx::query("lock table tokens in access exclusive mode").execute(&mut *transaction).await.expect("lock");
     let mut slowest = Duration::ZERO;
@@ -83,7 +83,7 @@ async fn slowest_while_locked(app: &OwnApp) -> Duration {
         slowest = slowest.max(asked.elapsed());
     }
     transaction.rollback().await.expect("rollback");
-    eventually("the use is written after all", || async { last_used(app, own).await > noted }).await;
+    eventually("the use is written after all", || async { last_used(app, own).await > used_before }).await;
     slowest
 }
 

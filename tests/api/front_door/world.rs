@@ -1,5 +1,5 @@
-//! A company with something of every kind, found and made by way of the route table. An endpoint that is added is
-//! covered at once; where it needs more than its schemas say, the tests tell what to add here.
+//! A company with a record of every noun, created by the endpoints of the route table. A new endpoint is covered at
+//! once; where it needs more than its schemas say, the failing test names what to add here.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ pub struct Conversation {
     pub message: i64,
 }
 
-/// A company with something of every kind.
+/// A company with a record of every noun.
 pub struct World<'a> {
     app: &'a TestApp,
     pub api: Api,
@@ -70,11 +70,11 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub async fn set(app: &'a TestApp, company: Company, api: Api, mark: &'static str) -> Self {
+    pub async fn create(app: &'a TestApp, company: Company, api: Api, mark: &'static str) -> Self {
         let stranger = if company.id == app.company.id { company.id.0 + 1 } else { app.company.id.0 };
         let mut world = Self { app, api, company, mark, stranger, operations: operations(), ids: BTreeMap::new() };
-        let talk = world.conversation().await;
-        let send = json!({"ticketId": talk.ticket, "type": "text", "body": format!("from {mark}")});
+        let conversation = world.conversation().await;
+        let send = json!({"ticketId": conversation.ticket, "type": "text", "body": format!("from {mark}")});
         let job = world.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("job").to_owned();
         // So that the report of wrap-ups has a row.
         let wrapped = world.conversation().await.ticket;
@@ -88,11 +88,11 @@ impl<'a> World<'a> {
         let profile = of_company("select min(id) from profiles where company_id = $1 and not administers").await;
         let category = of_company("select min(id) from wrapup_categories where company_id = $1").await;
         let known: [(&str, String); 12] = [
-            ("contactId", talk.contact.to_string()),
-            ("ticketId", talk.ticket.to_string()),
-            ("messageId", talk.message.to_string()),
+            ("contactId", conversation.contact.to_string()),
+            ("ticketId", conversation.ticket.to_string()),
+            ("messageId", conversation.message.to_string()),
             ("jobId", job),
-            ("sessionId", talk.session),
+            ("sessionId", conversation.session),
             ("channelId", world.company.webchat.to_string()),
             ("queueId", world.company.support.to_string()),
             ("userId", world.company.ana.to_string()),
@@ -183,8 +183,8 @@ impl<'a> World<'a> {
     }
 
     /// Inserts a question with the option `yes` that was sent in a conversation, and returns its id.
-    pub async fn question(&self, talk: &Conversation) -> i64 {
-        // Earlier messages are in the tables once a list was shown.
+    pub async fn question(&self, conversation: &Conversation) -> i64 {
+        // A list is answered once all earlier messages are in the tables.
         self.api.get("/messages").await.data(200);
         let question = 1_000_000_000 + i64::try_from(next()).expect("few");
         sqlx::query(
@@ -194,8 +194,8 @@ impl<'a> World<'a> {
         )
         .bind(self.company.id)
         .bind(question)
-        .bind(talk.ticket)
-        .bind(talk.contact)
+        .bind(conversation.ticket)
+        .bind(conversation.contact)
         .bind(self.company.webchat)
         .bind(json!({
             "type": "button", "body": {"text": "Sure?"},
@@ -208,8 +208,8 @@ impl<'a> World<'a> {
         question
     }
 
-    /// A new record of a noun, made by the `POST` beside its path, in the records of `within`; none when there is no
-    /// such endpoint.
+    /// The id of a new record of a noun, created by the `POST` of its collection, whose path takes the ids of `within`;
+    /// none when there is no such endpoint.
     async fn created(&self, wanted: &str, within: &[(String, String)]) -> Option<String> {
         let is_collection = |operation: &&Operation| {
             operation.method == "POST"
@@ -247,7 +247,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Ids for the operation's path, in the state in which it can do its work.
+    /// Ids for the operation's path, of records in a state that the operation accepts.
     pub async fn targets(&self, operation: &Operation) -> Vec<(String, String)> {
         let mut targets = Vec::new();
         for name in operation.path_names() {
@@ -287,15 +287,15 @@ impl<'a> World<'a> {
         targets
     }
 
-    /// A body the operation takes, with an own id in the field if one is asked for; and the ids its path then needs.
+    /// Ids for the operation's path, and a body that it accepts. `field`, if any, holds an id of the company.
     pub async fn body(&self, operation: &Operation, field: Option<&Reference>) -> (Vec<(String, String)>, Value) {
         let mut targets = self.targets(operation).await;
         let mut body = self.samples().body(operation, field);
         self.fill(operation, &mut body);
         let company = &self.company;
-        let called = field.map(|field| field.to_string()).unwrap_or_default();
+        let field_name = field.map(|field| field.to_string()).unwrap_or_default();
         let mut set = |name: &str, value: Value| body[name] = value;
-        match (operation.method, operation.path.as_str(), called.as_str()) {
+        match (operation.method, operation.path.as_str(), field_name.as_str()) {
             ("POST", "/contacts", _) => set("name", json!(format!("{} {}", self.mark, next()))),
             ("POST", "/contacts/import", "contacts.tagIds") => body["contacts"][0]["name"] = json!(self.mark),
             ("POST", "/tickets", _) => {
@@ -315,24 +315,24 @@ impl<'a> World<'a> {
             ("POST", "/contact-lists/{contactListId}/contacts", "") => {
                 set("contactIds", json!([self.contact().await]));
             }
-            ("POST", "/messages", called) => {
-                let talk = self.conversation().await;
-                match called {
+            ("POST", "/messages", field_name) => {
+                let conversation = self.conversation().await;
+                match field_name {
                     "contactId" | "channelId" => {
-                        set("contactId", json!(talk.contact));
+                        set("contactId", json!(conversation.contact));
                         set("channelId", json!(company.webchat));
                     }
-                    _ => set("ticketId", json!(talk.ticket)),
+                    _ => set("ticketId", json!(conversation.ticket)),
                 }
-                set("closeTicket", json!(called == "wrapupTypeId"));
+                set("closeTicket", json!(field_name == "wrapupTypeId"));
                 // The message type of the samples needs a body.
                 set("body", json!(self.mark));
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", "reply.messageId") => {
-                let talk = self.conversation().await;
-                let question = self.question(&talk).await;
+                let conversation = self.conversation().await;
+                let question = self.question(&conversation).await;
                 set("reply", json!({"messageId": question, "id": "yes"}));
-                targets[0].1 = talk.session;
+                targets[0].1 = conversation.session;
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", _) => set("body", json!(self.mark)),
             ("POST", "/webhooks/{webhookId}/replay", "deliveryId") => {
@@ -384,7 +384,7 @@ impl<'a> World<'a> {
         Reply::of(if operation.body.is_some() { request.json(body) } else { request }).await
     }
 
-    /// Everything the company is shown, or everything that is about a noun.
+    /// The answers to every `GET`, by path; with `about`, only of paths with an id of that noun.
     pub async fn shown(&self, about: Option<&str>) -> BTreeMap<String, Value> {
         let mut shown = BTreeMap::new();
         for operation in self.operations.iter().filter(|operation| operation.method == "GET") {

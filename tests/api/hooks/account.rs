@@ -11,7 +11,7 @@ use crate::events::{after, newest};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, Provider, Reply};
 
-async fn connected(app: &OwnApp, provider: &Provider) -> ProviderChannel {
+async fn connected_channel(app: &OwnApp, provider: &Provider) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     ProviderChannel::create(app, &app.company, Whatsapp, setup).await
 }
@@ -42,7 +42,7 @@ async fn send(app: &OwnApp, channel: &ProviderChannel, name: &str) -> Reply {
 async fn a_template_that_the_provider_has_paused_is_refused_at_once() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED"), template("fresh", "PENDING")]);
     assert_eq!(approved(&app, &channel).await, ["promo"]);
@@ -71,13 +71,13 @@ async fn a_template_that_the_provider_has_paused_is_refused_at_once() {
 async fn a_channel_whose_account_was_disabled_says_so_once() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
     for other in [json!({"event": "VERIFIED_ACCOUNT"}), json!({})] {
-        let told = channel.deliver(&app.api, &phone.call_body_of("account_update", other)).await;
-        assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
+        let tally = channel.deliver(&app.api, &phone.call_body_of("account_update", other)).await;
+        assert_eq!(tally, Tally { ignored: 1, ..Tally::default() });
     }
     assert_eq!(shown().await["status"], "connected");
     let disabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE"}});
@@ -104,7 +104,7 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
 async fn an_alert_of_the_provider_is_the_channels_last_error() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
@@ -120,9 +120,9 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
     for (field, value) in news {
         assert_eq!(channel.deliver(&app.api, &phone.call_body_of(field, value)).await, all_taken(1));
     }
-    let informs = json!({"alert_severity": "INFORMATIONAL", "alert_type": "OBA_APPROVED"});
-    let told = channel.deliver(&app.api, &phone.call_body_of("account_alerts", informs)).await;
-    assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
+    let informational = json!({"alert_severity": "INFORMATIONAL", "alert_type": "OBA_APPROVED"});
+    let tally = channel.deliver(&app.api, &phone.call_body_of("account_alerts", informational)).await;
+    assert_eq!(tally, Tally { ignored: 1, ..Tally::default() });
     let errors: Vec<Value> = after(&app.api, begin)
         .await
         .into_iter()
@@ -149,7 +149,7 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
 async fn the_quality_and_the_limit_of_a_number_are_shown() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let shown = || async {
         let shown = app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone();
@@ -163,8 +163,8 @@ async fn the_quality_and_the_limit_of_a_number_are_shown() {
         ("UNFLAGGED", "TIER_250", json!(["normal", "TIER_250", "connected"])),
     ] {
         let news = json!({"display_phone_number": number, "event": event, "current_limit": limit});
-        let told = channel.deliver(&app.api, &phone.call_body_of("phone_number_quality_update", news)).await;
-        assert_eq!((told, shown().await), (all_taken(1), expected));
+        let tally = channel.deliver(&app.api, &phone.call_body_of("phone_number_quality_update", news)).await;
+        assert_eq!((tally, shown().await), (all_taken(1), expected));
     }
     app.stop().await;
 }
@@ -173,7 +173,7 @@ async fn the_quality_and_the_limit_of_a_number_are_shown() {
 async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason() {
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED"), template("other", "APPROVED")]);
     let everybody = list(api, &contacts(&app, 30).await).await;
@@ -228,7 +228,7 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
 async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_at_its_first_refusal() {
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     let everybody = list(api, &contacts(&app, 30).await).await;
@@ -272,7 +272,7 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
 async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_its_template_is() {
     let app = OwnApp::start().await;
     let (api, provider) = (&app.api, Provider::start().await);
-    let channel = connected(&app, &provider).await;
+    let channel = connected_channel(&app, &provider).await;
     let phone = channel.phone_account();
     let names = ["promo", "gone", "fine"];
     provider.has_templates(&channel.account, names.map(|name| template(name, "APPROVED")).to_vec());
@@ -290,7 +290,7 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
     let news = phone.call_body_of("message_template_status_update", news);
     assert_eq!(channel.deliver(api, &news).await, all_taken(1));
     clock::stop();
-    clock::advance((at - clock::now()).to_std().expect("a time to come"));
+    clock::advance((at - clock::now()).to_std().expect("a future time"));
     for (campaign, reason) in [(campaigns[0], "template_paused"), (campaigns[1], "template_deleted")] {
         let paused = wait_for_status(api, campaign, "paused").await;
         assert_eq!((&paused["pausedReason"], &paused["counts"]["pending"]), (&json!(reason), &json!(1)));

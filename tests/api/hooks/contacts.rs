@@ -74,12 +74,12 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
     shown["entry"][0]["changes"][0]["value"]["messages"][0]["from_user_id"] = "BR.2".into();
     channel.deliver(&app.api, &shown).await;
     let known = messages(&app.api, channel.id).await[2]["contactId"].clone();
-    eventually("the id is noted", || async {
-        let noted: i64 = sqlx::query_scalar("select count(*) from contact_addresses where address = 'BR.2'")
+    eventually("the id is stored", || async {
+        let stored: i64 = sqlx::query_scalar("select count(*) from contact_addresses where address = 'BR.2'")
             .fetch_one(&app.db)
             .await
             .expect("count");
-        noted == 1
+        stored == 1
     })
     .await;
     let mut call = hidden("wamid.4");

@@ -7,7 +7,7 @@ use crate::support::TestApp;
 use crate::support::provider::hooks::{image, text};
 
 #[actix_web::test]
-async fn what_a_provider_brings_loses_control_characters_and_nothing_else() {
+async fn texts_of_a_provider_lose_control_characters_and_nothing_else() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let call = channel.phone_account().message(
@@ -18,9 +18,9 @@ async fn what_a_provider_brings_loses_control_characters_and_nothing_else() {
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     let caption = channel.phone_account().message(MARIA, "Maria", image("wamid.2", "a-file", Some("\u{1}look")));
     assert_eq!(channel.deliver(&app.api, &caption).await, all_taken(1));
-    // A text of control characters alone is kept as a message without a body, or with a body in its place.
-    let nothing = channel.phone_account().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
-    assert_eq!(channel.deliver(&app.api, &nothing).await, all_taken(1));
+    // A text of control characters alone is a message too; if it has a body, the characters are not in it.
+    let only_controls = channel.phone_account().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
+    assert_eq!(channel.deliver(&app.api, &only_controls).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;
     let bodies: Vec<_> = all.iter().map(|message| message["body"].clone()).collect();
     assert_eq!(bodies[..2], [json!("Olá,\n\tbom dia"), json!("look")], "{bodies:?}");

@@ -95,7 +95,7 @@ async fn a_key_of_no_provider_is_not_found_and_other_methods_are_not_allowed() {
 }
 
 #[actix_web::test]
-async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
+async fn bad_signatures_are_limited_and_stop_no_valid_call() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let other = ProviderChannel::phone(&app).await;
@@ -120,7 +120,7 @@ async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
 }
 
 #[actix_web::test]
-async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
+async fn a_caller_that_tries_keys_is_limited_and_stops_no_call_from_its_address() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let mut refused = 0;
@@ -223,7 +223,7 @@ async fn silent_calls_hold_up_nobody() {
     let mut last = silent.pop().expect("one");
     let mut answer = String::new();
     let read = tokio::time::timeout(patience(PATIENCE), last.read_to_string(&mut answer)).await;
-    assert!(read.is_ok(), "it is waited for still");
+    assert!(read.is_ok(), "the silent call is still open");
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     app.stop().await;
 }
@@ -243,7 +243,7 @@ async fn a_call_larger_than_any_is_refused_and_one_as_large_as_a_provider_sends_
 }
 
 #[actix_web::test]
-async fn what_nobody_can_read_is_not_asked_for_again() {
+async fn an_unreadable_call_is_answered_200_so_that_it_is_not_repeated() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let good = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hi"));

@@ -23,7 +23,7 @@ async fn deliver_messages(app: &TestApp, channel: &ProviderChannel, messages: Ve
     channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", messages)).await
 }
 
-async fn echo(app: &TestApp, channel: &ProviderChannel, messages: Vec<Message>) -> Tally {
+async fn deliver_echoes(app: &TestApp, channel: &ProviderChannel, messages: Vec<Message>) -> Tally {
     channel.deliver(&app.api, &channel.phone_account().echoes(MARIA, messages)).await
 }
 
@@ -49,8 +49,8 @@ async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answe
     assert_eq!(waiting(&app).await, 1);
     let begin = newest(&app.api).await;
     let written = || text("wamid.e", "from the phone").replying_to(MARIA, "wamid.1");
-    assert_eq!(echo(&app, &channel, vec![written()]).await, all_taken(1));
-    assert_eq!(echo(&app, &channel, vec![written(), written()]).await, repeated(2));
+    assert_eq!(deliver_echoes(&app, &channel, vec![written()]).await, all_taken(1));
+    assert_eq!(deliver_echoes(&app, &channel, vec![written(), written()]).await, repeated(2));
     let all = messages(&app.api, channel.id).await;
     let [question, answer] = all.as_slice() else { panic!("two messages: {all:?}") };
     let fields = ["direction", "type", "body", "status", "source", "via", "app", "user", "jobId", "content"];
@@ -71,7 +71,7 @@ async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answe
     assert_eq!(&logged[0]["data"], answer);
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
-    assert_eq!(echo(&app, &channel, vec![written()]).await, repeated(1), "also after a restart");
+    assert_eq!(deliver_echoes(&app, &channel, vec![written()]).await, repeated(1), "also after a restart");
     assert_eq!(messages(&app.api, channel.id).await, all);
     app.stop().await;
 }
@@ -111,7 +111,7 @@ async fn a_picture_from_the_phone_has_its_file() {
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "send me a picture")]).await;
     let picture = provider.offer("image/png", PNG);
-    assert_eq!(echo(&app, &channel, vec![image("wamid.2", &picture, Some("here"))]).await, all_taken(1));
+    assert_eq!(deliver_echoes(&app, &channel, vec![image("wamid.2", &picture, Some("here"))]).await, all_taken(1));
     let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
     eventually("the file is there", || async { last().await["media"].is_object() }).await;
     let shown = last().await;
@@ -134,14 +134,15 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
     let edited = json!({"type": "text", "text": {"body": "new text"}});
     let edit = other("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
     // The edit arrives before its original.
-    assert_eq!(echo(&app, &channel, vec![edit]).await, all_taken(1));
+    assert_eq!(deliver_echoes(&app, &channel, vec![edit]).await, all_taken(1));
     assert_eq!(
-        echo(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await,
+        deliver_echoes(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await,
         all_taken(2)
     );
     let revoke = other("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
     let strange = other("wamid.s", "poll_creation", json!({"name": "Pizza?"}));
-    let tally = echo(&app, &channel, vec![reaction("wamid.l", "wamid.1", Some("\u{1F44D}")), revoke, strange]).await;
+    let tally =
+        deliver_echoes(&app, &channel, vec![reaction("wamid.l", "wamid.1", Some("\u{1F44D}")), revoke, strange]).await;
     assert_eq!(tally, Tally { taken: 2, ignored: 1, ..Tally::default() });
     eventually("the early edit is applied", || async { messages(&app.api, channel.id).await[1]["body"] == "new text" })
         .await;
@@ -160,7 +161,7 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
 }
 
 #[actix_web::test]
-async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
+async fn echoes_and_messages_of_the_contact_may_arrive_in_any_order() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let now = chrono::Utc::now().timestamp();
@@ -168,17 +169,17 @@ async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
     let opened = id(&tickets(&app.api, channel.id).await[0]);
     let first_response = async || ticket(&app.api, opened).await["firstResponseAt"].clone();
     // Written before the question, so it is no answer.
-    echo(&app, &channel, vec![text("wamid.2", "good morning").at(now - 200)]).await;
+    deliver_echoes(&app, &channel, vec![text("wamid.2", "good morning").at(now - 200)]).await;
     assert_eq!((first_response().await, waiting(&app).await), (Value::Null, json!(1)));
     // Written after the question, and reported late, like the question itself.
-    echo(&app, &channel, vec![text("wamid.3", "an answer").at(now - 50)]).await;
+    deliver_echoes(&app, &channel, vec![text("wamid.3", "an answer").at(now - 50)]).await;
     assert!(first_response().await.is_string());
     assert_eq!(waiting(&app).await, 0);
     // The contact has written again before this answer is reported: they still wait.
     deliver_messages(&app, &channel, vec![text("wamid.4", "and?").at(now)]).await;
-    echo(&app, &channel, vec![text("wamid.5", "one moment").at(now - 20)]).await;
+    deliver_echoes(&app, &channel, vec![text("wamid.5", "one moment").at(now - 20)]).await;
     assert_eq!(waiting(&app).await, 1);
-    echo(&app, &channel, vec![text("wamid.6", "yes").at(now)]).await;
+    deliver_echoes(&app, &channel, vec![text("wamid.6", "yes").at(now)]).await;
     assert_eq!(waiting(&app).await, 0);
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     check_events(&app.db, app.company.id).await;
@@ -225,7 +226,7 @@ async fn social_channels_show_what_other_apps_have_sent() {
         assert_eq!((tickets(&app.api, channel.id).await.len(), waiting(&app).await), (1, json!(0)));
         let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
         assert_eq!(name, json!(format!("{native} 4821")));
-        // A reading by the account itself says nothing of the contact.
+        // A reading by the account itself is no reading by the contact.
         let mut own = page.call_body(&channel.account, now, vec![events::read(now + 1000)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
         assert_eq!(channel.deliver(&app.api, &own).await, ignored(1));
@@ -268,7 +269,7 @@ async fn twins_of_an_echo_are_one_message() {
 }
 
 #[actix_web::test]
-async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
+async fn messages_to_another_app_are_shown_and_wait_for_no_agent() {
     let app = OwnApp::start().await;
     let queue = app.company.sales;
     let greeting = json!({"name": "Sales", "greeting": "How can we help?"});

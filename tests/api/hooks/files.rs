@@ -119,7 +119,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
 }
 
 #[actix_web::test]
-async fn a_restart_goes_on_with_the_files_that_are_wanted() {
+async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
     let channel = with_provider(&app, &provider).await;
@@ -135,7 +135,7 @@ async fn a_restart_goes_on_with_the_files_that_are_wanted() {
 }
 
 #[actix_web::test]
-async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nobodys() {
+async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_harms_nothing() {
     let provider = Provider::start().await;
     let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
@@ -206,7 +206,7 @@ async fn a_file_whose_name_and_content_show_no_type_has_the_one_of_its_download(
 
 /// Only public addresses are fetched, whether a call or the provider names them.
 #[actix_web::test]
-async fn a_file_that_lies_inside_is_not_fetched() {
+async fn a_file_at_a_private_address_is_not_fetched() {
     let provider = Provider::start().await;
     let options = TestOptions { outbound: OutboundOptions::default(), metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options).await;
@@ -214,7 +214,7 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Messenger, setup).await;
     let own = app.address.port();
-    let inside = [
+    let private_urls = [
         format!("http://127.0.0.1:{metrics}/metrics"),
         format!("https://127.0.0.1:{metrics}/metrics"),
         format!("http://localhost:{metrics}/metrics"),
@@ -227,14 +227,15 @@ async fn a_file_that_lies_inside_is_not_fetched() {
         "file:///etc/passwd".to_owned(),
         provider.file_url(&provider.offer("image/png", PNG)),
     ];
-    let events = inside.iter().zip(0..).map(|(url, number)| events::attachment(&format!("m_{number}"), "image", url));
+    let events =
+        private_urls.iter().zip(0..).map(|(url, number)| events::attachment(&format!("m_{number}"), "image", url));
     let call = channel.page("page").call_body("77", 1_700_000_000_000, events.collect());
-    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(inside.len() as u64));
+    assert_eq!(channel.deliver(&app.api, &call).await, all_taken(private_urls.len() as u64));
     eventually("each is given up", || async {
         messages(&app.api, channel.id).await.iter().all(|message| message["error"].is_object())
     })
     .await;
-    for (message, url) in messages(&app.api, channel.id).await.iter().zip(&inside) {
+    for (message, url) in messages(&app.api, channel.id).await.iter().zip(&private_urls) {
         assert_eq!(message["error"]["code"], "ERR_MEDIA_ADDRESS_FORBIDDEN", "{url}: {message}");
         assert_eq!(message["media"], Value::Null, "{url}");
         let reason = message["error"]["message"].as_str().expect("a reason");
@@ -253,7 +254,7 @@ async fn a_file_that_lies_inside_is_not_fetched() {
 /// Thousands of addresses of one company that never answer, on more channels than there were places once. Files of
 /// another company are fetched all the same.
 #[actix_web::test]
-async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
+async fn dead_addresses_of_one_company_delay_no_files_of_another() {
     const CHANNELS: usize = 6;
     const CALLS: usize = 20;
     const FILES_OF_A_CALL: usize = 32;
@@ -315,7 +316,7 @@ async fn a_file_is_fetched_up_to_the_providers_own_limit() {
     app.stop().await;
 }
 
-/// The pieces of a file that arrives slowly, and the pause before each: one is shorter than a call may take, all are
+/// A file arrives in pieces, with a pause before each. One pause is shorter than [`CALL_TIME_MAX`], all of them are
 /// longer.
 const PIECES: usize = 30;
 const PIECE_BYTES: usize = 64 << 10;

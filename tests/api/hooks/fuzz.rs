@@ -10,10 +10,10 @@ use super::{MARIA, ProviderChannel, Setup, Tally, all_taken, messages};
 use crate::support::TestApp;
 use crate::support::provider::hooks::{button_reply, contacts, events, image, location, reaction, signature, text};
 
-/// Calls of each channel. With a fixed seed: a failure is the same the next time.
+/// Calls of each channel. Their seed is fixed, so that a failure repeats.
 const CALLS: usize = 400;
 
-/// Words the providers use, so that what is made up gets past the first look.
+/// Words the providers use, so that generated calls pass the first checks.
 const WORDS: &[&str] = &[
     "object",
     "entry",

@@ -5,7 +5,7 @@ use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
-use super::identities::said;
+use super::identities::call_of_sender;
 use super::{MARIA, ProviderChannel, Setup, all_taken, messages};
 use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
 use crate::support::{Provider, TestApp, check_events};
@@ -20,7 +20,10 @@ async fn create_channel(app: &TestApp, provider: &Provider) -> ProviderChannel {
 
 /// Delivers a message of a person who hides their number, and returns the id of their contact.
 async fn hidden_contact(app: &TestApp, channel: &ProviderChannel) -> Value {
-    assert_eq!(channel.deliver(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, all_taken(1));
+    assert_eq!(
+        channel.deliver(&app.api, &call_of_sender(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await,
+        all_taken(1)
+    );
     messages(&app.api, channel.id).await.remove(0)["contactId"].clone()
 }
 
@@ -95,8 +98,8 @@ async fn a_campaign_skips_groups_with_the_reason() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let channel = create_channel(&app, &provider).await;
-    channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
-    let mut to_group = said(&channel, "wamid.2", "to all", Some(MARIA), None);
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.1", "private", Some(MARIA), None)).await;
+    let mut to_group = call_of_sender(&channel, "wamid.2", "to all", Some(MARIA), None);
     to_group["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
     assert_eq!(channel.deliver(&app.api, &to_group).await, all_taken(1));
     let all = messages(&app.api, channel.id).await;

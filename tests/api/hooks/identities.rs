@@ -17,7 +17,7 @@ const B1: &str = "US.13491208655302741918";
 const B2: &str = "US.23491208655302741918";
 
 /// A call with a message whose sender has these keys.
-pub(super) fn said(
+pub(super) fn call_of_sender(
     channel: &ProviderChannel,
     mid: &str,
     body: &str,
@@ -125,7 +125,7 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
-    channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let first = messages(&app.api, channel.id).await.remove(0);
     let by_ticket = json!({"ticketId": first["ticketId"], "type": "text", "body": "one"});
     let by_contact = json!({"channelId": channel.id, "contactId": first["contactId"], "type": "text", "body": "two"});
@@ -137,9 +137,9 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
         assert_eq!(call.body.get("to"), None, "the provider drops what has an id in `to`");
     }
     // The number is shown, and contact and ticket stay the same.
-    channel.deliver(&app.api, &said(&channel, "wamid.2", "my number", Some(MARIA), Some(B1))).await;
-    channel.deliver(&app.api, &said(&channel, "wamid.3", "by number", Some(MARIA), None)).await;
-    channel.deliver(&app.api, &said(&channel, "wamid.4", "by id", None, Some(B1))).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.2", "my number", Some(MARIA), Some(B1))).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.3", "by number", Some(MARIA), None)).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.4", "by id", None, Some(B1))).await;
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 6);
     assert!(all.iter().all(|message| message["ticketId"] == first["ticketId"]), "{all:?}");
@@ -170,7 +170,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let (new, newer, start) = ("5511900000077", "5511900000078", now_s() - 100);
-    let mut hello = said(&channel, "wamid.1", "hi", Some(MARIA), Some(B1));
+    let mut hello = call_of_sender(&channel, "wamid.1", "hi", Some(MARIA), Some(B1));
     hello["entry"][0]["changes"][0]["value"]["messages"][0]["timestamp"] = start.to_string().into();
     channel.deliver(&app.api, &hello).await;
     let first = messages(&app.api, channel.id).await.remove(0);
@@ -192,7 +192,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
         [(Some(newer), None), (Some(new), None), (Some(MARIA), None), (None, Some(B1)), (None, Some(B2))]
     {
         let mid = format!("wamid.{number:?}{user_id:?}");
-        channel.deliver(&app.api, &said(&channel, &mid, "it is me", number, user_id)).await;
+        channel.deliver(&app.api, &call_of_sender(&channel, &mid, "it is me", number, user_id)).await;
     }
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 6, "a change is no message");
@@ -228,11 +228,11 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
 async fn two_contacts_of_one_person_are_shown_and_not_merged() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
-    channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let hidden = messages(&app.api, channel.id).await.remove(0)["contactId"].clone();
     let numbered = app.api.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
     for mid in ["wamid.2", "wamid.3"] {
-        channel.deliver(&app.api, &said(&channel, mid, "both", Some(MARIA), Some(B1))).await;
+        channel.deliver(&app.api, &call_of_sender(&channel, mid, "both", Some(MARIA), Some(B1))).await;
     }
     let all = messages(&app.api, channel.id).await;
     assert!(all.iter().all(|message| message["contactId"] == hidden), "{all:?}");
@@ -256,9 +256,9 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Whatsapp, setup).await;
     let group = "Y2FwaV9ncm91cDox";
-    channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
+    channel.deliver(&app.api, &call_of_sender(&channel, "wamid.1", "private", Some(MARIA), None)).await;
     for (mid, number, user_id) in [("wamid.2", Some(MARIA), None), ("wamid.3", None, Some(B1))] {
-        let mut call = said(&channel, mid, "to all", number, user_id);
+        let mut call = call_of_sender(&channel, mid, "to all", number, user_id);
         call["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = group.into();
         assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     }
@@ -280,7 +280,7 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     let status = channel.phone_account().status(call.accepted.as_deref().expect("an id"), group, "delivered", now_s());
     assert_eq!(channel.deliver(&app.api, &status).await, all_taken(1));
     // A quote within the group, and the status of the answer.
-    let mut quote = said(&channel, "wamid.4", "thanks", Some(MARIA), None);
+    let mut quote = call_of_sender(&channel, "wamid.4", "thanks", Some(MARIA), None);
     let message = &mut quote["entry"][0]["changes"][0]["value"]["messages"][0];
     message["group_id"] = group.into();
     message["context"] = json!({"id": call.accepted});

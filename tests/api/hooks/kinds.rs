@@ -52,7 +52,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
 }
 
 #[actix_web::test]
-async fn every_kind_is_taken_and_what_has_no_form_is_named() {
+async fn every_kind_is_taken_and_one_without_content_is_its_name_in_brackets() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let order = json!({"catalog_id": "1", "text": "for Friday", "product_items": [
@@ -86,7 +86,7 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
     );
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
-    assert_eq!(stored, bodies, "each, in the order in which they were told");
+    assert_eq!(stored, bodies, "each, in the order of the call");
     assert!(all.iter().all(|message| message["type"] == "text" && message["direction"] == "inbound"));
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     app.stop().await;
@@ -155,25 +155,25 @@ async fn received(app: &TestApp) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn what_brought_a_contact_is_kept_with_them() {
+async fn the_advertisement_of_a_message_is_stored_with_the_contact() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let came = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");
-    channel.deliver(&app.api, &phone.message(MARIA, "Maria", came)).await;
+    let from_ad = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", from_ad)).await;
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let fields = ["ctwaClid", "sourceId", "sourceUrl", "headline", "mediaType", "mediaUrl"];
-    let kept = async || {
+    let stored = async || {
         let contact = contact(&app.api, &id).await;
         fields.map(|field| contact[field].as_str().unwrap_or_default().to_owned())
     };
     let picture = "https://ads.example/picture.jpg";
-    assert_eq!(kept().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
+    assert_eq!(stored().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
     // A message without an advertisement leaves it; the next advertisement replaces it.
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
-    assert_eq!(kept().await[0], "click 1");
-    let again = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");
-    channel.deliver(&app.api, &phone.message(MARIA, "Maria", again)).await;
-    assert_eq!(kept().await, ["click 2", "ad 2", "https://fb.me/ad2", "Free", "image", picture]);
+    assert_eq!(stored().await[0], "click 1");
+    let from_next_ad = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", from_next_ad)).await;
+    assert_eq!(stored().await, ["click 2", "ad 2", "https://fb.me/ad2", "Free", "image", picture]);
     app.stop().await;
 }

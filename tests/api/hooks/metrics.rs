@@ -19,7 +19,7 @@ async fn notices(app: &OwnApp) -> [f64; 5] {
 }
 
 #[actix_web::test]
-async fn what_was_told_is_counted_by_what_became_of_it() {
+async fn parts_of_calls_are_counted_by_their_outcome() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = ProviderChannel::phone(&app).await;
     assert_eq!(notices(&app).await, [0.0; 5]);
@@ -39,7 +39,7 @@ async fn what_was_told_is_counted_by_what_became_of_it() {
     app.stop().await;
 }
 
-async fn dropped(app: &OwnApp) -> f64 {
+async fn dropped_count(app: &OwnApp) -> f64 {
     let seen = ScrapedMetrics::of(app.service.metrics_listener.as_ref().expect("metrics are served").address).await;
     seen.value("hotline_hook_statuses_dropped_total")
 }
@@ -58,11 +58,11 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     .execute(&app.db)
     .await
     .expect("nearly as many as are kept");
-    // The first finds room, whether or not all are indexed: the second is one too many.
+    // There is room for one more status: the first is stored, the second is dropped.
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.phone_account().status(name, MARIA, "sent", 1_700_000_001);
         assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
-        assert_eq!(dropped(&app).await, expected, "{name}");
+        assert_eq!(dropped_count(&app).await, expected, "{name}");
     }
     app.stop().await;
 }
@@ -84,7 +84,7 @@ async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.phone_account().message(MARIA, "Maria", revoke("wamid.r", name));
         channel.deliver(&app.api, &call).await;
-        assert_eq!(dropped(&app).await, expected, "{name}");
+        assert_eq!(dropped_count(&app).await, expected, "{name}");
     }
     let stored = "select provider_message_id from early_revisions where provider_message_id not like 'wamid.other.%'";
     let stored: Vec<String> = sqlx::query_scalar(stored).fetch_all(&app.db).await.expect("the stored ones");

@@ -18,7 +18,7 @@ const PNG: &[u8] = &[
     0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
 ];
 
-fn other(id: &str, kind: &str, part: Value) -> Message {
+fn raw_message(id: &str, kind: &str, part: Value) -> Message {
     Message(json!({"id": id, "type": kind, kind: part}))
 }
 
@@ -26,8 +26,8 @@ async fn deliver_messages(app: &TestApp, channel: &ProviderChannel, messages: Ve
     channel.deliver(&app.api, &channel.phone_account().messages(MARIA, "Maria", messages)).await
 }
 
-/// The types of a company's events of messages.
-async fn kinds(app: &TestApp) -> Vec<String> {
+/// The types of the company's message events, oldest first.
+async fn message_event_types(app: &TestApp) -> Vec<String> {
     let events = app.api.get("/events?limit=1000").await;
     let kinds = events.data(200).as_array().expect("events").iter();
     let kinds = kinds.map(|event| event["type"].as_str().expect("a type").to_owned());
@@ -42,7 +42,7 @@ async fn notes_and_notices_are_one_list_of_internal_messages() {
     let opened = tickets(&app.api, channel.id).await.remove(0);
     for index in 0..3 {
         let notice = json!({"type": "customer_identity_changed", "body": "code changed"});
-        deliver_messages(&app, &channel, vec![other(&format!("wamid.s{index}"), "system", notice)]).await;
+        deliver_messages(&app, &channel, vec![raw_message(&format!("wamid.s{index}"), "system", notice)]).await;
         app.api.post(&format!("/tickets/{}/notes", opened["id"]), json!({"body": "note"})).await.data(201);
     }
     let all = messages(&app.api, channel.id).await;
@@ -55,14 +55,15 @@ async fn notes_and_notices_are_one_list_of_internal_messages() {
 }
 
 #[actix_web::test]
-async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
+async fn news_open_no_ticket_and_are_notices_in_an_open_one() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
-    let changed = || other("wamid.s", "system", json!({"type": "customer_identity_changed", "body": "code changed"}));
+    let changed =
+        || raw_message("wamid.s", "system", json!({"type": "customer_identity_changed", "body": "code changed"}));
     let news = vec![
         changed(),
-        other("wamid.w", "request_welcome", json!({})),
-        other("wamid.p", "poll_creation", json!({"name": "Pizza?"})),
+        raw_message("wamid.w", "request_welcome", json!({})),
+        raw_message("wamid.p", "poll_creation", json!({"name": "Pizza?"})),
     ];
     let tally = deliver_messages(&app, &channel, news).await;
     assert_eq!((tally.taken, tally.ignored), (0, 3));
@@ -88,11 +89,11 @@ async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
     assert_eq!(app.api.all("/messages?direction=internal").await.len(), 1);
     close(&app.api, opened["id"].as_i64().expect("an id")).await;
     assert_eq!(
-        deliver_messages(&app, &channel, vec![other("wamid.t", "system", json!({"body": "x"}))]).await.ignored,
+        deliver_messages(&app, &channel, vec![raw_message("wamid.t", "system", json!({"body": "x"}))]).await.ignored,
         1
     );
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
-    assert_eq!(kinds(&app).await, ["message.received", "message.created"]);
+    assert_eq!(message_event_types(&app).await, ["message.received", "message.created"]);
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
@@ -144,7 +145,7 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
     );
     let log = app.api.get("/events?types=message.received,message.updated").await;
     let log = log.data(200).as_array().expect("events");
-    assert_eq!(log[0]["data"]["updatedAt"], message["createdAt"], "the edits were later");
+    assert_eq!(log[0]["data"]["updatedAt"], message["createdAt"], "the edits show in the event of the receipt");
     let updated: Vec<_> = log.iter().filter_map(|event| event["data"]["updatedAt"].as_str()).collect();
     assert!(updated.len() == 3 && updated[0] < updated[1] && updated[1] <= updated[2], "{updated:?}");
     assert_eq!(Some(updated[2]), message["updatedAt"].as_str());
@@ -155,7 +156,7 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
 }
 
 #[actix_web::test]
-async fn of_a_revoked_message_text_file_and_address_are_gone() {
+async fn a_revoked_message_loses_its_text_and_its_file() {
     let provider = Provider::start().await;
     let app = OwnApp::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
@@ -170,15 +171,15 @@ async fn of_a_revoked_message_text_file_and_address_are_gone() {
     assert_eq!(status().await, 200);
     deliver_messages(&app, &channel, vec![edit("wamid.2", "wamid.1", "another secret")]).await;
     assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await, all_taken(1));
-    let left = last().await;
-    assert_eq!((&left["body"], &left["media"], &left["edits"]), (&Value::Null, &Value::Null, &json!([])));
-    assert!(left["deletedAt"].is_string(), "a trace stays: {left}");
+    let revoked = last().await;
+    assert_eq!((&revoked["body"], &revoked["media"], &revoked["edits"]), (&Value::Null, &Value::Null, &json!([])));
+    assert!(revoked["deletedAt"].is_string(), "a trace stays: {revoked}");
     eventually("the file is gone", || async { status().await == 404 }).await;
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!(opened["lastMessage"]["body"], Value::Null);
     let log = app.api.get("/events?types=message.received,message.updated,message.deleted").await;
     assert!(!log.body.to_string().contains("secret"), "{}", log.body);
-    assert_eq!(kinds(&app).await.pop().as_deref(), Some("message.deleted"));
+    assert_eq!(message_event_types(&app).await.pop().as_deref(), Some("message.deleted"));
     assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await.repeated, 1);
     check_events(&app.db, app.company.id).await;
     app.stop().await;
@@ -199,10 +200,10 @@ async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
     let before = last_messages().await;
     assert_eq!(before.iter().map(|message| &message["body"]).collect::<Vec<_>>(), ["a secret"; 2]);
     assert_eq!(deliver_messages(&app, &channel, vec![revoke("wamid.2", "wamid.1")]).await, all_taken(1));
-    for (mut message, then) in last_messages().await.into_iter().zip(before) {
+    for (mut message, earlier) in last_messages().await.into_iter().zip(before) {
         assert_eq!(message["body"].take(), Value::Null);
-        message["body"] = then["body"].clone();
-        assert_eq!(message, then, "the rest is as it was");
+        message["body"] = earlier["body"].clone();
+        assert_eq!(message, earlier, "more than the body has changed");
     }
     let log = app.api.get("/events").await;
     assert!(!log.body.to_string().contains("secret"), "{}", log.body);
@@ -210,7 +211,7 @@ async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
 }
 
 #[actix_web::test]
-async fn what_is_said_of_a_message_may_come_before_it() {
+async fn edits_revocations_and_reactions_may_arrive_before_their_message() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let early = vec![
@@ -260,7 +261,7 @@ async fn all_files_of_a_withdrawn_social_message_are_gone() {
 }
 
 #[actix_web::test]
-async fn a_reaction_is_of_its_message_and_one_of_a_person() {
+async fn a_message_has_one_reaction_of_a_person() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     deliver_messages(&app, &channel, vec![text("wamid.1", "hello")]).await;

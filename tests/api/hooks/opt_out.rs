@@ -11,7 +11,7 @@ use crate::steps::restarted;
 use crate::support::provider::hooks::{image, text};
 use crate::support::{Api, OwnApp, TestApp};
 
-async fn put(api: &Api, contact: &Value, body: Value) -> Value {
+async fn put_contact(api: &Api, contact: &Value, body: Value) -> Value {
     api.put(&format!("/contacts/{contact}"), body).await.data(200).clone()
 }
 
@@ -46,7 +46,7 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     assert_eq!(contact(&other, &theirs).await["marketingOptOut"], false);
 
     // A repeated call was handled before, and opts no contact out again.
-    assert_eq!(put(&app.api, &maria, json!({"marketingOptOut": false})).await["marketingOptOut"], false);
+    assert_eq!(put_contact(&app.api, &maria, json!({"marketingOptOut": false})).await["marketingOptOut"], false);
     assert_eq!(channel.deliver(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
     let app = restarted(app).await;
@@ -55,8 +55,8 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
 
     // An import right after the word takes precedence.
     for round in 0..10 {
-        let said = text(&format!("wamid.again.{round}"), "parar");
-        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", said)).await, all_taken(1));
+        let stop = text(&format!("wamid.again.{round}"), "parar");
+        assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", stop)).await, all_taken(1));
         let rows = json!({"contacts": [{"number": MARIA, "marketingOptOut": false}]});
         assert_eq!(app.api.post("/contacts/import", rows).await.data(200)["updated"], 1);
         assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
@@ -87,11 +87,11 @@ async fn a_company_has_stop_words_of_its_own_which_count_on_a_webchat_as_well() 
 }
 
 #[actix_web::test]
-async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
+async fn punctuation_and_emoji_around_a_stop_word_are_ignored_and_a_sentence_opts_nobody_out() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let said = [
+    let texts = [
         ("Sair.", true),
         ("parar!", true),
         ("\"STOP\"", true),
@@ -101,10 +101,10 @@ async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
         ("please do not stop", false),
         ("!", false),
     ];
-    for (index, (body, opts_out)) in said.into_iter().enumerate() {
+    for (index, (body, opts_out)) in texts.into_iter().enumerate() {
         let number = format!("55119000000{index:02}");
-        let said = phone.message(&number, "Somebody", text(&format!("wamid.around.{index}"), body));
-        assert_eq!(channel.deliver(&app.api, &said).await, all_taken(1));
+        let call = phone.message(&number, "Somebody", text(&format!("wamid.around.{index}"), body));
+        assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
         let found = app.api.get(&format!("/contacts?number={number}")).await.data(200)[0].clone();
         assert_eq!(contact(&app.api, &found["id"]).await["marketingOptOut"], opts_out, "{body}");
     }
@@ -130,7 +130,8 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
     let begin = newest(&app.api).await;
 
-    // The first is José's number in its other spelling, no contact has the second, and only the company opts in again.
+    // The first is José's number in its other spelling, no contact has the second. A `resume` is ignored: only the
+    // company opts a contact in again.
     let preferences = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
     assert_eq!(channel.deliver(&app.api, &preferences).await, Tally { taken: 2, ignored: 1, ..Tally::default() });
     let preferences = phone.preferences(&[(JOSE, "stop")]);
@@ -140,7 +141,7 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     assert_eq!(app.api.get("/contacts?number=5511999990000").await.data(200), &json!([]));
     assert_eq!(opt_outs_since(&app.api, begin, &jose).await, 1);
 
-    // A message that fails because of an opt-out says so too; another failure does not.
+    // A message that fails because of an opt-out at the provider opts the contact out; another failure does not.
     sent(&app, &channel, &maria, "news", "wamid.news").await;
     for (code, opts_out) in [(131_026, false), (131_050, true)] {
         let failed = phone.failed("wamid.news", MARIA, code, "not delivered", Utc::now().timestamp());

@@ -38,8 +38,8 @@ async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_re
 }
 
 #[actix_web::test]
-async fn of_fifty_twins_at_once_one_is_taken() {
-    const TWINS: usize = 50;
+async fn of_fifty_identical_calls_at_once_one_is_taken() {
+    const IDENTICAL_CALLS: usize = 50;
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
@@ -49,9 +49,9 @@ async fn of_fifty_twins_at_once_one_is_taken() {
             .enumerate()
     {
         let call = phone.message(MARIA, "Maria", message);
-        let tallies = join_all((0..TWINS).map(|_| channel.deliver(&app.api, &call))).await;
+        let tallies = join_all((0..IDENTICAL_CALLS).map(|_| channel.deliver(&app.api, &call))).await;
         assert_eq!(tallies.iter().filter(|tally| **tally == all_taken(1)).count(), 1, "{tallies:?}");
-        assert_eq!(tallies.iter().filter(|tally| **tally == REPEATED).count(), TWINS - 1, "{tallies:?}");
+        assert_eq!(tallies.iter().filter(|tally| **tally == REPEATED).count(), IDENTICAL_CALLS - 1, "{tallies:?}");
         assert_eq!(messages(&app.api, channel.id).await.len(), round + 1);
         let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
         assert_eq!(opened["unreadCount"], round + 1);

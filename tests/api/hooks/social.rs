@@ -12,7 +12,7 @@ use crate::support::{OwnApp, TestApp};
 
 const PSID: &str = "6548123456784821";
 
-async fn social(app: &TestApp, kind: ChannelType) -> ProviderChannel {
+async fn social_channel(app: &TestApp, kind: ChannelType) -> ProviderChannel {
     ProviderChannel::create(app, &app.company, kind, Setup::default()).await
 }
 
@@ -20,7 +20,7 @@ async fn social(app: &TestApp, kind: ChannelType) -> ProviderChannel {
 async fn both_social_channels_take_every_kind() {
     let app = TestApp::shared().await;
     for (kind, object, name) in [(Messenger, "page", "Messenger 4821"), (Instagram, "instagram", "Instagram 4821")] {
-        let channel = social(&app, kind).await;
+        let channel = social_channel(&app, kind).await;
         let page = channel.page(object);
         let story = json!({"message": {"mid": "m_8", "text": "nice", "reply_to": {"story": {"url": "https://cdn.example/story", "id": "1"}}}});
         let shared = json!({"message": {"mid": "m_9", "attachments": [
@@ -87,29 +87,29 @@ async fn both_social_channels_take_every_kind() {
 #[actix_web::test]
 async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
     let app = OwnApp::start().await;
-    let page = social(&app, Messenger).await;
-    let other = social(&app, Messenger).await;
-    let say = |channel: &ProviderChannel, mid: &str| {
+    let page = social_channel(&app, Messenger).await;
+    let other = social_channel(&app, Messenger).await;
+    let call_of = |channel: &ProviderChannel, mid: &str| {
         channel.page("page").call_body(PSID, 1_700_000_000_000, vec![events::text(mid, "hi")])
     };
     let twins = futures_util::future::join_all((0..10).map(|number| {
-        let (app, page, call) = (&app, &page, say(&page, &format!("m_{number}")));
+        let (app, page, call) = (&app, &page, call_of(&page, &format!("m_{number}")));
         async move { page.deliver(&app.api, &call).await }
     }));
     assert!(twins.await.iter().all(|tally| *tally == all_taken(1)));
-    other.deliver(&app.api, &say(&other, "m_1")).await;
+    other.deliver(&app.api, &call_of(&other, "m_1")).await;
     let app = restarted(app).await;
-    page.deliver(&app.api, &say(&page, "m_late")).await;
-    assert_eq!(app.api.all("/contacts").await.len(), 2, "an id is a page's own");
+    page.deliver(&app.api, &call_of(&page, "m_late")).await;
+    assert_eq!(app.api.all("/contacts").await.len(), 2, "an id belongs to one page");
     assert_eq!(tickets(&app.api, page.id).await.len(), 1);
     assert_eq!(messages(&app.api, page.id).await.len(), 11);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_has_written_is_reached_and_what_reached_them_is_known() {
+async fn deliveries_and_readings_of_a_contact_change_the_status_of_messages() {
     let app = OwnApp::start().await;
-    let channel = social(&app, Messenger).await;
+    let channel = social_channel(&app, Messenger).await;
     let page = channel.page("page");
     channel.deliver(&app.api, &page.call_body(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
@@ -139,9 +139,9 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
 }
 
 #[actix_web::test]
-async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came() {
+async fn the_referral_of_a_message_a_button_or_a_visit_is_stored_with_the_contact() {
     let app = TestApp::shared().await;
-    let channel = social(&app, Messenger).await;
+    let channel = social_channel(&app, Messenger).await;
     let page = channel.page("page");
     let report =
         async |event: Value| channel.deliver(&app.api, &page.call_body(PSID, 1_700_000_000_000, vec![event])).await;
@@ -153,9 +153,9 @@ async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came(
         "ads_context_data": {"ad_title": "Half price", "photo_url": "https://cdn.example/ad.jpg", "post_id": "9"}});
     assert_eq!(report(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, all_taken(1));
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
-    let kept = contact(&app.api, &id).await;
+    let shown = contact(&app.api, &id).await;
     let fields =
-        ["sourceId", "headline", "mediaType", "mediaUrl"].map(|field| kept[field].as_str().unwrap_or_default());
+        ["sourceId", "headline", "mediaType", "mediaUrl"].map(|field| shown[field].as_str().unwrap_or_default());
     assert_eq!(fields, ["ad 1", "Half price", "image", "https://cdn.example/ad.jpg"]);
     assert_eq!(report(events::referral("promo", "ad 2")).await, all_taken(1));
     assert_eq!(contact(&app.api, &id).await["sourceId"], "ad 2");

@@ -15,7 +15,7 @@ const PNG: &[u8] = &[
     0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
 ];
 
-fn other(id: &str, kind: &str, part: Value) -> Message {
+fn raw_message(id: &str, kind: &str, part: Value) -> Message {
     Message(json!({"id": id, "type": kind, kind: part}))
 }
 
@@ -50,11 +50,11 @@ fn structured() -> Vec<(Message, Value)> {
         ),
         (template_button("wamid.4", "p", "C"), reply(json!({"id": "p", "payload": "p", "title": "C"}))),
         (
-            other("wamid.5", "order", order),
+            raw_message("wamid.5", "order", order),
             json!({"kind": "order", "order": {"catalogId": "cat 7", "text": "for Friday", "items": items}}),
         ),
         (
-            other("wamid.6", "interactive", form),
+            raw_message("wamid.6", "interactive", form),
             json!({"kind": "form", "form": {"name": "flow", "answers": {"flow_token": "t", "size": "XL"}}}),
         ),
         (location("wamid.7", -23.55, -46.63, Some("Office")), json!({"kind": "location", "location": place})),
@@ -81,7 +81,7 @@ async fn every_kind_keeps_its_structure_in_its_message_and_event() {
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<Value> = all.iter().map(|message| message["content"].clone()).collect();
     assert_eq!(stored, contents);
-    assert_eq!(all[5]["interactive"]["nfm_reply"]["name"], "flow", "a form as it came");
+    assert_eq!(all[5]["interactive"]["nfm_reply"]["name"], "flow", "the original form is missing");
     let others = all.iter().enumerate().filter(|(index, _)| *index != 5);
     assert!(others.into_iter().all(|(_, message)| message["interactive"].is_null()));
     let received = async || {
@@ -99,11 +99,11 @@ async fn every_kind_keeps_its_structure_in_its_message_and_event() {
 }
 
 #[actix_web::test]
-async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
+async fn a_malformed_or_too_large_structure_leaves_the_text() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let form = |id: &str, json: String| {
-        other(
+        raw_message(
             id,
             "interactive",
             json!({"type": "nfm_reply", "nfm_reply": {"name": "flow", "body": "Sent", "response_json": json}}),
@@ -115,8 +115,8 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
         form("wamid.1", "not JSON".to_owned()),
         form("wamid.2", large),
         form("wamid.3", deep),
-        other("wamid.4", "order", json!({"product_items": [{"quantity": "many"}, 7, null]})),
-        other("wamid.5", "location", json!({"latitude": "north", "name": "Somewhere"})),
+        raw_message("wamid.4", "order", json!({"product_items": [{"quantity": "many"}, 7, null]})),
+        raw_message("wamid.5", "location", json!({"latitude": "north", "name": "Somewhere"})),
         Message(json!({"id": "wamid.6", "type": "contacts", "contacts": [7, null, {"name": "x\u{0}"}]})),
         with_context(text("wamid.7", "hi"), json!({"referred_product": 7, "forwarded": "yes"})),
     ];
@@ -137,14 +137,14 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
 }
 
 #[actix_web::test]
-async fn each_message_keeps_the_advertisement_that_it_came_by() {
+async fn each_message_keeps_the_advertisement_that_brought_it() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let phone = channel.phone_account();
-    let came = |id: &str, number: u8| {
+    let from_ad = |id: &str, number: u8| {
         text(id, "hi").referred(&format!("ad {number}"), "https://fb.me/ad", "Half price", &format!("click {number}"))
     };
-    let inbound = vec![came("wamid.1", 1), came("wamid.2", 2), text("wamid.3", "and?")];
+    let inbound = vec![from_ad("wamid.1", 1), from_ad("wamid.2", 2), text("wamid.3", "and?")];
     assert_eq!(channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, all_taken(3));
     let all = messages(&app.api, channel.id).await;
     let referral = json!({"ctwaClid": "click 1", "sourceUrl": "https://fb.me/ad", "sourceId": "ad 1", "sourceType": "ad",

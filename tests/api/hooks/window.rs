@@ -15,7 +15,7 @@ async fn send(app: &TestApp, channel: &ProviderChannel, contact: &Value) -> Repl
 }
 
 #[actix_web::test]
-async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of_it() {
+async fn the_window_counts_from_when_the_contact_wrote_not_from_when_the_call_arrived() {
     let options = TestOptions::default();
     let app = OwnApp::start_with(options.clone()).await;
     let channel = ProviderChannel::phone(&app).await;

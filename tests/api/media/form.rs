@@ -10,7 +10,7 @@ use crate::support::service::TestOptions;
 
 const BYTES_MAX: usize = 100_000;
 
-async fn small_files() -> MediaFixture {
+async fn start_with_small_limit() -> MediaFixture {
     let mut options = TestOptions::default();
     options.media.bytes_max = BYTES_MAX as u64;
     MediaFixture::start_with(options).await
@@ -25,7 +25,7 @@ fn picture(bytes: usize) -> Vec<u8> {
 
 #[actix_web::test]
 async fn a_file_of_the_limit_is_taken_and_one_byte_more_is_not() {
-    let fixture = small_files().await;
+    let fixture = start_with_small_limit().await;
     let message = fixture.sent("a.png", "image/png", &picture(BYTES_MAX)).await;
     assert_eq!(message["media"]["size"], BYTES_MAX);
     for bytes in [BYTES_MAX + 1, 3 * BYTES_MAX] {
@@ -103,7 +103,7 @@ async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
 }
 
 #[actix_web::test]
-async fn files_in_other_parts_or_in_json_are_none() {
+async fn files_in_other_parts_or_in_json_do_not_count() {
     let fixture = MediaFixture::start().await;
     let elsewhere = fixture.form().part("name=\"file\"; filename=\"a.png\"", Some("image/png"), PNG);
     for form in [fixture.form(), elsewhere] {
@@ -132,7 +132,7 @@ async fn texts_and_parts_are_bounded() {
 }
 
 #[actix_web::test]
-async fn what_is_no_form_is_told_what_it_is() {
+async fn a_body_that_is_no_whole_form_is_refused() {
     let fixture = MediaFixture::start().await;
     let whole = fixture.form().file("a.png", "image/png", PNG).bytes();
     let ask = async |content_type: &str, body: &[u8], key: Option<&str>| {

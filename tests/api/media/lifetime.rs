@@ -38,7 +38,7 @@ async fn a_cut_upload_leaves_nothing() {
 }
 
 #[actix_web::test]
-async fn a_client_that_half_closes_is_told_that_its_form_breaks_off() {
+async fn a_client_that_half_closes_gets_400_or_no_answer() {
     let fixture = MediaFixture::start().await;
     let body = fixture.form().file("a.png", "image/png", PNG).bytes();
     let mut stream = TcpStream::connect(fixture.app.address).await.expect("a connection");
@@ -54,7 +54,7 @@ async fn a_client_that_half_closes_is_told_that_its_form_breaks_off() {
 }
 
 #[actix_web::test]
-async fn what_stands_between_a_file_and_its_message_leaves_a_file_that_is_swept() {
+async fn a_failure_between_a_file_and_its_message_leaves_a_file_that_is_swept() {
     let fixture = MediaFixture::start().await;
     let kept = fixture.sent("kept.png", "image/png", PNG).await;
     fail::cfg("media_published", "1*panic(a defect)").expect("failpoint");
@@ -68,7 +68,7 @@ async fn what_stands_between_a_file_and_its_message_leaves_a_file_that_is_swept(
     assert_eq!(app.media.sweep(&app.engine, soon).await, Ok(0));
     assert_eq!(fixture.stored().len(), 2);
     assert_eq!(fixture.sweep_later().await, 1);
-    assert_eq!(fixture.sweep_later().await, 0, "an hour is looked at once");
+    assert_eq!(fixture.sweep_later().await, 0, "an hour was swept again");
     assert_eq!(fixture.stored().len(), 1);
     assert_eq!(fixture.read(&url(&kept), &[]).await.bytes, PNG, "the other has its message");
     fixture.app.stop().await;
@@ -109,10 +109,10 @@ async fn a_deleted_contact_takes_its_files_along() {
     assert_eq!(deleted.status, 204, "{}", deleted.body);
     eventually("the file of the contact is gone", || async { fixture.stored().len() == 1 }).await;
     assert_eq!(fixture.read(&url(&message), &[]).await.status, 404);
-    eventually("it is forgotten", || async {
-        let known: i64 =
+    eventually("its row is deleted", || async {
+        let rows: i64 =
             sqlx::query_scalar("select count(*) from media").fetch_one(&fixture.app.db).await.expect("count");
-        known == 1
+        rows == 1
     })
     .await;
     let left = fixture.with_file().await;

@@ -17,7 +17,7 @@ async fn any_range_of_a_file_can_be_read() {
     let whole = fixture.read(&url, &[]).await;
     assert_eq!((whole.status, whole.header("accept-ranges"), whole.bytes.len()), (200, "bytes", size));
     assert_eq!(whole.bytes, content);
-    for (asked, from, to) in [
+    for (range, from, to) in [
         ("bytes=0-0".to_owned(), 0, 1),
         ("bytes=5-9".to_owned(), 5, 10),
         (format!("bytes={}-", size - 3), size - 3, size),
@@ -25,21 +25,21 @@ async fn any_range_of_a_file_can_be_read() {
         (format!("bytes=-{}", 2 * size), 0, size),
         (format!("bytes=100-{}", 2 * size), 100, size),
     ] {
-        let part = fixture.read(&url, &[("range", &asked)]).await;
-        assert_eq!(part.status, 206, "{asked}");
-        assert_eq!(part.header("content-range"), format!("bytes {from}-{}/{size}", to - 1), "{asked}");
-        assert_eq!(part.header("content-length"), (to - from).to_string(), "{asked}");
-        assert_eq!(part.bytes, content[from..to], "{asked}");
+        let part = fixture.read(&url, &[("range", &range)]).await;
+        assert_eq!(part.status, 206, "{range}");
+        assert_eq!(part.header("content-range"), format!("bytes {from}-{}/{size}", to - 1), "{range}");
+        assert_eq!(part.header("content-length"), (to - from).to_string(), "{range}");
+        assert_eq!(part.bytes, content[from..to], "{range}");
     }
-    for asked in [format!("bytes={size}-"), "bytes=999999999999-".to_owned(), "bytes=-0".to_owned()] {
-        let refused = fixture.read(&url, &[("range", &asked)]).await;
-        assert_eq!((refused.status, refused.code().as_str()), (416, "ERR_API_RANGE_NOT_SATISFIABLE"), "{asked}");
-        assert_eq!(refused.header("content-range"), format!("bytes */{size}"), "{asked}");
+    for range in [format!("bytes={size}-"), "bytes=999999999999-".to_owned(), "bytes=-0".to_owned()] {
+        let refused = fixture.read(&url, &[("range", &range)]).await;
+        assert_eq!((refused.status, refused.code().as_str()), (416, "ERR_API_RANGE_NOT_SATISFIABLE"), "{range}");
+        assert_eq!(refused.header("content-range"), format!("bytes */{size}"), "{range}");
     }
     // Anything but one valid range of bytes is ignored.
-    for asked in ["bytes=9-5", "bytes=0-1,4-5", "bytes=x", "lines=1-2", "bytes=999999999999999999999-"] {
-        let whole = fixture.read(&url, &[("range", asked)]).await;
-        assert_eq!((whole.status, whole.bytes.len()), (200, size), "{asked}");
+    for range in ["bytes=9-5", "bytes=0-1,4-5", "bytes=x", "lines=1-2", "bytes=999999999999999999999-"] {
+        let whole = fixture.read(&url, &[("range", range)]).await;
+        assert_eq!((whole.status, whole.bytes.len()), (200, size), "{range}");
     }
     // With `If-Range`, a part is sent only to a client that has the rest of the same file.
     let tag = whole.header("etag");
@@ -69,12 +69,12 @@ async fn who_has_a_file_need_not_read_it_again() {
 }
 
 #[actix_web::test]
-async fn an_address_is_good_for_one_file_and_a_while() {
+async fn an_address_is_valid_for_one_file_and_expires() {
     let fixture = MediaFixture::start().await;
     let message = fixture.sent("a.png", "image/png", PNG).await;
     let shown = url(&message);
     let site = format!("http://{}", fixture.app.address);
-    let good = shown.strip_prefix(&site).expect("where it was asked for").to_owned();
+    let good = shown.strip_prefix(&site).expect("the address of the service").to_owned();
     assert!(good.starts_with("/media/"), "{good}");
     assert_eq!(fixture.read(&good, &[]).await.status, 200);
     let (address, signature) = good.split_once("signature=").expect("a signature");
@@ -114,7 +114,7 @@ async fn an_address_is_good_for_one_file_and_a_while() {
 }
 
 #[actix_web::test]
-async fn another_company_reads_nothing_of_it() {
+async fn another_company_cannot_read_a_file() {
     let fixture = MediaFixture::start().await;
     let message = fixture.sent("a.png", "image/png", PNG).await;
     let (other, api) = fixture.app.another_company().await;
@@ -142,7 +142,7 @@ async fn another_company_reads_nothing_of_it() {
 }
 
 #[actix_web::test]
-async fn nothing_that_runs_is_shown() {
+async fn nothing_that_runs_is_shown_inline() {
     let fixture = MediaFixture::start().await;
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>".as_slice();
     for (file_name, mime_type, content, disposition) in [

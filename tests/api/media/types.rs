@@ -18,7 +18,7 @@ async fn a_picture_declared_as_another_is_sent_as_what_it_is() {
 }
 
 #[actix_web::test]
-async fn an_empty_file_an_unknown_type_and_a_contradiction_are_told_apart_and_leave_nothing() {
+async fn an_empty_file_an_unknown_type_and_a_mismatch_have_codes_of_their_own_and_leave_nothing() {
     let fixture = MediaFixture::start().await;
     const NOISE: &[u8] = &[0, 0x9c, 0xff, 1, 0x80];
     for (file_name, mime_type, content, code) in [
@@ -45,9 +45,9 @@ async fn an_empty_file_an_unknown_type_and_a_contradiction_are_told_apart_and_le
 }
 
 #[actix_web::test]
-async fn what_its_content_does_not_show_is_what_the_sender_says() {
+async fn a_type_that_the_content_does_not_show_is_the_one_the_sender_gives() {
     let fixture = MediaFixture::start().await;
-    for (file_name, mime_type, content, kept) in [
+    for (file_name, mime_type, content, expected) in [
         ("a.csv", "text/csv", b"a,b\n1,2\n".as_slice(), "text/csv"),
         ("a.csv", "", b"a,b\n1,2\n", "text/csv"),
         ("notes", "", b"plain words", "text/plain"),
@@ -56,7 +56,7 @@ async fn what_its_content_does_not_show_is_what_the_sender_says() {
         ("backup.dat", "", &[0, 0x9c, 0xff, 1], "application/octet-stream"),
     ] {
         let message = fixture.sent(file_name, mime_type, content).await;
-        assert_eq!(message["media"]["mimeType"], kept, "{file_name}");
+        assert_eq!(message["media"]["mimeType"], expected, "{file_name}");
     }
     fixture.app.stop().await;
 }
@@ -74,11 +74,12 @@ async fn a_file_without_name_and_type_is_what_its_content_is() {
 #[actix_web::test]
 async fn names_lose_their_folders_and_keep_their_letters() {
     let fixture = MediaFixture::start().await;
-    for (sent, kept) in [("../../etc/passwd.png", "passwd.png"), ("Férias 1.png", "Férias 1.png"), ("", "file.png")] {
+    for (sent, expected) in [("../../etc/passwd.png", "passwd.png"), ("Férias 1.png", "Férias 1.png"), ("", "file.png")]
+    {
         let message = fixture.sent(sent, "image/png", PNG).await;
-        assert_eq!(message["media"]["fileName"], kept);
+        assert_eq!(message["media"]["fileName"], expected);
         let served = fixture.read(&url(&message), &[]).await;
-        assert_eq!(served.bytes, PNG, "{kept}");
+        assert_eq!(served.bytes, PNG, "{expected}");
     }
     let extended = "name=\"medias\"; filename=\"x.png\"; filename*=UTF-8''%E2%82%AC%20rates.png";
     let sent = fixture.api().send_form(fixture.form().part(extended, Some("image/png"), PNG)).await;

@@ -15,7 +15,7 @@ const ANA: &str = "5511900000001";
 const OTHER: &str = "5511900000002";
 
 /// Answers a ticket, and returns where the answer went.
-async fn answered(app: &TestApp, provider: &Provider, channel: &ProviderChannel, body: &str) -> String {
+async fn recipient_of_answer(app: &TestApp, provider: &Provider, channel: &ProviderChannel, body: &str) -> String {
     let [ticket] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     let count = provider.accepted(&channel.account).len();
     sent(&app.api, json!({"ticketId": ticket["id"], "type": "text", "body": body})).await;
@@ -23,7 +23,7 @@ async fn answered(app: &TestApp, provider: &Provider, channel: &ProviderChannel,
 }
 
 #[actix_web::test]
-async fn by_the_number() {
+async fn a_merged_contact_is_answered_at_the_number_that_wrote_last() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
@@ -33,14 +33,14 @@ async fn by_the_number() {
     let found = async |number: &str| listed(&app.api, &format!("/contacts?number={number}")).await[0];
     let (into, from) = (found(ANA).await, found(OTHER).await);
     merge(&app.api, into, from).await.data(200);
-    assert_eq!(answered(&app, &provider, &channel, "one").await, ANA);
+    assert_eq!(recipient_of_answer(&app, &provider, &channel, "one").await, ANA);
     for (number, body) in [(OTHER, "two"), (ANA, "three"), (OTHER, "four")] {
         says(&app.api, &channel, number, body).await;
-        assert_eq!(answered(&app, &provider, &channel, body).await, number, "{body}");
+        assert_eq!(recipient_of_answer(&app, &provider, &channel, body).await, number, "{body}");
         assert_eq!(shown(&app.api, into).await["number"], number, "{body}");
     }
     let app = restarted(app).await;
-    assert_eq!(answered(&app, &provider, &channel, "five").await, OTHER);
+    assert_eq!(recipient_of_answer(&app, &provider, &channel, "five").await, OTHER);
     assert_eq!(listed(&app.api, "/contacts").await, [into]);
     let numbers = shown(&app.api, into).await["identities"].clone();
     let numbers: Vec<_> =
@@ -51,7 +51,7 @@ async fn by_the_number() {
 }
 
 #[actix_web::test]
-async fn by_the_id() {
+async fn a_merged_contact_is_answered_at_the_id_that_wrote_last() {
     let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
@@ -63,14 +63,14 @@ async fn by_the_id() {
     say(&app, "1001", "from one account").await;
     say(&app, "1002", "from another").await;
     let found = tickets(&app.api, channel.id).await;
-    let of = |body: &str| {
+    let contact_of = |body: &str| {
         let ticket = found.iter().find(|ticket| ticket["lastMessage"]["body"] == body);
         ticket.and_then(|ticket| ticket["contact"]["id"].as_i64()).expect("a contact")
     };
-    merge(&app.api, of("from one account"), of("from another")).await.data(200);
+    merge(&app.api, contact_of("from one account"), contact_of("from another")).await.data(200);
     for (id, body) in [("1001", "one"), ("1002", "two"), ("1001", "three")] {
         say(&app, id, body).await;
-        assert_eq!(answered(&app, &provider, &channel, body).await, id, "{body}");
+        assert_eq!(recipient_of_answer(&app, &provider, &channel, body).await, id, "{body}");
     }
     let last_used = async || -> String {
         let last =
@@ -80,6 +80,6 @@ async fn by_the_id() {
     eventually("it is saved", || async { last_used().await == "1001" }).await;
     assert_eq!(messages(&app.api, channel.id).await.len(), 8);
     let app = restarted(app).await;
-    assert_eq!(answered(&app, &provider, &channel, "four").await, "1001");
+    assert_eq!(recipient_of_answer(&app, &provider, &channel, "four").await, "1001");
     app.stop().await;
 }

@@ -4,7 +4,7 @@ use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{contact, is_gone, merge, says, shown, texts};
+use super::{assert_is_gone, contact, merge, says, shown, texts};
 use crate::hooks::{ProviderChannel, Setup};
 use crate::steps::{NOBODY, history, id, listed, sent, ticket};
 use crate::support::provider::Provider;
@@ -43,17 +43,17 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
     ] {
         assert_eq!(merged[field], value, "{field}");
     }
-    let of = |list: &str, field: &str| -> Vec<Value> {
+    let values_of = |list: &str, field: &str| -> Vec<Value> {
         merged[list].as_array().expect("a list").iter().map(|row| row[field].clone()).collect()
     };
-    assert_eq!(of("tags", "id"), [json!(vip), json!(new)]);
-    assert_eq!(of("customFields", "value"), [json!("40"), json!("gold")]);
+    assert_eq!(values_of("tags", "id"), [json!(vip), json!(new)]);
+    assert_eq!(values_of("customFields", "value"), [json!("40"), json!("gold")]);
     // The other contact's number still finds the contact.
-    assert_eq!(of("identities", "value"), [json!(ANA), json!(OTHER)]);
+    assert_eq!(values_of("identities", "value"), [json!(ANA), json!(OTHER)]);
     assert!(!merged["identities"][1]["until"].is_null() && merged["identities"][0]["until"].is_null());
     assert_eq!(listed(api, &format!("/contacts?number={OTHER}")).await, [into]);
     assert_eq!(listed(api, "/contacts").await, [into]);
-    is_gone(&app, from, into).await;
+    assert_is_gone(&app, from, into).await;
 
     let events = api.get("/events?types=contact.merged,contact.updated,contact.deleted,contact.tagged").await;
     let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("one event: {}", events.body) };
@@ -133,7 +133,7 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
 }
 
 #[actix_web::test]
-async fn a_suggestion_is_taken() {
+async fn a_merge_moves_the_suggestions_of_the_merged_contact() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let make = async |name: &str| contact(api, json!({"name": name})).await;

@@ -42,17 +42,18 @@ async fn texts(api: &Api, ticket: i64) -> Vec<String> {
 /// Calls a phone channel with a contact's message, until it is taken.
 async fn says(api: &Api, channel: &ProviderChannel, number: &str, body: &str) {
     let call = channel.phone_account().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
-    // The call is repeated, as a provider does; one that was answered by `503` may have been taken all the same.
+    // A provider repeats a call after `503`. The refused call may have been taken all the same, hence `repeated`.
     let mut reply = channel.call_signed(api, &call).await;
     while reply.status == 503 {
         reply = channel.call_signed(api, &call).await;
     }
     let received = reply.data(200);
-    assert_eq!(received["taken"].as_u64().zip(received["repeated"].as_u64()).map(|(one, other)| one + other), Some(1));
+    let sum = received["taken"].as_u64().zip(received["repeated"].as_u64()).map(|(taken, repeated)| taken + repeated);
+    assert_eq!(sum, Some(1));
 }
 
 /// Asserts that every request with the merged contact's id is answered with the id of the one that stays.
-async fn is_gone(app: &TestApp, contact: i64, into: i64) {
+async fn assert_is_gone(app: &TestApp, contact: i64, into: i64) {
     let (api, channel) = (&app.api, app.company.phone);
     let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let list = id(api.post("/contact-lists", json!({"name": "All"})).await.data(201));

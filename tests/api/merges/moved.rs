@@ -1,4 +1,4 @@
-//! What refers to a contact that was merged refers to the one that stays.
+//! After a merge, everything that referred to the merged contact refers to the one that stays.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const ANA: &str = "5511900000001";
 const OTHER: &str = "5511900000002";
 
 #[actix_web::test]
-async fn cards_lists_and_scheduled_messages_go_over() {
+async fn cards_lists_and_scheduled_messages_move_to_the_contact_that_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
@@ -60,7 +60,7 @@ async fn cards_lists_and_scheduled_messages_go_over() {
 }
 
 #[actix_web::test]
-async fn a_visitors_session_goes_on_with_the_contact_that_stays() {
+async fn a_visitors_session_continues_with_the_contact_that_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
@@ -85,7 +85,7 @@ async fn a_visitors_session_goes_on_with_the_contact_that_stays() {
 }
 
 #[actix_web::test]
-async fn who_was_a_recipient_twice_is_written_to_once() {
+async fn a_contact_that_was_a_recipient_twice_gets_one_message() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1801").await.0;
@@ -99,8 +99,11 @@ async fn who_was_a_recipient_twice_is_written_to_once() {
     let campaign = create_campaign(api, body).await;
     post_verb(api, campaign, "start").await;
     post_verb(api, campaign, "pause").await;
-    // A message to one of them may be on its way.
-    eventually("what was sent is known", || async { merge(api, into, from).await.status == 200 }).await;
+    // The merge is refused while a message to one of them is on its way.
+    eventually("no message is on its way, and the merge succeeds", || async {
+        merge(api, into, from).await.status == 200
+    })
+    .await;
     post_verb(api, campaign, "resume").await;
     wait_for_status(api, campaign, "completed").await;
     let recipients = api.all(&format!("/campaigns/{campaign}/recipients")).await;
@@ -131,12 +134,12 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
         // Still to be written to.
         (("pending", false), ("skipped", false), Ok("pending")),
     ];
-    for (case, (into_is, from_is, outcome)) in cases.into_iter().enumerate() {
+    for (case, (into_state, from_state, outcome)) in cases.into_iter().enumerate() {
         let into = contact(api, json!({"name": "Ana"})).await;
         let from = contact(api, json!({"name": "Other"})).await;
         let both = list(api, &[into, from]).await;
         let campaign = create_campaign(api, fast(both, channel.0, "Hello")).await;
-        for (contact, (status, has_message)) in [(into, into_is), (from, from_is)] {
+        for (contact, (status, has_message)) in [(into, into_state), (from, from_state)] {
             // The id of no message: only the recipients matter.
             let message = has_message.then_some(contact);
             let insert = sqlx::query(
@@ -161,7 +164,8 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
             }
             Ok(status) => {
                 reply.data(200);
-                let written_to = [(into, into_is), (from, from_is)].into_iter().find(|(_, is)| *is == (status, true));
+                let written_to =
+                    [(into, into_state), (from, from_state)].into_iter().find(|(_, state)| *state == (status, true));
                 let message = written_to.map(|(contact, _)| contact);
                 assert_eq!(recipients().await, [(into, status.to_owned(), message)], "{case}");
             }

@@ -1,4 +1,4 @@
-//! Whatever comes while contacts or tickets are merged arrives once, in the conversation that stays.
+//! A message that arrives or is sent during a merge is stored once, in the conversation that stays.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::steps::{close, id, listed, sent};
 use crate::support::provider::Answer;
 use crate::support::{Api, TestApp, check_events, eventually};
 
-/// Merges, each at another moment among other requests.
+/// How many merges a test makes, each at another moment among other requests.
 const ROUNDS: usize = 16;
 
-/// Microseconds by which a merge may begin later than the other requests, at most.
-const AROUND_US: u64 = 8_000;
+/// The longest delay, in microseconds, of a merge after the other requests.
+const MAX_DELAY_US: u64 = 8_000;
 
-/// A step beside a merge. Returns whether a text was taken.
+/// A request beside a merge: an inbound text, a send, a transfer or a close. Returns whether a text was accepted.
 async fn run_step(
     api: &Api,
     channel: &ProviderChannel,
     step: usize,
     body: &str,
     numbers: [&str; 2],
-    of: [(i64, i64); 2],
+    contacts_and_tickets: [(i64, i64); 2],
 ) -> bool {
-    let (contact, ticket) = of[step % 2];
+    let (contact, ticket) = contacts_and_tickets[step % 2];
     let text = |to: Value| {
         let mut text = json!({"channelId": channel.id, "type": "text", "body": body, "reopenTicket": false});
         text.as_object_mut().expect("fields").extend(to.as_object().cloned().expect("a target"));
@@ -69,7 +69,7 @@ async fn run_step(
 }
 
 #[actix_web::test]
-async fn what_comes_while_contacts_are_merged_arrives_once() {
+async fn a_message_during_a_merge_of_contacts_arrives_once() {
     let office = Office::open().await;
     let app = &office.app;
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
@@ -81,42 +81,46 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
         for number in &numbers {
             says(api, &channel, number, "hello").await;
         }
-        let of = async |number: &str| {
+        let contact_and_ticket = async |number: &str| {
             let contact = listed(api, &format!("/contacts?number={number}")).await[0];
             (contact, listed(api, &format!("/tickets?contactId={contact}")).await[0])
         };
-        let of = [of(&numbers[0]).await, of(&numbers[1]).await];
+        let contacts_and_tickets = [contact_and_ticket(&numbers[0]).await, contact_and_ticket(&numbers[1]).await];
+        let [(into, _), (from, _)] = contacts_and_tickets;
         let pair = [numbers[0].as_str(), numbers[1].as_str()];
-        let after = Duration::from_micros(rand::random_range(0..AROUND_US));
+        let delay = Duration::from_micros(rand::random_range(0..MAX_DELAY_US));
         let merging = async {
             // No condition is waited for: at whatever moment the merge begins, everything must arrive once.
-            tokio::time::sleep(after).await;
-            merge(api, of[0].0, of[1].0).await.data(200);
+            tokio::time::sleep(delay).await;
+            merge(api, into, from).await.data(200);
             false
         };
         let steps = (0..10 + 2 * (round % 2)).map(|step| {
             let (channel, body) = (&channel, format!("{round}.{step}"));
-            async move { run_step(api, channel, step, &body, pair, of).await }
+            async move { run_step(api, channel, step, &body, pair, contacts_and_tickets).await }
         });
-        let (_, taken) = futures_util::future::join(merging, join_all(steps)).await;
-        let taken: Vec<String> =
-            taken.iter().enumerate().filter(|(_, taken)| **taken).map(|(step, _)| format!("{round}.{step}")).collect();
-        expected += 2 + taken.len();
-        let (into, from) = (of[0].0, of[1].0);
+        let (_, accepted) = futures_util::future::join(merging, join_all(steps)).await;
+        let accepted: Vec<String> = accepted
+            .iter()
+            .enumerate()
+            .filter(|(_, accepted)| **accepted)
+            .map(|(step, _)| format!("{round}.{step}"))
+            .collect();
+        expected += 2 + accepted.len();
         let all = messages(api, channel.id).await;
-        for body in &taken {
+        for body in &accepted {
             let found: Vec<_> = all.iter().filter(|message| message["body"] == body.as_str()).collect();
-            assert_eq!(found.len(), 1, "{body} is there once");
+            assert_eq!(found.len(), 1, "{body} is not stored exactly once");
             assert_eq!(found[0]["contactId"], into, "{body}");
         }
         let tickets = tickets(api, channel.id).await;
         let own: Vec<_> = tickets.iter().filter(|ticket| ticket["contact"]["id"] == into).collect();
-        assert!(tickets.iter().all(|ticket| ticket["contact"]["id"] != from), "nothing is left behind");
+        assert!(tickets.iter().all(|ticket| ticket["contact"]["id"] != from), "the merged contact still has a ticket");
         assert!(own.iter().filter(|ticket| ticket["status"] == "open").count() <= 1, "{own:?}");
-        let known: Vec<_> = own.iter().map(|ticket| &ticket["id"]).collect();
+        let ticket_ids: Vec<_> = own.iter().map(|ticket| &ticket["id"]).collect();
         let of_contact = all.iter().filter(|message| message["contactId"] == into);
         for message in of_contact {
-            assert!(known.contains(&&message["ticketId"]), "{message} is in a ticket of the contact");
+            assert!(ticket_ids.contains(&&message["ticketId"]), "{message} is in no ticket of its contact");
         }
     }
     assert_eq!(messages(api, channel.id).await.len(), expected);
@@ -131,7 +135,7 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
 }
 
 #[actix_web::test]
-async fn what_comes_while_tickets_are_merged_arrives_once() {
+async fn a_message_during_a_merge_of_tickets_arrives_once() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let phone = app.company.phone;
@@ -143,7 +147,7 @@ async fn what_comes_while_tickets_are_merged_arrives_once() {
         close(api, first).await;
         let second = opened().await;
         let merging = async {
-            tokio::time::sleep(Duration::from_micros(rand::random_range(0..AROUND_US))).await;
+            tokio::time::sleep(Duration::from_micros(rand::random_range(0..MAX_DELAY_US))).await;
             merge_tickets(api, second, first).await.data(200);
         };
         let sends = (0..6).map(|step| {
@@ -157,13 +161,13 @@ async fn what_comes_while_tickets_are_merged_arrives_once() {
             async move { api.post("/messages", body).await }
         });
         let (_, replies) = futures_util::future::join(merging, join_all(sends)).await;
-        let taken = replies.iter().filter(|reply| reply.status == 202).count();
-        assert!(taken >= 4, "those to the ticket that stays, and to the contact");
+        let accepted = replies.iter().filter(|reply| reply.status == 202).count();
+        assert!(accepted >= 4, "a send to the contact or to the ticket that stays was refused");
         for reply in replies.iter().filter(|reply| reply.status != 202) {
             assert!([404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
         }
         let all = api.all(&format!("/messages?contactId={contact}")).await;
-        assert_eq!(all.len(), 2 + taken);
+        assert_eq!(all.len(), 2 + accepted);
         assert!(all.iter().all(|message| message["ticketId"] == second), "{all:?}");
         assert_eq!(listed(api, &format!("/tickets?contactId={contact}")).await, [second]);
     }
@@ -176,33 +180,33 @@ async fn of_two_merges_of_the_same_contacts_one_happens() {
     let app = TestApp::shared().await;
     let api = &app.api;
     for round in 0..ROUNDS {
-        let make = async |name: &str| {
+        let contact_and_ticket = async |name: &str| {
             let ticket = app.ticket(&format!("55119{name}000{round:04}")).await.0;
             (id(&api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]), ticket)
         };
-        let [one, other, third] = [make("1").await, make("2").await, make("3").await];
+        let [one, other, third] =
+            [contact_and_ticket("1").await, contact_and_ticket("2").await, contact_and_ticket("3").await];
         let merges = [(one.0, other.0), (other.0, one.0), (other.0, third.0)];
         let replies = join_all(merges.map(|(into, from)| merge(api, into, from))).await;
-        let mut done = 0;
+        let mut merged = 0;
         for reply in &replies {
             match reply.status.as_u16() {
-                200 => done += 1,
+                200 => merged += 1,
                 _ => drop(reply.error(404, "ERR_API_NOT_FOUND")),
             }
         }
         // The two in opposite directions exclude each other.
-        assert!(done >= 1 && !(replies[0].status == 200 && replies[1].status == 200), "{done}");
-        let left = [one, other, third];
-        let mut open = 0;
-        for (contact, _) in left {
+        assert!(merged >= 1 && !(replies[0].status == 200 && replies[1].status == 200), "{merged}");
+        let mut contacts_left = 0;
+        for (contact, _) in [one, other, third] {
             let reply = api.get(&format!("/contacts/{contact}")).await;
             if reply.status == 200 {
                 let tickets = listed(api, &format!("/tickets?contactId={contact}&status=open")).await;
-                assert_eq!(tickets.len(), 1, "one open ticket on the channel");
-                open += 1;
+                assert_eq!(tickets.len(), 1, "a contact has not exactly one open ticket on the channel");
+                contacts_left += 1;
             }
         }
-        assert_eq!(open, 3 - done);
+        assert_eq!(contacts_left, 3 - merged);
     }
     check_events(&app.db, app.company.id).await;
     app.stop().await;
@@ -217,22 +221,22 @@ struct TwoContacts {
 }
 
 impl TwoContacts {
-    async fn of(api: &Api, channels: &[ProviderChannel; 2], round: usize) -> Self {
+    async fn create(api: &Api, channels: &[ProviderChannel; 2], round: usize) -> Self {
         let numbers = [format!("551193000{round:04}"), format!("551194000{round:04}")];
         let (mut contacts, mut tickets) = ([0; 2], [[0; 2]; 2]);
-        for (one, number) in numbers.iter().enumerate() {
+        for (index, number) in numbers.iter().enumerate() {
             for channel in channels {
                 says(api, channel, number, "hello").await;
             }
-            contacts[one] = listed(api, &format!("/contacts?number={number}")).await[0];
-            let found = listed(api, &format!("/tickets?contactId={}", contacts[one])).await;
-            tickets[one].copy_from_slice(&found);
+            contacts[index] = listed(api, &format!("/contacts?number={number}")).await[0];
+            let found = listed(api, &format!("/tickets?contactId={}", contacts[index])).await;
+            tickets[index].copy_from_slice(&found);
         }
         Self { numbers, contacts, tickets }
     }
 
-    /// Does a step; returns the text if one was taken.
-    async fn step(&self, api: &Api, channels: &[ProviderChannel; 2], step: usize) -> Option<String> {
+    /// Runs a step; returns the text if one was accepted.
+    async fn run_step(&self, api: &Api, channels: &[ProviderChannel; 2], step: usize) -> Option<String> {
         let body = format!("step {step}");
         let expected: &[u16] = match step {
             0 | 1 => {
@@ -275,17 +279,17 @@ async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
     let api = &app.api;
     let sets = (1_usize..1 << STEPS).filter(|set| set.count_ones() <= 5);
     for (round, set) in sets.enumerate() {
-        let two_contacts = TwoContacts::of(api, &channels, round).await;
+        let two_contacts = TwoContacts::create(api, &channels, round).await;
         let steps: Vec<usize> = (0..STEPS).filter(|step| set & (1 << step) != 0).collect();
-        let taken = join_all(steps.iter().map(|step| two_contacts.step(api, &channels, *step))).await;
-        let taken: Vec<String> = taken.into_iter().flatten().collect();
+        let accepted = join_all(steps.iter().map(|step| two_contacts.run_step(api, &channels, *step))).await;
+        let accepted: Vec<String> = accepted.into_iter().flatten().collect();
         let mut messages = Vec::new();
-        let mut left = 0;
+        let mut contacts_left = 0;
         for contact in two_contacts.contacts {
             if api.get(&format!("/contacts/{contact}")).await.status == 404 {
                 continue;
             }
-            left += 1;
+            contacts_left += 1;
             let tickets = api.all(&format!("/tickets?contactId={contact}")).await;
             for channel in &channels {
                 let is_open = |ticket: &&Value| ticket["status"] == "open" && ticket["channel"]["id"] == channel.id.0;
@@ -294,14 +298,14 @@ async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
             let own = api.all(&format!("/messages?contactId={contact}")).await;
             for message in &own {
                 let is_own = |ticket: &Value| ticket["id"] == message["ticketId"];
-                assert!(tickets.iter().any(is_own), "{steps:?}: {message} is in a ticket of its contact");
+                assert!(tickets.iter().any(is_own), "{steps:?}: {message} is in no ticket of its contact");
             }
             messages.extend(own);
         }
-        let merges = steps.iter().any(|step| *step < 2);
-        assert_eq!(left, if merges { 1 } else { 2 }, "{steps:?}");
-        assert_eq!(messages.len(), 4 + taken.len(), "{steps:?}: {messages:?}");
-        for body in taken {
+        let has_merge = steps.iter().any(|step| *step < 2);
+        assert_eq!(contacts_left, if has_merge { 1 } else { 2 }, "{steps:?}");
+        assert_eq!(messages.len(), 4 + accepted.len(), "{steps:?}: {messages:?}");
+        for body in accepted {
             let found = messages.iter().filter(|message| message["body"] == body.as_str()).count();
             assert_eq!(found, 1, "{steps:?}: {body}");
         }
@@ -311,7 +315,7 @@ async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
 }
 
 #[actix_web::test]
-async fn of_merges_at_once_each_is_done_or_names_the_one_that_stays() {
+async fn each_of_concurrent_merges_succeeds_or_names_the_contact_that_stays() {
     let app = TestApp::shared().await;
     let api = &app.api;
     for _ in 0..ROUNDS {
@@ -330,7 +334,7 @@ async fn of_merges_at_once_each_is_done_or_names_the_one_that_stays() {
 }
 
 #[actix_web::test]
-async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
+async fn a_message_status_during_a_merge_delays_no_other_company() {
     let office = Office::open().await;
     let (app, api) = (&office.app, &office.app.api);
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
@@ -345,9 +349,9 @@ async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
     let message = id(&sent(api, message).await);
     office.provider.called_times(&channel.account, 1).await;
     // The merge has locked the messages when it waits for the tag.
-    let mut held = app.db.begin().await.expect("a transaction");
-    let hold = "select from tags where company_id = $1 and id = $2 for update";
-    sqlx::query(hold).bind(app.company.id).bind(tag).execute(&mut *held).await.expect("a lock");
+    let mut tag_lock = app.db.begin().await.expect("a transaction");
+    let lock_tag = "select from tags where company_id = $1 and id = $2 for update";
+    sqlx::query(lock_tag).bind(app.company.id).bind(tag).execute(&mut *tag_lock).await.expect("a lock");
     let merging = merge(api, into, from);
     let meanwhile = async {
         let waits = "select exists (select from pg_stat_activity where datname = current_database()
@@ -363,8 +367,8 @@ async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
             let listed = neighbour.get(&format!("/messages?ticketId={}", theirs["ticketId"])).await;
             assert_eq!(listed.data(200).as_array().map(Vec::len), Some(count));
         }
-        assert!(is_waiting().await, "the merge was held too briefly to show anything");
-        held.rollback().await.expect("the lock is released");
+        assert!(is_waiting().await, "the merge ended too early: the test has shown nothing");
+        tag_lock.rollback().await.expect("the lock is released");
     };
     let (merged, ()) = futures_util::future::join(merging, meanwhile).await;
     merged.data(200);

@@ -8,16 +8,16 @@ use crate::support::TestApp;
 use crate::support::mirror::{Mirror, events};
 
 #[actix_web::test]
-async fn the_events_from_the_first_one_make_the_records() {
+async fn all_events_from_the_first_one_rebuild_the_records() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let make = async |number: usize| {
+    let create_contact = async |number: usize| {
         let body = json!({"name": format!("Contact {number}"), "number": format!("551190000000{number}")});
         contact(api, body).await
     };
     let mut contacts = Vec::new();
     for number in 0..4 {
-        let contact = make(number).await;
+        let contact = create_contact(number).await;
         let text = json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": "hello"});
         let ticket = sent(api, text.clone()).await["ticketId"].as_i64().expect("ticket");
         let agent = json!({"queueId": app.company.support, "userId": app.company.ana});
@@ -33,10 +33,8 @@ async fn the_events_from_the_first_one_make_the_records() {
     merge(api, contacts[2], contacts[3]).await.data(200);
     merge(api, contacts[2], contacts[0]).await.data(200);
     let tickets = api.all(&format!("/tickets?contactId={}", contacts[2])).await;
-    let [open, closed] = ["open", "closed"].map(|status| {
-        let with = tickets.iter().filter(|ticket| ticket["status"] == status);
-        with.map(id).collect::<Vec<_>>()
-    });
+    let [open, closed] = ["open", "closed"]
+        .map(|status| tickets.iter().filter(|ticket| ticket["status"] == status).map(id).collect::<Vec<_>>());
     assert_eq!((open.len(), closed.len()), (1, 1), "{tickets:?}");
     merge_tickets(api, open[0], closed[0]).await.data(200);
     assert_eq!(Mirror::of(&events(api).await), Mirror::shown(api).await);

@@ -1,8 +1,8 @@
-//! Tickets of one contact and channel become one.
+//! Merges of tickets of one contact and channel.
 
 use std::collections::BTreeSet;
 
-use hotline_persistence::tables::erasures::{self, Erasure, Removed, Traces};
+use hotline_persistence::tables::erasures::{self, Erasure, RemovedCounts, Traces};
 use serde_json::json;
 
 use super::{merge_tickets, texts};
@@ -12,7 +12,7 @@ use crate::support::{TestApp, check_events};
 const ANA: &str = "5511900000001";
 
 #[actix_web::test]
-async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
+async fn a_merge_moves_a_closed_tickets_messages_and_history_into_another() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contact = app.contact(ANA).await;
@@ -25,8 +25,8 @@ async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
     let second = sent(api, text("two")).await["ticketId"].as_i64().expect("ticket");
     assert_ne!(first, second);
     // An open ticket is not merged into a closed one: new messages would have no ticket.
-    let details = merge_tickets(api, first, second).await;
-    assert_eq!(details.error(409, "ERR_API_CONFLICT")["reason"], "open_ticket");
+    let refused = merge_tickets(api, first, second).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "open_ticket");
     let merged = merge_tickets(api, second, first).await;
     assert_eq!(merged.data(200), &ticket(api, second).await);
     assert_eq!(merged.data(200)["status"], "open");
@@ -68,7 +68,7 @@ async fn an_erasure_covers_the_tickets_that_were_merged_into_others() {
         company_id: app.company.id,
         contact_id: contact,
         traces: Traces::default(),
-        removed: Removed::new(),
+        removed: RemovedCounts::new(),
         failure: None,
         done_at: None,
         is_readable: true,
@@ -85,8 +85,8 @@ async fn tickets_of_different_conversations_are_not_merged() {
     let api = &app.api;
     let (one, other) = (app.ticket(ANA).await.0, app.ticket("5511900000002").await.0);
     assert_eq!(merge_tickets(api, one, one).await.invalid_fields(), ["fromTicketId"]);
-    let details = merge_tickets(api, one, other).await;
-    assert_eq!(details.error(409, "ERR_API_CONFLICT")["reason"], "other_conversation");
+    let refused = merge_tickets(api, one, other).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "other_conversation");
     for (into, from) in [(one, NOBODY), (NOBODY, one)] {
         merge_tickets(api, into, from).await.error(404, "ERR_API_NOT_FOUND");
     }

@@ -7,11 +7,11 @@ use crate::steps::{NOBODY, assert_timestamp, close, history, id, sent, ticket};
 use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
-async fn on_a_webchat_the_transfer_comes_after_the_send_and_the_closing_after_the_transfer() {
+async fn a_send_on_a_webchat_first_sends_then_transfers_then_closes() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let (_, _, open) = visited(&app, "visitor").await;
-    // Sold is no wrap-up of support: the ticket must have moved before it is closed.
+    // `Sold` is a wrap-up of sales, not of support: the ticket must have moved before it is closed.
     let message = sent(
         &app.api,
         text(json!({
@@ -63,7 +63,7 @@ async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
     let to = json!({"channelId": app.company.phone, "number": "5511900000001"});
     let reopening = json!({"channelId": app.company.phone, "number": "5511900000001", "reopenTicket": true});
     let ticket_of = |message: Value| message["ticketId"].as_i64().expect("ticket");
-    // With none to reopen, one is opened.
+    // Without a ticket to reopen, a new one is opened.
     let first = ticket_of(sent(&app.api, text(reopening.clone())).await);
     assert_eq!(ticket(&app.api, first).await["reopenCount"], 0);
     close(&app.api, first).await;
@@ -78,7 +78,7 @@ async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
     assert_eq!((&reopened["status"], &reopened["reopenCount"]), (&json!("open"), &json!(1)));
     assert_eq!(ticket(&app.api, first).await["status"], "closed");
 
-    // By its id a ticket is reopened unless another one is open.
+    // A ticket that is named by its id is reopened, unless another one is open.
     let refused = app.api.post("/messages", text(json!({"ticketId": first, "reopenTicket": true}))).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["ticketId"], second);
     close(&app.api, second).await;
@@ -109,12 +109,16 @@ async fn the_first_response_is_the_first_outbound_message_of_the_opening() {
     assert_eq!(
         ticket(&app.api, open).await["firstResponseAt"],
         first["createdAt"],
-        "the second response is not the first"
+        "the second response replaced the first"
     );
 
     let body = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{open}/close"), body).await.data(200);
     let again = sent(&app.api, text(json!({"ticketId": open, "reopenTicket": true}))).await;
-    assert_eq!(ticket(&app.api, open).await["firstResponseAt"], again["createdAt"], "not of the current opening");
+    assert_eq!(
+        ticket(&app.api, open).await["firstResponseAt"],
+        again["createdAt"],
+        "the first response is not of the current opening"
+    );
     app.stop().await;
 }

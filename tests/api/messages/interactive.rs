@@ -1,4 +1,4 @@
-//! Interactive objects: shown and answered on a webchat, and handed on as they are elsewhere.
+//! Interactive objects: a webchat checks and shows them; on other channels they reach the provider unchanged.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn interactive(ticket: i64, interactive: &Value) -> Value {
 
 /// The field and the reason of each detail, after status and code were checked.
 #[track_caller]
-fn invalid(reply: &Reply) -> Vec<(String, String)> {
+fn invalid_details(reply: &Reply) -> Vec<(String, String)> {
     let details = reply.error(422, "ERR_API_INTERACTIVE_INVALID").as_array().expect("details are a list");
     let text = |detail: &Value, name: &str| detail[name].as_str().expect("a text").to_owned();
     details.iter().map(|detail| (text(detail, "field"), text(detail, "reason"))).collect()
@@ -56,7 +56,11 @@ async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
         assert_eq!((&asked["type"], &asked["interactive"]), (&json!("interactive"), &question));
         assert_eq!((&asked["body"], &asked["status"]), (&question["body"]["text"], &json!("sent")));
         let shown = app.api.all(&messages_path).await;
-        assert_eq!(shown.last().expect("the question")["interactive"], question, "the visitor sees it");
+        assert_eq!(
+            shown.last().expect("the question")["interactive"],
+            question,
+            "the visitor does not see the question"
+        );
 
         let reply = app.api.post(&messages_path, json!({"reply": {"messageId": id(&asked), "id": option}})).await;
         let chosen = reply.data(201);
@@ -68,7 +72,7 @@ async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
 }
 
 #[actix_web::test]
-async fn an_option_of_another_message_is_none_of_this_one() {
+async fn an_option_of_another_message_is_refused() {
     let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
     let messages_path = format!("/webchat/sessions/{session}/messages");
@@ -84,7 +88,7 @@ async fn an_option_of_another_message_is_none_of_this_one() {
 }
 
 #[actix_web::test]
-async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothing() {
+async fn an_object_that_a_webchat_cannot_show_is_refused_with_every_field_and_creates_nothing() {
     let app = TestApp::shared().await;
     let company = &app.company;
     // A contact who can be reached, without a ticket.
@@ -93,17 +97,17 @@ async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothi
         let body = json!({"channelId": company.webchat, "contactId": visitor, "type": "interactive", "interactive": interactive});
         app.api.post("/messages", body).await
     };
-    let bad = json!({"type": "button", "footer": {"text": "x".repeat(61)}, "action": {"buttons": [
+    let invalid = json!({"type": "button", "footer": {"text": "x".repeat(61)}, "action": {"buttons": [
         {"type": "reply", "reply": {"id": "a", "title": "x".repeat(21)}},
         {"type": "reply", "reply": {"id": "a", "title": "No"}}]}});
-    let refused = send(bad).await;
+    let refused = send(invalid).await;
     let expected = [
         ("interactive.body", "is required"),
         ("interactive.footer.text", "must have at most 60 characters"),
         ("interactive.action.buttons[0].reply.title", "must have at most 20 characters"),
         ("interactive.action.buttons[1].reply.id", "must be unique"),
     ];
-    assert_eq!(invalid(&refused), expected.map(|(field, reason)| (field.to_owned(), reason.to_owned())));
+    assert_eq!(invalid_details(&refused), expected.map(|(field, reason)| (field.to_owned(), reason.to_owned())));
     let message = refused.body["error"]["message"].as_str().expect("a message");
     for (field, reason) in expected {
         assert!(message.contains(&format!("{field} {reason}")), "{message}");
@@ -119,7 +123,7 @@ async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothi
     ] {
         let refused = send(json!({"type": kind, "body": {"text": "x"}, "action": {}})).await;
         let expected = ("interactive.type".to_owned(), "does not exist on the webchat".to_owned());
-        assert_eq!(invalid(&refused), [expected], "{kind}");
+        assert_eq!(invalid_details(&refused), [expected], "{kind}");
     }
     assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
     assert_eq!(listed(&app.api, "/tickets").await, [0; 0]);
@@ -128,7 +132,7 @@ async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothi
 }
 
 #[actix_web::test]
-async fn its_texts_take_variables_and_keep_their_limits() {
+async fn variables_in_an_objects_texts_are_replaced_within_the_limits() {
     let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "Maria Lima").await;
     let mut question = buttons();
@@ -147,32 +151,32 @@ async fn its_texts_take_variables_and_keep_their_limits() {
     sent(&app.api, interactive(open, &question)).await;
     question["footer"]["text"] = json!("{{long}}!");
     let refused = app.api.post("/messages", interactive(open, &question)).await;
-    assert_eq!(invalid(&refused)[0].0, "interactive.footer.text");
+    assert_eq!(invalid_details(&refused)[0].0, "interactive.footer.text");
     question["footer"]["text"] = json!("{{unknown}}");
     let refused = app.api.post("/messages", interactive(open, &question)).await;
-    assert_eq!(invalid(&refused), [("interactive.footer.text".to_owned(), "must not be blank".to_owned())]);
+    assert_eq!(invalid_details(&refused), [("interactive.footer.text".to_owned(), "must not be blank".to_owned())]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn elsewhere_the_provider_looks_at_it() {
+async fn on_other_channels_an_object_is_not_checked() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
-    for given in [
+    for object in [
         json!({"type": "flow", "body": {"text": "Fill this in"}, "action": {"name": "flow", "parameters": {"flow_id": "1"}}}),
         json!({"type": "button", "body": {"text": "x".repeat(5000)}, "action": {"buttons": []}}),
         json!({"anything": [1, 2.5, null, {"else": true}]}),
         json!({}),
     ] {
-        let message = sent(&app.api, interactive(open, &given)).await;
-        assert_eq!(message["interactive"], given);
-        assert_eq!(message["body"], given["body"]["text"]);
+        let message = sent(&app.api, interactive(open, &object)).await;
+        assert_eq!(message["interactive"], object);
+        assert_eq!(message["body"], object["body"]["text"]);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn an_object_it_is_everywhere_and_not_larger_than_a_text() {
+async fn on_every_channel_interactive_must_be_an_object_no_larger_than_a_text() {
     let app = TestApp::shared().await;
     let (_, _, web) = visited(&app, "visitor").await;
     let phone = app.ticket("5511900000001").await.0;

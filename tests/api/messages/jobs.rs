@@ -1,4 +1,4 @@
-//! What a send is answered, and what its job shows later.
+//! The answer to a send, and what its job shows later.
 
 use serde_json::json;
 
@@ -48,7 +48,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
 }
 
 #[actix_web::test]
-async fn a_job_is_known_by_its_own_id_only() {
+async fn a_job_is_found_by_its_own_id_only() {
     let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "visitor").await;
     let inbound = listed(&app.api, "/messages").await[0];

@@ -1,4 +1,4 @@
-//! Messages in lists.
+//! Lists of messages: filters, order and `updatedAt`.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn messages_of_a_ticket_are_in_the_order_they_were_accepted() {
 }
 
 #[actix_web::test]
-async fn a_message_is_updated_with_its_state_and_found_by_that() {
+async fn a_change_of_status_updates_a_message_and_the_list_finds_it_by_its_time() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("v-1").await;
     let path = format!("/webchat/sessions/{session}/messages");
@@ -82,13 +82,13 @@ async fn a_message_is_updated_with_its_state_and_found_by_that() {
     // The visitor's list delivers the answer.
     let before = shown(&answer).await;
     app.api.get(&path).await.data(200);
-    eventually("it is delivered", || async { shown(&answer).await["status"] == "delivered" }).await;
+    eventually("the answer is delivered", || async { shown(&answer).await["status"] == "delivered" }).await;
     let delivered = shown(&answer).await;
     assert!(delivered["updatedAt"].as_str() > before["updatedAt"].as_str(), "{delivered}");
     assert_eq!(updated_since(&delivered).await, [id(&answer)]);
     // Reading the ticket changes the contact's messages.
     app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
-    eventually("it is read", || async { shown(&question).await["readAt"].is_string() }).await;
+    eventually("the question is read", || async { shown(&question).await["readAt"].is_string() }).await;
     let read = shown(&question).await;
     assert!(read["updatedAt"].as_str() > question["updatedAt"].as_str(), "{read}");
     assert!(updated_since(&read).await.contains(&id(&question)));

@@ -22,7 +22,7 @@ pub fn text(recipient: Value) -> Value {
     body
 }
 
-/// A visitor's session with an open ticket: session, contact, ticket.
+/// Opens a visitor's session, and a ticket by its first message. Returns the ids of session, contact and ticket.
 pub async fn visited(app: &TestApp, visitor: &str) -> (String, i64, i64) {
     let (session, contact) = app.session(visitor).await;
     let message = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;

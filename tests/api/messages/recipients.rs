@@ -15,16 +15,20 @@ async fn of_several_recipients_the_ticket_comes_first_then_the_contact_then_the_
     let first = app.ticket("5511900000001").await.0;
     let contact = app.contact("5511900000002").await.0;
     let number = "5511900000003";
-    let all =
+    let to_all =
         sent(&app.api, text(json!({"channelId": phone, "ticketId": first, "contactId": contact, "number": number})))
             .await;
-    assert_eq!(all["ticketId"], first);
-    let two = sent(&app.api, text(json!({"channelId": phone, "contactId": contact, "number": number}))).await;
-    assert_eq!(two["contactId"], contact);
-    assert_eq!(listed(&app.api, &format!("/contacts?number={number}")).await, [0; 0], "a contact was made for nothing");
-    let one = sent(&app.api, text(json!({"channelId": phone, "number": number}))).await;
-    let named = app.api.get(&format!("/contacts/{}", one["contactId"])).await;
-    assert_eq!(named.data(200)["number"], number);
+    assert_eq!(to_all["ticketId"], first);
+    let to_contact = sent(&app.api, text(json!({"channelId": phone, "contactId": contact, "number": number}))).await;
+    assert_eq!(to_contact["contactId"], contact);
+    assert_eq!(
+        listed(&app.api, &format!("/contacts?number={number}")).await,
+        [0; 0],
+        "a send to a contact created another one for the number"
+    );
+    let to_number = sent(&app.api, text(json!({"channelId": phone, "number": number}))).await;
+    let created = app.api.get(&format!("/contacts/{}", to_number["contactId"])).await;
+    assert_eq!(created.data(200)["number"], number);
     app.stop().await;
 }
 
@@ -82,7 +86,7 @@ async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
 }
 
 #[actix_web::test]
-async fn who_cannot_receive_on_a_channel_is_unreachable_there() {
+async fn a_contact_that_cannot_receive_on_a_channel_is_unreachable_there() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let social = channel(&app, "Social", ChannelType::Messenger).await;
@@ -111,7 +115,7 @@ async fn who_cannot_receive_on_a_channel_is_unreachable_there() {
 }
 
 #[actix_web::test]
-async fn who_wrote_on_a_social_channel_once_can_be_written_to() {
+async fn a_contact_that_once_wrote_on_a_social_channel_is_reachable_there() {
     let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     let contact = app.contact("5511900000001").await.0;
@@ -197,9 +201,9 @@ async fn a_channel_that_is_not_the_tickets_is_refused() {
     let refused = app.api.post("/messages", text(json!({"ticketId": open, "channelId": app.company.webchat}))).await;
     assert_eq!(refused.invalid_fields(), ["channelId"]);
     assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
-    let agreed = sent(&app.api, text(json!({"ticketId": open, "channelId": app.company.phone}))).await;
-    let without = sent(&app.api, text(json!({"ticketId": open}))).await;
-    assert_eq!((&agreed["ticketId"], &without["ticketId"]), (&json!(open), &json!(open)));
+    let with_channel = sent(&app.api, text(json!({"ticketId": open, "channelId": app.company.phone}))).await;
+    let without_channel = sent(&app.api, text(json!({"ticketId": open}))).await;
+    assert_eq!((&with_channel["ticketId"], &without_channel["ticketId"]), (&json!(open), &json!(open)));
     app.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! Bodies that are no message, whatever the type.
+//! Bodies that are refused, in JSON and in forms.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn each_type_needs_its_own_field_and_no_other() {
 }
 
 #[actix_web::test]
-async fn everything_that_is_wrong_is_named_at_once() {
+async fn an_answer_names_every_invalid_field_at_once() {
     let app = TestApp::shared().await;
     let refused = app
         .api

@@ -22,7 +22,7 @@ async fn open_for_maria(app: &TestApp) -> i64 {
         let field = json!({"name": name, "application": "contact", "type": kind, "options": options});
         app.api.post("/custom-fields", field).await.data(201);
     }
-    for (key, value) in [("hours", "9 to 18"), ("site", "https://acme.example"), ("sly", "{{name}} {{")] {
+    for (key, value) in [("hours", "9 to 18"), ("site", "https://acme.example"), ("nested", "{{name}} {{")] {
         app.api.post("/global-variables", json!({"key": key, "value": value})).await.data(201);
     }
     let keys: Vec<Value> = app.api.all("/custom-fields").await.iter().map(|field| field["key"].clone()).collect();
@@ -62,12 +62,12 @@ async fn every_variable_has_its_value_and_an_unknown_one_has_none() {
         ("{{unknown}}", String::new()),
         ("{{Name}}", String::new()),
         // A value is text: variables in it are not replaced.
-        ("{{sly}}name}}", "{{name}} {{name}}".to_owned()),
+        ("{{nested}}name}}", "{{name}} {{name}}".to_owned()),
     ] {
         assert_eq!(send_text(&app, open, &format!("[{text}]")).await, json!(format!("[{expected}]")), "{text}");
     }
-    let nothing = app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": "{{unknown}}"})).await;
-    assert_eq!(nothing.invalid_fields(), ["body"], "an empty text");
+    let refused = app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": "{{unknown}}"})).await;
+    assert_eq!(refused.invalid_fields(), ["body"], "an empty text was sent");
     app.stop().await;
 }
 
@@ -106,7 +106,7 @@ async fn date_time_and_greeting_are_in_the_companys_time_zone() {
 }
 
 #[actix_web::test]
-async fn the_ticket_is_that_of_the_message_also_if_the_send_opens_it() {
+async fn ticket_variables_have_values_also_if_the_send_opens_the_ticket() {
     let app = TestApp::shared().await;
     let phone = app.company.phone;
     let text = "{{ticketId}} {{name}} {{email}}";

@@ -11,25 +11,21 @@ use super::text;
 use crate::steps::{close, id, listed, sent};
 use crate::support::{OwnApp, Provider};
 
-async fn app() -> OwnApp {
-    OwnApp::start().await
+/// Records a message that the contact wrote on the phone channel `ago` before now.
+async fn receive_on_phone(app: &OwnApp, contact: i64, ago: TimeDelta) {
+    receive_on(app, app.company.phone, contact, ago).await;
 }
 
-/// The contact has written on the phone channel so long ago.
-async fn wrote(app: &OwnApp, contact: i64, ago: TimeDelta) {
-    wrote_on(app, app.company.phone, contact, ago).await;
-}
-
-async fn wrote_on(app: &OwnApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
+async fn receive_on(app: &OwnApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let hello = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
     let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Execute::from(hello)).await;
-    message.expect("it is taken");
+    message.expect("the message is accepted");
 }
 
 #[actix_web::test]
-async fn to_who_has_never_written_the_provider_has_the_last_word() {
-    let app = app().await;
+async fn a_text_to_a_contact_that_has_never_written_is_accepted() {
+    let app = OwnApp::start().await;
     let phone = app.company.phone;
     let new = sent(&app.api, text(json!({"channelId": phone, "number": "5511900000001"}))).await;
     let contact = app.contact("5511900000002").await.0;
@@ -44,15 +40,15 @@ async fn to_who_has_never_written_the_provider_has_the_last_word() {
 
 #[actix_web::test]
 async fn for_a_day_after_the_contacts_last_message_anything_may_be_sent() {
-    let app = app().await;
+    let app = OwnApp::start().await;
     let phone = app.company.phone;
     let contact = app.contact("5511900000001").await.0;
-    wrote(&app, contact, TimeDelta::hours(24) + TimeDelta::seconds(1)).await;
+    receive_on_phone(&app, contact, TimeDelta::hours(24) + TimeDelta::seconds(1)).await;
     let open = listed(&app.api, "/tickets").await[0];
     for recipient in [json!({"ticketId": open}), json!({"channelId": phone, "contactId": contact})] {
         app.api.post("/messages", text(recipient)).await.error(422, "ERR_API_WINDOW_CLOSED");
     }
-    wrote(&app, contact, TimeDelta::hours(24) - TimeDelta::minutes(2)).await;
+    receive_on_phone(&app, contact, TimeDelta::hours(24) - TimeDelta::minutes(2)).await;
     for recipient in [
         json!({"ticketId": open}),
         json!({"channelId": phone, "contactId": contact}),
@@ -71,9 +67,9 @@ async fn for_a_day_after_the_contacts_last_message_anything_may_be_sent() {
 
 #[actix_web::test]
 async fn a_closed_window_leaves_a_closed_ticket_closed() {
-    let app = app().await;
+    let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
-    wrote(&app, contact, TimeDelta::hours(25)).await;
+    receive_on_phone(&app, contact, TimeDelta::hours(25)).await;
     let closed = listed(&app.api, "/tickets").await[0];
     close(&app.api, closed).await;
     let body = text(json!({"ticketId": closed, "reopenTicket": true}));
@@ -86,7 +82,7 @@ async fn a_closed_window_leaves_a_closed_ticket_closed() {
 
 #[actix_web::test]
 async fn a_template_is_sent_at_any_time() {
-    let app = app().await;
+    let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = Phone::connect(&app, &provider).await;
     provider.has_templates(&channel.account, vec![plain("hello", "en_US", "Hello!")]);
@@ -95,7 +91,7 @@ async fn a_template_is_sent_at_any_time() {
     let message = sent(&app.api, body).await;
     assert_eq!((&message["type"], &message["body"]), (&json!("template"), &json!("Hello!")));
     let contact = message["contactId"].as_i64().expect("an id");
-    wrote_on(&app, ChannelId::new(channel.id), contact, TimeDelta::hours(25)).await;
+    receive_on(&app, ChannelId::new(channel.id), contact, TimeDelta::hours(25)).await;
     let after = text(json!({"ticketId": message["ticketId"]}));
     app.api.post("/messages", after).await.error(422, "ERR_API_WINDOW_CLOSED");
     let again = json!({"ticketId": message["ticketId"], "type": "template", "template": {"name": "hello"}});
@@ -104,8 +100,8 @@ async fn a_template_is_sent_at_any_time() {
 }
 
 #[actix_web::test]
-async fn only_phone_channels_have_one() {
-    let app = app().await;
+async fn a_webchat_has_no_window() {
+    let app = OwnApp::start().await;
     // The visitor has opened a session, and written nothing.
     let (_, visitor) = app.session("visitor").await;
     sent(&app.api, text(json!({"channelId": app.company.webchat, "contactId": visitor}))).await;

@@ -1,4 +1,4 @@
-//! What follows a send: the transfer, then the closing, once the channel has the message.
+//! The transfer and the closing that a send asks for: they follow once the provider has accepted the message.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ impl Office {
 }
 
 #[actix_web::test]
-async fn transfer_and_closing_follow_the_hand_over_and_not_before() {
+async fn a_ticket_is_transferred_and_closed_only_once_its_message_is_sent() {
     let office = Office::open().await;
     let (channel, company) = (office.phone("1401").await, office.app.company.clone());
     office.provider.always("1401", Answer::status(503));
@@ -44,7 +44,7 @@ async fn transfer_and_closing_follow_the_hand_over_and_not_before() {
 }
 
 #[actix_web::test]
-async fn nothing_follows_a_message_that_failed() {
+async fn a_failed_message_transfers_and_closes_nothing() {
     let office = Office::open().await;
     let channel = office.phone("1402").await;
     office.provider.next("1402", [Answer::refuse(400, 131_047, "Re-engagement message")]);
@@ -57,7 +57,7 @@ async fn nothing_follows_a_message_that_failed() {
 }
 
 #[actix_web::test]
-async fn what_has_become_impossible_meanwhile_is_left_out() {
+async fn a_transfer_or_closing_that_has_become_impossible_is_left_out() {
     let office = Office::open().await;
     let (channel, company) = (office.phone("1403").await, office.app.company.clone());
     office.provider.always("1403", Answer::status(503));
@@ -75,7 +75,7 @@ async fn what_has_become_impossible_meanwhile_is_left_out() {
 }
 
 #[actix_web::test]
-async fn each_of_several_messages_has_its_own_followers_in_their_order() {
+async fn the_transfers_of_several_messages_follow_in_their_order() {
     let office = Office::open().await;
     let (channel, company) = (office.phone("1404").await, office.app.company.clone());
     office.provider.always("1404", Answer::status(503));
@@ -95,7 +95,7 @@ async fn each_of_several_messages_has_its_own_followers_in_their_order() {
 }
 
 #[actix_web::test]
-async fn a_ticket_that_was_not_in_memory_knows_what_follows() {
+async fn an_evicted_ticket_is_still_closed_after_the_send() {
     let options = crate::support::service::TestOptions::default();
     let engine = hotline_actors::EngineOptions {
         sending: super::fast(),
@@ -111,7 +111,7 @@ async fn a_ticket_that_was_not_in_memory_knows_what_follows() {
     let job = office.send(body).await;
     let ticket = office.job(&job).await["ticketId"].clone();
     let engine = &office.app.service.app.engine;
-    eventually("the ticket makes room", || async { engine.hot().0 == 0 }).await;
+    eventually("the ticket is evicted", || async { engine.hot().0 == 0 }).await;
     office.provider.always("1405", Answer::Accept);
     office.provider.release();
     office.wait_for_status(&job, "sent").await;

@@ -73,7 +73,7 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
     for kind in [Messenger, Instagram] {
         let conversation = Conversation::begin(&office, kind).await;
         let account = conversation.channel.account.clone();
-        office.provider.next(&account, [Answer::Named("m_1".to_owned()).held()]);
+        office.provider.next(&account, [Answer::AcceptAs("m_1".to_owned()).held()]);
         let job = conversation.send(&office, "hello\n you").await;
         office.provider.called_times(&account, 1).await;
         let mut echo = echo_of(&office.provider.calls(&account)[0].body, "m_1");
@@ -139,7 +139,7 @@ async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
         // The text is refused once, so a second attempt sends only the text: while its answer is held, the file's id is known
         // and the text's is not.
         let answers =
-            [Answer::Named("m_file".to_owned()), Answer::status(503), Answer::Named("m_text".to_owned()).held()];
+            [Answer::AcceptAs("m_file".to_owned()), Answer::status(503), Answer::AcceptAs("m_text".to_owned()).held()];
         office.provider.next(&account, answers);
         let form = Form::default().text("type", "media").text("channelId", conversation.channel.id);
         let form = form.text("contactId", &conversation.contact).text("body", "the text");

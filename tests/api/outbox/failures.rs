@@ -12,13 +12,13 @@ use crate::support::eventually;
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::Answer;
 
-/// A provider that keeps silent is given up on soon; on a slow machine also one that would have answered.
-fn impatient() -> ProviderOptions {
+/// A call without an answer soon ends; on a slow machine also one that the provider would have answered.
+fn short_calls() -> ProviderOptions {
     ProviderOptions { call_time_max: Duration::from_millis(300), ..ProviderOptions::default() }
 }
 
 #[actix_web::test]
-async fn whatever_may_work_later_is_tried_again_until_it_does() {
+async fn a_failure_that_may_pass_is_retried_until_the_message_is_sent() {
     let office = Office::open().await;
     let channel = office.phone("1201").await;
     let kinds = [
@@ -44,8 +44,8 @@ async fn whatever_may_work_later_is_tried_again_until_it_does() {
 }
 
 #[actix_web::test]
-async fn what_gets_no_answer_in_time_is_tried_again_until_it_does() {
-    let office = Office::open_with(fast(), impatient()).await;
+async fn a_call_without_an_answer_in_time_is_retried_until_the_message_is_sent() {
+    let office = Office::open_with(fast(), short_calls()).await;
     let channel = office.phone("1208").await;
     let kinds = [("no answer", Answer::Hang), ("late answer", Answer::Accept.held())];
     for (index, (kind, answer)) in kinds.into_iter().enumerate() {
@@ -61,7 +61,7 @@ async fn what_gets_no_answer_in_time_is_tried_again_until_it_does() {
 }
 
 #[actix_web::test]
-async fn a_message_that_failed_is_in_reports_once() {
+async fn reports_count_a_failed_message_once() {
     let office = Office::open().await;
     let channel = office.phone("1207").await;
     office.provider.next("1207", [Answer::refuse(400, 131_026, "Message undeliverable")]);
@@ -75,10 +75,10 @@ async fn a_message_that_failed_is_in_reports_once() {
     office.close().await;
 }
 
-/// A provider that keeps silent may have the message or not: it arrives at least once.
+/// A provider that does not answer may have the message or not: the message arrives at least once.
 #[actix_web::test]
-async fn a_message_whose_taking_was_not_answered_is_sent_again() {
-    let office = Office::open_with(fast(), impatient()).await;
+async fn a_message_whose_acceptance_was_not_answered_is_sent_again() {
+    let office = Office::open_with(fast(), short_calls()).await;
     let channel = office.phone("1206").await;
     office.provider.next("1206", [Answer::Lost]);
     let job = office.text(channel, &number(1), "once more").await;
@@ -88,18 +88,18 @@ async fn a_message_whose_taking_was_not_answered_is_sent_again() {
 }
 
 #[actix_web::test]
-async fn what_the_provider_refuses_fails_with_its_code_and_the_next_message_goes() {
+async fn a_refused_message_fails_with_the_providers_code_and_the_next_one_is_sent() {
     let office = Office::open().await;
     let channel = office.phone("1202").await;
     office.provider.next("1202", [Answer::refuse(400, 131_026, "Message undeliverable"), Answer::Accept]);
     let refused = office.text(channel, &number(1), "one").await;
-    let taken = office.text(channel, &number(1), "two").await;
+    let accepted = office.text(channel, &number(1), "two").await;
     let message = office.wait_for_status(&refused, "failed").await;
     assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
     assert_eq!((&message["sentAt"], &message["deliveredAt"]), (&json!(null), &json!(null)));
     assert_eq!(office.job(&refused).await["error"]["code"], "131026");
-    office.wait_for_status(&taken, "sent").await;
-    assert_eq!(office.provider.calls("1202").len(), 2, "a refused message is not tried again");
+    office.wait_for_status(&accepted, "sent").await;
+    assert_eq!(office.provider.calls("1202").len(), 2, "a refused message was tried again");
     // Without a code of the provider's, the status is the code.
     office.provider.next("1202", [Answer::status(404)]);
     let lost = office.text(channel, &number(1), "three").await;
@@ -115,7 +115,7 @@ async fn a_message_is_given_up_when_its_time_is_over() {
     clock::stop();
     let job = office.text(channel, &number(1), "never").await;
     clock::advance(fast().give_up_after - Duration::from_millis(1));
-    // More tries than can have been under way by then.
+    // More attempts than could be under way when the clock was advanced.
     office.provider.called_times("1203", office.provider.calls("1203").len() + 3).await;
     assert_eq!(office.job(&job).await["status"], "queued", "given up too early");
     clock::advance(Duration::from_millis(1));
@@ -129,7 +129,7 @@ async fn a_message_is_given_up_when_its_time_is_over() {
 }
 
 #[actix_web::test]
-async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
+async fn a_paced_recipient_waits_alone_and_as_long_as_the_provider_says() {
     let office = Office::open().await;
     let channel = office.phone("1204").await;
     office.provider.next("1204", [asks_to_wait(131_056, LONG_S)]);
@@ -154,14 +154,14 @@ async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
 }
 
 #[actix_web::test]
-async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
-    let office = Office::open_watched(fast(), ProviderOptions::default()).await;
+async fn a_paced_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
+    let office = Office::open_with_metrics(fast(), ProviderOptions::default()).await;
     let channel = office.phone("1205").await;
     office.provider.next("1205", [asks_to_wait(130_429, 2)]);
     let begin = Instant::now();
     let slowed = office.text(channel, &number(1), "slowed").await;
     let metrics = office.app.service.metrics_listener.as_ref().expect("metrics are served").address;
-    eventually("the channel knows", || async {
+    eventually("the channel has the refusal", || async {
         ScrapedMetrics::of(metrics).await.value("hotline_outbox_attempts_total{end=\"channel_paced\"}") == 1.0
     })
     .await;
@@ -176,12 +176,12 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
         office.wait_for_status(job, "sent").await;
     }
     let early = office.provider.calls("1205").iter().filter(|call| call.at - begin < Duration::from_secs(2)).count();
-    assert_eq!(early, 1, "tries within the pause");
+    assert_eq!(early, 1, "the channel made other calls within the pause");
     office.close().await;
 }
 
 #[actix_web::test]
-async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_up() {
+async fn after_any_pause_of_a_provider_a_message_is_retried_before_it_is_given_up() {
     let sending = SendingOptions { give_up_after: Duration::from_millis(500), ..fast() };
     let office = Office::open_with(sending, ProviderOptions::default()).await;
     let channel = office.phone("1208").await;
@@ -201,35 +201,36 @@ async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_u
     office.close().await;
 }
 
-/// Longer than any test.
+/// A pause in seconds, longer than any test.
 const LONG_S: u64 = 3600;
 
-/// Too fast, with so many seconds to wait.
+/// A refusal of the provider as too fast, with a `Retry-After` of so many seconds.
 fn asks_to_wait(code: i64, seconds: u64) -> Answer {
     Answer::Refuse { status: 429, code: Some(code), message: "too fast", retry_after_s: Some(seconds) }
 }
 
-/// A provider's id of a message is stored in an index, and its text of a failure in a document.
+/// A provider's id of a message is stored in an index, and its text of a failure in a JSON document: neither may refuse
+/// what a provider answers.
 #[actix_web::test]
-async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent_once() {
+async fn any_answer_of_a_provider_can_be_stored_and_an_accepted_message_is_sent_once() {
     let office = Office::open().await;
     let channel = office.phone("1207").await;
     let (_, other) = office.app.another_company().await;
     // Random, so that it does not compress: the size of an index entry counts after compression.
     let long: String = (0..6000).map(|_| char::from(rand::random_range(b'!'..=b'z'))).collect();
-    let names = [long, "with\0in".to_owned(), String::new(), "\u{10ffff}".repeat(200)];
-    for (index, name) in names.iter().enumerate() {
-        office.provider.next("1207", [Answer::Named(name.clone())]);
+    let provider_ids = [long, "with\0in".to_owned(), String::new(), "\u{10ffff}".repeat(200)];
+    for (index, provider_id) in provider_ids.iter().enumerate() {
+        office.provider.next("1207", [Answer::AcceptAs(provider_id.clone())]);
         let job = office.text(channel, &number(index), "hello").await;
         office.wait_for_status(&job, "sent").await;
     }
     office.provider.next("1207", [Answer::refuse(400, 131_026, "un\0deliverable")]);
-    let job = office.text(channel, &number(names.len()), "hello").await;
+    let job = office.text(channel, &number(provider_ids.len()), "hello").await;
     office.wait_for_status(&job, "failed").await;
     // Lists of another company are answered, and what waited for the tables is in them.
     other.get("/tickets").await.data(200);
-    assert_eq!(office.app.api.all("/tickets").await.len(), names.len() + 1);
-    assert_eq!(office.provider.accepted_count("1207"), names.len(), "a message was sent again");
+    assert_eq!(office.app.api.all("/tickets").await.len(), provider_ids.len() + 1);
+    assert_eq!(office.provider.accepted_count("1207"), provider_ids.len(), "a message was sent again");
     // The database refused no row: closing checks that.
     office.close().await;
 }

@@ -27,7 +27,7 @@ fn attempts(end: &str) -> String {
 #[actix_web::test]
 async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
-    let office = Office::open_watched(sending, ProviderOptions::default()).await;
+    let office = Office::open_with_metrics(sending, ProviderOptions::default()).await;
     let channel = office.phone("1401").await;
     let seen = metrics(&office).await;
     // `noting`: the outcome is being recorded.

@@ -1,4 +1,4 @@
-//! Accepted messages reach their channel's provider: in order, at its pace, whatever it answers.
+//! Accepted messages reach their channel's provider: in order, at its pace, and also after failed attempts.
 
 mod after_send;
 mod echoes;
@@ -57,8 +57,7 @@ impl Office {
         Self::open_as(TestOptions::default(), sending, provider).await
     }
 
-    /// With metrics.
-    pub async fn open_watched(sending: SendingOptions, provider: ProviderOptions) -> Self {
+    pub async fn open_with_metrics(sending: SendingOptions, provider: ProviderOptions) -> Self {
         Self::open_as(TestOptions { metrics: true, ..TestOptions::default() }, sending, provider).await
     }
 
@@ -116,18 +115,18 @@ impl Office {
 
     /// Waits until every message is sent, and checks that each has the provider's id.
     async fn wait_until_all_sent(&self) {
-        eventually("nothing waits", || async {
+        eventually("no message is queued", || async {
             self.app.api.get("/messages?status=queued").await.data(200) == &json!([])
         })
         .await;
-        let others: i64 = sqlx::query_scalar(
+        let not_sent: i64 = sqlx::query_scalar(
             "select count(*) from messages where company_id = $1 and (status <> 'sent' or provider_message_id is null)",
         )
         .bind(self.app.company.id)
         .fetch_one(&self.app.db)
         .await
         .expect("count");
-        assert_eq!(others, 0);
+        assert_eq!(not_sent, 0, "messages are not sent, or have no id of the provider");
     }
 
     pub async fn close(self) {

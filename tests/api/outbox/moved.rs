@@ -12,11 +12,11 @@ use crate::support::eventually;
 use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
 
-/// Slots that are to move with the company's.
-const OTHERS: i64 = 10;
+/// Slots that are to move together with the company's.
+const OTHER_SLOTS: i64 = 10;
 
 #[actix_web::test]
-async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
+async fn a_company_that_cannot_move_delays_no_other_and_keeps_sending() {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
     let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
@@ -31,18 +31,21 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
     let first = office.text(channel, &number(1), "first").await;
     office.provider.called_times("1901", 1).await;
 
-    let moved = async |life: i64| -> i64 {
+    let count_slots = async |life: i64| -> i64 {
         let count = "select count(*) from slots where life = $1";
         sqlx::query_scalar(count).bind(life).fetch_one(db).await.expect("a count")
     };
-    let had = moved(membership.life.get()).await;
+    let before = count_slots(membership.life.get()).await;
     let to_move = "update slots set next = (select life from lives where life <> $1)
         where slot = $2 or slot in (select slot from slots where life = $1 and slot <> $2 order by slot limit $3)";
-    let to_move = sqlx::query(to_move).bind(membership.life).bind(slot.column()).bind(OTHERS);
-    to_move.execute(db).await.expect("they are to move");
+    let to_move = sqlx::query(to_move).bind(membership.life).bind(slot.column()).bind(OTHER_SLOTS);
+    to_move.execute(db).await.expect("the slots are to move");
     // The move waits for the provider's answer, which does not come in time.
-    eventually("the others have moved", || async { moved(membership.life.get()).await == had - OTHERS }).await;
-    eventually("the company stays", || async { membership.placement.owner(slot) == Owner::Local }).await;
+    eventually("the other slots have moved", || async {
+        count_slots(membership.life.get()).await == before - OTHER_SLOTS
+    })
+    .await;
+    eventually("the company's slot stays", || async { membership.placement.owner(slot) == Owner::Local }).await;
     let next = "select count(*) from slots where life = $1 and slot = $2 and next is null";
     let next = sqlx::query_scalar::<_, i64>(next).bind(membership.life).bind(slot.column());
     assert_eq!(next.fetch_one(db).await.expect("a count"), 1);
@@ -52,7 +55,7 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
     office.wait_for_status(&first, "sent").await;
     let second_job = office.text(channel, &number(2), "second").await;
     office.wait_for_status(&second_job, "sent").await;
-    assert_eq!(office.provider.accepted_count("1901"), 2, "each once");
+    assert_eq!(office.provider.accepted_count("1901"), 2, "not each message was sent once");
     second.stop().await.expect("a clean stop");
     office.close().await;
 }
@@ -76,8 +79,8 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     }
     // Of the last messages, some are under way and others wait.
     let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
-    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
-    eventually("it has moved", || async {
+    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("the slot is to move");
+    eventually("the slot has moved", || async {
         let has_moved = "select life <> $1 from slots where slot = $2";
         sqlx::query_scalar::<_, bool>(has_moved).bind(life).bind(slot.column()).fetch_one(db).await.expect("a slot")
     })
@@ -85,7 +88,7 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     for job in &jobs {
         office.wait_for_status(job, "sent").await;
     }
-    assert_eq!(office.provider.accepted_count("1902"), MESSAGES, "each once");
+    assert_eq!(office.provider.accepted_count("1902"), MESSAGES, "not each message was sent once");
     second.stop().await.expect("a clean stop");
     office.close().await;
 }

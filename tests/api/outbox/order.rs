@@ -46,7 +46,7 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
         let message = office.wait_for_status(job, "sent").await;
         assert!(message["sentAt"].is_string() && message["error"].is_null(), "{message}");
     }
-    let named: i64 = sqlx::query_scalar(
+    let provider_ids: i64 = sqlx::query_scalar(
         "select count(distinct provider_message_id) from messages where company_id = $1 and channel_id = $2",
     )
     .bind(office.app.company.id)
@@ -54,12 +54,12 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
     .fetch_one(&office.app.db)
     .await
     .expect("count");
-    assert_eq!(named, (RECIPIENTS * MESSAGES) as i64, "each message has the provider's id");
+    assert_eq!(provider_ids, (RECIPIENTS * MESSAGES) as i64, "not each message has a provider's id of its own");
     office.close().await;
 }
 
 #[actix_web::test]
-async fn what_does_not_fit_into_memory_waits_in_the_tables_and_keeps_its_order() {
+async fn messages_beyond_the_memory_limit_wait_in_the_tables_and_keep_their_order() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 8, ..super::fast() };
     let office = Office::open_with(sending, hotline::providers::ProviderOptions::default()).await;
     let channel = office.phone("1002").await;
@@ -76,10 +76,10 @@ async fn what_does_not_fit_into_memory_waits_in_the_tables_and_keeps_its_order()
             (0..60).filter(|message| message % 3 == recipient).map(|message| message.to_string()).collect();
         assert_eq!(texts, expected);
     }
-    eventually("nothing waits", || async {
+    eventually("no message is queued", || async {
         office.app.api.get("/messages?status=queued").await.data(200) == &serde_json::json!([])
     })
     .await;
-    assert_eq!(office.provider.accepted_count("1002"), 60, "none is sent twice");
+    assert_eq!(office.provider.accepted_count("1002"), 60, "a message was sent twice");
     office.close().await;
 }

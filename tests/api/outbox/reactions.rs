@@ -1,4 +1,4 @@
-//! The company's reactions: they are sent like messages, but are none.
+//! The company's reactions: they are sent like messages, but are not messages.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use crate::support::{check_events, eventually};
 const PSID: &str = "6548123456784821";
 const THUMB: &str = "\u{1F44D}";
 
-/// A phone channel, and the message that a contact has written on it.
-async fn written(office: &Office) -> (ProviderChannel, i64) {
+/// Creates a phone channel and delivers a contact's message on it. Returns both.
+async fn receive_message(office: &Office) -> (ProviderChannel, i64) {
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&office.app, &office.app.company, Whatsapp, setup).await;
     let call = channel.phone_account().message(MARIA, "Maria", text("wamid.1", "hello"));
@@ -36,9 +36,9 @@ impl Office {
 }
 
 #[actix_web::test]
-async fn the_company_has_one_reaction_which_its_provider_gets_in_order() {
+async fn the_company_has_one_reaction_and_the_provider_gets_its_changes_in_order() {
     let office = Office::open().await;
-    let (channel, message) = written(&office).await;
+    let (channel, message) = receive_message(&office).await;
     let opened = id(&tickets(&office.app.api, channel.id).await[0]);
     close(&office.app.api, opened).await;
     let begin = newest(&office.app.api).await;
@@ -47,7 +47,7 @@ async fn the_company_has_one_reaction_which_its_provider_gets_in_order() {
         (&shown[0]["emoji"], &shown[0]["by"], &shown[0]["error"]),
         (&json!(THUMB), &json!("user"), &Value::Null)
     );
-    assert_eq!(office.react(message, THUMB).await, shown, "the same again is nothing new");
+    assert_eq!(office.react(message, THUMB).await, shown, "the same reaction again changed it");
     assert_eq!(office.react(message, "\u{2764}").await.as_array().map(Vec::len), Some(1));
     assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);
     assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);
@@ -62,15 +62,15 @@ async fn the_company_has_one_reaction_which_its_provider_gets_in_order() {
     assert_eq!(types(&logged), ["message.reaction"; 3]);
     assert_eq!(logged[0]["by"]["type"], "integration");
     assert_eq!(logged[2]["previous"]["reactions"][0]["emoji"], "\u{2764}");
-    assert_eq!(messages(&office.app.api, channel.id).await.len(), 1, "a reaction is no message");
+    assert_eq!(messages(&office.app.api, channel.id).await.len(), 1, "a reaction became a message");
     assert_eq!(tickets(&office.app.api, channel.id).await[0]["status"], "closed");
-    eventually("nothing is to be sent any more", || async { waiting(&office).await == 0 }).await;
+    eventually("every reaction was sent", || async { count_unsent(&office).await == 0 }).await;
     check_events(&office.app.db, office.app.company.id).await;
     office.close().await;
 }
 
 /// How many reactions the tables hold that were not sent.
-async fn waiting(office: &Office) -> i64 {
+async fn count_unsent(office: &Office) -> i64 {
     let count = sqlx::query_scalar("select count(*) from messages where company_id = $1 and revisions ? 'sending'");
     count.bind(office.app.company.id).fetch_one(&office.app.db).await.expect("count")
 }
@@ -78,21 +78,21 @@ async fn waiting(office: &Office) -> i64 {
 #[actix_web::test]
 async fn a_refused_reaction_says_why_and_may_be_tried_again() {
     let office = Office::open().await;
-    let (channel, message) = written(&office).await;
+    let (channel, message) = receive_message(&office).await;
     let begin = newest(&office.app.api).await;
     office.provider.next(&channel.account, [Answer::refuse(400, 131_009, "Parameter value is not valid")]);
     office.react(message, THUMB).await;
-    eventually("it has failed", || async { office.reactions(message).await[0]["error"].is_object() }).await;
+    eventually("the reaction has failed", || async { office.reactions(message).await[0]["error"].is_object() }).await;
     let failed = office.reactions(message).await;
     assert_eq!(failed[0]["error"], json!({"code": "131009", "message": "Parameter value is not valid"}));
     let shown = office.react(message, THUMB).await;
     assert_eq!(shown[0]["error"], Value::Null);
     office.provider.accepts(&channel.account, 1).await;
-    eventually("nothing is to be sent any more", || async { waiting(&office).await == 0 }).await;
+    eventually("every reaction was sent", || async { count_unsent(&office).await == 0 }).await;
     let logged = after(&office.app.api, begin).await;
     assert_eq!(types(&logged), ["message.reaction"; 3], "shown, refused, and shown again");
     assert_eq!(logged[1]["by"]["type"], "system");
-    // Refused after it was accepted, which a status reports.
+    // A status reports that an accepted reaction was refused after all.
     let callback =
         office.provider.calls(&channel.account).pop().expect("a call").body["biz_opaque_callback_data"].clone();
     let status = |mut body: Value| {
@@ -113,7 +113,7 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
 }
 
 #[actix_web::test]
-async fn social_channels_get_an_action() {
+async fn on_a_social_channel_a_reaction_is_a_sender_action() {
     let office = Office::open().await;
     for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
         let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
@@ -132,7 +132,7 @@ async fn social_channels_get_an_action() {
 }
 
 #[actix_web::test]
-async fn only_what_the_contact_sees_has_reactions() {
+async fn only_messages_that_the_contact_sees_have_reactions() {
     let office = Office::open().await;
     let api = &office.app.api;
     let react = async |message: &Value, emoji: &str| {
@@ -144,7 +144,7 @@ async fn only_what_the_contact_sees_has_reactions() {
     let note =
         api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "call back"})).await.data(201)["id"].clone();
     react(&note, THUMB).await.error(422, "ERR_API_VALIDATION");
-    let (_, message) = written(&office).await;
+    let (_, message) = receive_message(&office).await;
     for emoji in ["", " ", "a b", &"x".repeat(33)] {
         react(&json!(message), emoji).await.error(422, "ERR_API_VALIDATION");
     }
@@ -156,7 +156,7 @@ async fn only_what_the_contact_sees_has_reactions() {
 #[actix_web::test]
 async fn a_reaction_that_was_not_sent_is_sent_after_a_restart() {
     let office = Office::open().await;
-    let (channel, message) = written(&office).await;
+    let (channel, message) = receive_message(&office).await;
     office.provider.always(&channel.account, Answer::status(503));
     office.react(message, THUMB).await;
     office.provider.called_times(&channel.account, 1).await;
@@ -166,7 +166,7 @@ async fn a_reaction_that_was_not_sent_is_sent_after_a_restart() {
     let office = Office { app, provider };
     let accepted = office.provider.accepts(&channel.account, 1).await;
     assert_eq!(accepted[0].body["reaction"]["emoji"], THUMB);
-    eventually("nothing is to be sent any more", || async { waiting(&office).await == 0 }).await;
+    eventually("every reaction was sent", || async { count_unsent(&office).await == 0 }).await;
     assert_eq!(office.reactions(message).await[0]["error"], Value::Null);
     office.close().await;
 }
@@ -174,7 +174,7 @@ async fn a_reaction_that_was_not_sent_is_sent_after_a_restart() {
 #[actix_web::test]
 async fn a_reaction_does_not_overtake_a_message_after_a_restart() {
     let office = Office::open().await;
-    let (channel, message) = written(&office).await;
+    let (channel, message) = receive_message(&office).await;
     office.provider.always(&channel.account, Answer::status(503));
     office.send(json!({"channelId": channel.id, "number": MARIA, "type": "text", "body": "first"})).await;
     office.react(message, THUMB).await;

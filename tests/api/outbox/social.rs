@@ -15,7 +15,7 @@ use crate::support::seed::APP_SECRET;
 
 impl Office {
     /// A contact writes to a page and can then be answered; returns the contact.
-    pub(super) async fn visitor(
+    pub(super) async fn receive_from_contact(
         &self,
         channel: &hotline_persistence::tables::channels::ChannelRow,
         account: &str,
@@ -50,7 +50,7 @@ async fn a_phone_channel_speaks_the_cloud_api() {
     let interactive = json!({"type": "button", "body": {"text": "Shall we?"}, "action": {"buttons": [
         {"type": "reply", "reply": {"id": "y", "title": "Yes"}}]}});
     let text = office.text(channel, &number(1), "hello").await;
-    let chosen = office
+    let buttons = office
         .send(json!({"channelId": channel, "number": number(1), "type": "interactive", "interactive": interactive}))
         .await;
     let accepted = office.provider.accepts("1601", 2).await;
@@ -63,7 +63,7 @@ async fn a_phone_channel_speaks_the_cloud_api() {
     expected["type"] = json!("text");
     expected["text"] = json!({"body": "hello"});
     assert_eq!(accepted[0].body, expected);
-    let mut expected = common(&office.message(&chosen).await);
+    let mut expected = common(&office.message(&buttons).await);
     expected["type"] = json!("interactive");
     expected["interactive"] = interactive;
     assert_eq!(accepted[1].body, expected);
@@ -71,10 +71,10 @@ async fn a_phone_channel_speaks_the_cloud_api() {
 }
 
 #[actix_web::test]
-async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
+async fn a_message_that_was_read_before_the_provider_answered_is_read() {
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Messenger, "1608", |_| {}).await;
-    let contact = office.visitor(&channel, "1608").await;
+    let contact = office.receive_from_contact(&channel, "1608").await;
     // The contact has the message long before the service knows that the provider has it.
     office.provider.next("1608", [Answer::Accept.after(Duration::from_millis(1500))]);
     let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
@@ -93,11 +93,11 @@ async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
 }
 
 #[actix_web::test]
-async fn social_channels_speak_the_send_api_to_who_wrote_before() {
+async fn social_channels_speak_the_send_api_to_contacts_that_wrote_before() {
     for kind in [ChannelType::Messenger, ChannelType::Instagram] {
         let office = Office::open().await;
         let channel = office.channel(kind, "1602", |_| {}).await;
-        let contact = office.visitor(&channel, "1602").await;
+        let contact = office.receive_from_contact(&channel, "1602").await;
         let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
         let accepted = office.provider.accepts("1602", 1).await;
         let message = office.wait_for_status(&job, "sent").await;
@@ -108,7 +108,7 @@ async fn social_channels_speak_the_send_api_to_who_wrote_before() {
             json!({"recipient": {"id": "psid-7"}, "message": {"text": "hello"}})
         };
         assert_eq!(accepted[0].body, expected, "{kind:?}");
-        // A type that does not exist there fails, and says so.
+        // A type that social channels do not have fails the message.
         let flow = json!({"type": "flow", "body": {"text": "x"}, "action": {}});
         let job = office.reply(channel.id, contact, json!({"type": "interactive", "interactive": flow})).await;
         assert_eq!(office.wait_for_status(&job, "failed").await["error"]["code"], "ERR_UNSUPPORTED");

@@ -21,14 +21,15 @@ const FOREVER: Duration = Duration::from_secs(24 * 3600);
 /// The head of an Ogg file with Opus in it.
 const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
 
-/// Calls end after five seconds, so that a busy machine misses no answer; an unknown outcome lasts at most so long.
+/// Calls time out after five seconds, so that a busy machine misses no answer. After `outcome_wait` without a status, a
+/// message of unknown outcome is sent again.
 async fn office(outcome_wait: Duration) -> Office {
     let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
     Office::open_with(SendingOptions { outcome_wait, ..fast() }, provider).await
 }
 
 impl Office {
-    /// The provider reports a status of a message, with what was sent with it.
+    /// The provider reports a status of a message, with the callback data that was sent with it.
     pub async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
         let phone = Phone { id: account.to_owned(), number: "15550783881".to_owned() };
         let mut body = phone.status(id, &number(1), status, chrono::Utc::now().timestamp());
@@ -47,14 +48,14 @@ impl Office {
 
 impl Office {
     /// The attempts and the outcome of a job.
-    async fn attempts(&self, job: &str) -> Value {
+    async fn attempts_and_outcome(&self, job: &str) -> Value {
         let job = self.app.api.get(&format!("/messages/jobs/{job}")).await.data(200).clone();
         json!([job["attempts"], job["outcome"]])
     }
 
     /// Waits until the outcome of a job is unknown; its message is queued as before.
-    async fn is_in_doubt(&self, job: &str) {
-        let is_unknown = || async { self.attempts(job).await == json!([1, "unknown"]) };
+    async fn wait_for_doubt(&self, job: &str) {
+        let is_unknown = || async { self.attempts_and_outcome(job).await == json!([1, "unknown"]) };
         eventually("the message is in doubt", is_unknown).await;
         self.wait_for_status(job, "queued").await;
     }
@@ -68,7 +69,7 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     let job = office.text(channel.id, &number(1), "lost").await;
     let next = office.text(channel.id, &number(1), "next").await;
     office.provider.called_times("2001", 1).await;
-    office.is_in_doubt(&job).await;
+    office.wait_for_doubt(&job).await;
     let call = office.provider.calls("2001")[0].clone();
     // Another message's id, a text and null name no message of this channel.
     for callback in [json!("0"), json!("x"), json!(null)] {
@@ -79,9 +80,9 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     office.wait_for_status(&next, "sent").await;
     let calls = office.provider.calls("2001");
     let texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
-    assert_eq!(texts, ["lost", "next"], "once, and in order");
+    assert_eq!(texts, ["lost", "next"], "not each text once, and in order");
     for job in [&job, &next] {
-        assert_eq!(office.attempts(job).await, json!([1, null]));
+        assert_eq!(office.attempts_and_outcome(job).await, json!([1, null]));
     }
     office.status(&channel, "2001", "wamid.lost", "read", &json!(null)).await;
     office.wait_for_status(&job, "read").await;
@@ -95,7 +96,7 @@ async fn a_message_that_no_status_names_in_time_is_sent_again() {
     office.provider.next("2002", [Answer::Hang]);
     let job = office.text(channel, &number(1), "again").await;
     office.wait_for_status(&job, "sent").await;
-    assert_eq!(office.attempts(&job).await, json!([2, null]), "it was sent again");
+    assert_eq!(office.attempts_and_outcome(&job).await, json!([2, null]), "it was not sent again");
     assert_eq!(office.provider.calls("2002").len(), 2);
     assert_eq!(office.provider.accepted_count("2002"), 1);
     office.close().await;
@@ -127,7 +128,7 @@ async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
     let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
     let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     office.provider.called_times("2006", 2).await;
-    office.is_in_doubt(&job).await;
+    office.wait_for_doubt(&job).await;
     let file = office.provider.calls("2006")[0].clone();
     let id = file.accepted.expect("an id");
     office.status(&channel, "2006", &id, "delivered", &file.body["biz_opaque_callback_data"]).await;
@@ -135,21 +136,21 @@ async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
     let office = Office { app: crate::steps::restarted(app).await, provider };
     office.wait_for_status(&job, "delivered").await;
     let calls = office.provider.calls("2006");
-    assert_eq!((calls.len(), calls[2].text()), (3, "the text"), "its file has left, not its text");
+    assert_eq!((calls.len(), calls[2].text()), (3, "the text"), "not the file once, and its text twice");
     office.close().await;
 }
 
 #[actix_web::test]
-async fn what_no_status_can_name_is_sent_again_at_once() {
+async fn a_message_that_no_status_can_name_is_sent_again_at_once() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Messenger, "2004", |_| {}).await;
-    let contact = office.visitor(&channel, "2004").await;
+    let contact = office.receive_from_contact(&channel, "2004").await;
     office.provider.next("2004", [Answer::Lost]);
     let text = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "again"});
     let job = office.send(text).await;
     office.wait_for_status(&job, "sent").await;
     assert_eq!(office.provider.calls("2004").len(), 2);
-    assert_eq!(office.attempts(&job).await, json!([2, null]));
+    assert_eq!(office.attempts_and_outcome(&job).await, json!([2, null]));
     office.close().await;
 }
 
@@ -161,12 +162,12 @@ async fn a_doubt_outlasts_a_restart() {
         office.provider.next("2005", [Answer::Lost]);
         let job = office.text(channel.id, &number(1), "lost").await;
         office.provider.called_times("2005", 1).await;
-        office.is_in_doubt(&job).await;
-        let data = office.provider.calls("2005")[0].body["biz_opaque_callback_data"].clone();
+        office.wait_for_doubt(&job).await;
+        let callback = office.provider.calls("2005")[0].body["biz_opaque_callback_data"].clone();
         let message = office.app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].clone();
-        assert_eq!(data, json!(message.to_string()));
+        assert_eq!(callback, json!(message.to_string()));
         if was_named {
-            // As if the process had ended before the outbox noticed it.
+            // As if the process had stored the status and ended before the outbox used it.
             sqlx::query(
                 "insert into early_statuses (company_id, channel_id, provider_message_id, status, at, names)
                  values ($1, $2, 'wamid.lost', 'delivered', now(), $3)",
@@ -181,11 +182,11 @@ async fn a_doubt_outlasts_a_restart() {
         let Office { app, provider } = office;
         let office = Office { app: crate::steps::restarted(app).await, provider };
         if !was_named {
-            office.is_in_doubt(&job).await;
-            office.status(&channel, "2005", "wamid.lost", "delivered", &data).await;
+            office.wait_for_doubt(&job).await;
+            office.status(&channel, "2005", "wamid.lost", "delivered", &callback).await;
         }
         office.wait_for_status(&job, "delivered").await;
-        assert_eq!(office.attempts(&job).await, json!([1, null]));
+        assert_eq!(office.attempts_and_outcome(&job).await, json!([1, null]));
         assert_eq!(office.provider.calls("2005").len(), 1, "it was sent again");
         office.close().await;
     }

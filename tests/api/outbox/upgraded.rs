@@ -30,7 +30,7 @@ const MESSAGES_PER_CALL: usize = 10;
 /// Calls of the provider and sends of the company at once.
 const AT_ONCE: usize = 64;
 
-/// Share of the rate that is reached at least: a twentieth is left out of it on purpose, and a little is for the start.
+/// Minimum share of the rate: the channel leaves a twentieth out of it on purpose, and the start takes a little.
 const REACHED_MIN: f64 = 0.9;
 
 /// Maximum time from the last message to the last status in the tables.
@@ -43,7 +43,7 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
     settings.sends_per_second = Some(PER_SECOND as u32);
     let new = NewChannel { name: "Upgraded", kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };
     let channel = channels::insert(&app.db, &keys(), app.company.id, new).await.expect("channel");
-    connect(&app, channel.id, "disconnected").await;
+    set_status(&app, channel.id, "disconnected").await;
     let sends = (0..MESSAGES).map(|index| {
         let (app, channel) = (&app, channel.id);
         let body = json!({"channelId": channel, "number": number(index), "type": "text", "body": "Good morning!"});
@@ -51,7 +51,7 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
     });
     assert_eq!(stream::iter(sends).buffer_unordered(AT_ONCE).count().await, MESSAGES);
 
-    connect(&app, channel.id, "connected").await;
+    set_status(&app, channel.id, "connected").await;
     let phone = Phone { id: ACCOUNT.to_owned(), number: "15550001901".to_owned() };
     let (mut first, mut last, mut reported) = (None, Instant::now(), 0);
     while reported < MESSAGES {
@@ -65,7 +65,7 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
                 calls.iter().map(move |call| (call.accepted.as_deref().expect("taken"), &*call.to, status, now))
             });
             let statuses: Vec<_> = statuses.collect();
-            report(&app, &channel.public_key, phone.statuses(&statuses))
+            report_statuses(&app, &channel.public_key, phone.statuses(&statuses))
         });
         stream::iter(calls).buffer_unordered(AT_ONCE).collect::<()>().await;
         if accepted.is_empty() {
@@ -73,7 +73,7 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
         }
     }
     let time = last.duration_since(first.expect("the first message"));
-    eventually("every message was read", || async { read(&app).await == MESSAGES as i64 }).await;
+    eventually("every message was read", || async { count_read(&app).await == MESSAGES as i64 }).await;
     let statuses_time = last.elapsed();
     let rate = MESSAGES as f64 / time.as_secs_f64();
     let figures = format!("{rate:.0} messages a second; the last status {statuses_time:.1?} after the last message");
@@ -83,7 +83,7 @@ async fn a_thousand_messages_leave_a_second_while_three_thousand_statuses_return
     app.stop().await;
 }
 
-async fn connect(app: &TestApp, channel: ChannelId, status: &str) {
+async fn set_status(app: &TestApp, channel: ChannelId, status: &str) {
     sqlx::query("update channels set status = $2, updated_at = clock_timestamp() where company_id = $1 and id = $3")
         .bind(app.company.id)
         .bind(status)
@@ -94,7 +94,7 @@ async fn connect(app: &TestApp, channel: ChannelId, status: &str) {
     app.refreshed().await;
 }
 
-async fn report(app: &TestApp, public_key: &str, body: Value) {
+async fn report_statuses(app: &TestApp, public_key: &str, body: Value) {
     let bytes = body.to_string();
     let request = app
         .api
@@ -105,7 +105,7 @@ async fn report(app: &TestApp, public_key: &str, body: Value) {
     assert_eq!(request.send().await.expect("an answer").status(), 200);
 }
 
-async fn read(app: &TestApp) -> i64 {
+async fn count_read(app: &TestApp) -> i64 {
     sqlx::query_scalar("select count(*) from messages where company_id = $1 and status = 'read'")
         .bind(app.company.id)
         .fetch_one(&app.db)

@@ -122,28 +122,28 @@ async fn sessions_are_listed_and_ended_by_their_owner_alone() {
 }
 
 #[actix_web::test]
-async fn a_cursor_of_ones_own_sessions_is_nobody_elses() {
+async fn a_cursor_of_a_persons_sessions_is_invalid_for_other_people() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     let (root, _) = Person::admin(&app, "root@example.com").await;
-    let mut again = Vec::new();
+    let mut second_sessions = Vec::new();
     for email in ["ana@example.com", "ben@example.com", "root@example.com"] {
-        let mut other = Person::nobody(&app);
-        other.sign_in(email, json!({})).await.data(200);
-        again.push(other);
+        let mut session = Person::nobody(&app);
+        session.sign_in(email, json!({})).await.data(200);
+        second_sessions.push(session);
     }
     let people = [&ana, &ben, &root];
-    for (place, person) in people.iter().enumerate() {
+    for (index, person) in people.iter().enumerate() {
         let first = person.get("/account/sessions?perPage=1&cursor=").await;
         let shown = first.data(200)[0]["id"].clone();
         let cursor = first.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
         let path = format!("/account/sessions?perPage=1&cursor={cursor}");
-        for other in people.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other) {
+        for other in people.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other) {
             assert_eq!(other.get(&path).await.invalid_fields(), ["cursor"]);
         }
         // In another session of the same person the cursor continues.
-        let next = again[place].get(&path).await;
+        let next = second_sessions[index].get(&path).await;
         assert_eq!((next.data(200).as_array().map(Vec::len), &next.body["meta"]["hasMore"]), (Some(1), &json!(false)));
         assert_ne!(next.data(200)[0]["id"], shown);
     }

@@ -11,19 +11,19 @@ use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
 
 /// A user of the test's company with its profile Administrator.
 async fn administrator(app: &TestApp) -> Person {
-    give(app, "Administrator").await;
+    give_ana_profile(app, "Administrator").await;
     Person::user(app, app.company.ana, "ana@example.com").await
 }
 
-/// Gives Ana a profile by its name.
-async fn give(app: &TestApp, profile: &str) -> i64 {
+/// Gives Ana the profile of this name; returns its id.
+async fn give_ana_profile(app: &TestApp, profile: &str) -> i64 {
     Person::give_profile(app, app.company.ana, profile).await
 }
 
 #[actix_web::test]
-async fn who_does_not_administer_is_refused_everywhere() {
+async fn a_supervisor_is_refused_every_operation_of_administrators() {
     let app = OwnApp::start().await;
-    give(&app, "Supervisor").await;
+    give_ana_profile(&app, "Supervisor").await;
     let supervisor = Person::user(&app, app.company.ana, "ana@example.com").await;
     let mut refused = 0;
     for operation in hotline::routes::panel_operations(&mut Schemas::new()) {
@@ -49,7 +49,7 @@ async fn who_does_not_administer_is_refused_everywhere() {
 }
 
 #[actix_web::test]
-async fn companies_are_made_and_changed_by_administrators_of_the_installation() {
+async fn administrators_of_the_installation_create_and_change_companies() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let body =
@@ -66,9 +66,9 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
     let path = format!("/companies/{}", company["id"]);
     assert_eq!(admin.get(&path).await.data(200), &company);
     // The company is there at once, with its profiles.
-    let within = admin.in_company(hotline_persistence::CompanyId::new(id(&company)));
-    assert_eq!(within.get("/profiles").await.data(200).as_array().map(Vec::len), Some(3));
-    assert_eq!(within.get("/company").await.data(200), &company);
+    let in_company = admin.in_company(hotline_persistence::CompanyId::new(id(&company)));
+    assert_eq!(in_company.get("/profiles").await.data(200).as_array().map(Vec::len), Some(3));
+    assert_eq!(in_company.get("/company").await.data(200), &company);
     let listed = |query: &'static str| {
         let admin = admin.clone();
         async move { admin.get(&format!("/companies{query}")).await }
@@ -87,7 +87,7 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
         ["ratePerMinute", "apiEnabled", "name", "active", "timeZone"].map(|field| changed.data(200)[field].clone());
     assert_eq!(json!(seen), json!([null, false, "Café", false, "America/Sao_Paulo"]));
     assert_eq!(listed("?active=false").await.data(200)[0]["id"], company["id"]);
-    within.get("/company").await.error(403, "ERR_API_COMPANY_INACTIVE");
+    in_company.get("/company").await.error(403, "ERR_API_COMPANY_INACTIVE");
     for (body, fields) in [
         (json!({}), &["name"][..]),
         (json!({"name": "x", "timeZone": "Mars", "ratePerMinute": -1}), &["timeZone", "ratePerMinute"]),
@@ -228,9 +228,9 @@ async fn the_channels_of_a_company_are_limited() {
     let ana = administrator(&app).await;
     let fill = "insert into channels (company_id, name, type, status, public_key)
          select $1, 'Site ' || number, 'webchat', 'connected', 'ch_' || number from generate_series(1, $2) number";
-    let has = "select count(*) from channels where company_id = $1";
-    let has: i64 = sqlx::query_scalar(has).bind(app.company.id).fetch_one(&app.db).await.expect("a count");
-    sqlx::query(fill).bind(app.company.id).bind(CHANNELS_MAX - 1 - has).execute(&app.db).await.expect("channels");
+    let count = "select count(*) from channels where company_id = $1";
+    let existing: i64 = sqlx::query_scalar(count).bind(app.company.id).fetch_one(&app.db).await.expect("a count");
+    sqlx::query(fill).bind(app.company.id).bind(CHANNELS_MAX - 1 - existing).execute(&app.db).await.expect("channels");
     let last = ana.post("/channels", json!({"type": "webchat", "name": "Last"})).await.data(201).clone();
     let many = ana.post("/channels", json!({"type": "webchat", "name": "More"})).await;
     let details = many.error(409, "ERR_API_CONFLICT");
@@ -241,7 +241,7 @@ async fn the_channels_of_a_company_are_limited() {
 }
 
 #[actix_web::test]
-async fn profiles_are_written_and_one_goes_on_to_administer() {
+async fn profiles_are_changed_and_one_always_administers() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let made = ana
@@ -255,7 +255,7 @@ async fn profiles_are_written_and_one_goes_on_to_administer() {
     );
     let path = format!("/profiles/{}", profile["id"]);
     assert_eq!(ana.get(&format!("{path}/setup")).await.data(200), &profile);
-    assert_eq!(ana.get(&path).await.data(200).get("administers"), None, "the public shape");
+    assert_eq!(ana.get(&path).await.data(200).get("administers"), None, "the public API shows `administers`");
     let taken = ana.post("/profiles", json!({"name": "Night", "permissions": {}})).await;
     assert_eq!(taken.error(409, "ERR_API_CONFLICT"), &json!({"field": "name", "id": profile["id"]}));
     assert_eq!(
@@ -271,13 +271,13 @@ async fn profiles_are_written_and_one_goes_on_to_administer() {
     assert_eq!((&changed.data(200)["users"], &changed.data(200)["name"]), (&json!(1), &json!("Day")));
     ben.get("/tags").await.data(200);
     ben.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    let kept = ana.delete(&path).await;
-    assert_eq!(kept.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "user", "count": 1}]));
+    let refused = ana.delete(&path).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "user", "count": 1}]));
     app.api.put(&format!("/users/{}", app.company.ben), json!({"profileId": null})).await.data(200);
     assert_eq!(ana.delete(&path).await.status, 204);
     ana.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
 
-    let own = give(&app, "Administrator").await;
+    let own = give_ana_profile(&app, "Administrator").await;
     let last = ana.put(&format!("/profiles/{own}"), json!({"administers": false})).await;
     assert_eq!(last.error(409, "ERR_API_CONFLICT")["reason"], "last_administering_profile");
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -293,14 +293,14 @@ async fn profiles_are_written_and_one_goes_on_to_administer() {
 }
 
 #[actix_web::test]
-async fn who_may_change_users_becomes_nobody_more() {
+async fn the_right_to_change_users_gains_nobody_further_rights() {
     let app = OwnApp::start().await;
     let (ana, ben) = (app.company.ana, app.company.ben);
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let all = admin.get("/profiles").await;
-    let of = |name: &str| {
-        all.data(200).as_array().expect("profiles").iter().find(|known| known["name"] == name).expect("a profile")["id"]
+    let profile_id = |name: &str| {
+        all.data(200).as_array().expect("profiles").iter().find(|row| row["name"] == name).expect("a profile")["id"]
             .clone()
     };
     let leader = json!({"name": "Leader", "permissions": {"users": ["GET", "POST", "PUT", "DELETE"], "tags": ["GET"]}});
@@ -308,11 +308,11 @@ async fn who_may_change_users_becomes_nobody_more() {
     let small =
         admin.post("/profiles", json!({"name": "Small", "permissions": {"tags": ["GET"]}})).await.data(201)["id"]
             .clone();
-    admin.put(&format!("/users/{ben}"), json!({"profileId": of("Administrator")})).await.data(200);
+    admin.put(&format!("/users/{ben}"), json!({"profileId": profile_id("Administrator")})).await.data(200);
     admin.put(&format!("/users/{ana}"), json!({"profileId": leader})).await.data(200);
     let leading = Person::user(&app, ana, "ana@example.com").await;
     let own = format!("/users/{ana}");
-    for profile in [of("Administrator"), of("Supervisor"), of("Agent")] {
+    for profile in [profile_id("Administrator"), profile_id("Supervisor"), profile_id("Agent")] {
         leading.put(&own, json!({"profileId": profile})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -335,8 +335,8 @@ async fn who_may_change_users_becomes_nobody_more() {
     leading.put(&path, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     assert_eq!(leading.delete(&path).await.status, 204);
     leading.put("/users/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
-    // An administrator may.
-    admin.put(&own, json!({"profileId": of("Administrator")})).await.data(200);
+    // An administrator may give an administering profile.
+    admin.put(&own, json!({"profileId": profile_id("Administrator")})).await.data(200);
     app.stop().await;
 }
 

@@ -17,8 +17,8 @@ use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually, servi
 const NOUNS: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
-/// An audited operation: its method, its path below the panel's API, and its id.
-fn audited() -> Vec<(String, String, String)> {
+/// Every audited operation: its method, its path below the panel's API, and its id.
+fn audited_operations() -> Vec<(String, String, String)> {
     let operations = hotline::routes::panel_operations(&mut Schemas::new());
     let audited = operations.into_iter().filter(|operation| {
         let noun = operation.path.split('/').nth(1).unwrap_or_default();
@@ -41,8 +41,9 @@ fn is_audited_exception(method: &str, path: &str) -> bool {
     .contains(&(method, path))
 }
 
-fn encoded(text: &str, is_encoded: impl Fn(usize, char) -> bool, is_upper: bool) -> String {
-    let letters = text.chars().enumerate().map(|(place, character)| match (is_encoded(place, character), is_upper) {
+/// Percent-encodes the chosen characters, with hexadecimal digits in upper or lower case.
+fn percent_encode(text: &str, is_encoded: impl Fn(usize, char) -> bool, is_upper: bool) -> String {
+    let letters = text.chars().enumerate().map(|(index, character)| match (is_encoded(index, character), is_upper) {
         (true, true) => format!("%{:02X}", character as u32),
         (true, false) => format!("%{:02x}", character as u32),
         (false, _) => character.to_string(),
@@ -58,12 +59,12 @@ fn spellings(path: &str) -> (Vec<String>, Vec<String>) {
     let same = vec![
         whole.clone(),
         format!("{whole}?x=%2e%2e/"),
-        encoded(&whole, |place, _| place == TOP.len() + 1, true),
-        encoded(&whole, |place, _| place == 1, true),
-        encoded(&whole, |place, _| place + 1 == whole.len(), true),
-        encoded(&whole, |_, character| is_letter(character), true),
-        encoded(&whole, |_, character| is_letter(character), false),
-        encoded(&whole, |place, character| place % 2 == 0 && is_letter(character), false),
+        percent_encode(&whole, |index, _| index == TOP.len() + 1, true),
+        percent_encode(&whole, |index, _| index == 1, true),
+        percent_encode(&whole, |index, _| index + 1 == whole.len(), true),
+        percent_encode(&whole, |_, character| is_letter(character), true),
+        percent_encode(&whole, |_, character| is_letter(character), false),
+        percent_encode(&whole, |index, character| index % 2 == 0 && is_letter(character), false),
     ];
     let others = vec![
         format!("{whole}/"),
@@ -79,13 +80,13 @@ fn spellings(path: &str) -> (Vec<String>, Vec<String>) {
         format!("{TOP}/%2e{path}"),
         format!("{TOP}{}", path.to_uppercase()),
         format!("{TOP}{}", path.replacen('/', "%2f", 1)),
-        encoded(&whole, |place, _| place == TOP.len() + 1, true).replace('%', "%25"),
+        percent_encode(&whole, |index, _| index == TOP.len() + 1, true).replace('%', "%25"),
     ];
     (same, others)
 }
 
 /// A request whose target is sent as it is written.
-async fn raw(app: &TestApp, person: &Person, method: &str, target: &str) -> (u16, Value) {
+async fn send_raw(app: &TestApp, person: &Person, method: &str, target: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     let cookie = person.cookie.as_deref().expect("a cookie");
     let company = person.company.map(|company| format!("hotline-company: {company}\r\n")).unwrap_or_default();
@@ -94,7 +95,7 @@ async fn raw(app: &TestApp, person: &Person, method: &str, target: &str) -> (u16
          content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}",
         app.address
     );
-    stream.write_all(request.as_bytes()).await.expect("it is sent");
+    stream.write_all(request.as_bytes()).await.expect("the request is sent");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.expect("an answer");
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -116,7 +117,7 @@ async fn entries(app: &TestApp, kind: &str, actor: i64) -> Vec<(String, Option<S
 }
 
 /// How many entries this admin has, and the action and status of the newest.
-async fn last(app: &TestApp, admin: i64) -> (i64, String, Option<i16>) {
+async fn count_and_newest(app: &TestApp, admin: i64) -> (i64, String, Option<i16>) {
     sqlx::query_as(
         "select count(*) over (), action, status from audit_log where actor_kind = 'admin' and actor_id = $1
          order by id desc limit 1",
@@ -132,11 +133,11 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
     let app = OwnApp::start().await;
     let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
-    let (_, nothing) = raw(&app, &admin, "POST", "/panel/api/v1/nothing").await;
-    let no_route = &nothing["error"]["message"];
-    let operations = audited();
+    let (_, not_found) = send_raw(&app, &admin, "POST", "/panel/api/v1/nothing").await;
+    let no_route = &not_found["error"]["message"];
+    let operations = audited_operations();
     assert!(operations.len() > 30, "{}", operations.len());
-    let (mut count, ..) = last(&app, admin_id.0).await;
+    let (mut count, ..) = count_and_newest(&app, admin_id.0).await;
     let mut tried = 0;
     for (method, path, id) in &operations {
         // A person's requests of a minute are limited.
@@ -145,15 +146,15 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
         for (is_same, target) in
             same.iter().map(|target| (true, target)).chain(others.iter().map(|target| (false, target)))
         {
-            let (status, body) = raw(&app, &admin, method, target).await;
-            let (after, action, noted) = last(&app, admin_id.0).await;
-            let summary = format!("{method} {target}: {status} {body}, {action} {noted:?}");
+            let (status, body) = send_raw(&app, &admin, method, target).await;
+            let (after, action, logged_status) = count_and_newest(&app, admin_id.0).await;
+            let summary = format!("{method} {target}: {status} {body}, {action} {logged_status:?}");
             if !is_same && !target.starts_with("/panel/api/v1/") {
                 // Not below the panel's API at all; below `/panel` there are pages, which are only read.
                 assert!((status == 404 || status == 405) && after == count, "{summary}");
                 continue;
             }
-            assert_eq!((after, noted), (count + 1, i16::try_from(status).ok()), "{summary}");
+            assert_eq!((after, logged_status), (count + 1, i16::try_from(status).ok()), "{summary}");
             count = after;
             if action == "unknown" {
                 // No such path, or none with this method: `/tokens/.` has the form of `/tokens/{tokenId}`.
@@ -168,14 +169,14 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
     assert!(tried >= 20 * operations.len(), "{tried}");
     // Reads are not in the log, nor is everyday work.
     for (method, path) in [("GET", "/tokens"), ("HEAD", "/tokens"), ("GET", "/nothing"), ("POST", "/tags")] {
-        raw(&app, &admin, method, &format!("/panel/api/v1{path}")).await;
+        send_raw(&app, &admin, method, &format!("/panel/api/v1{path}")).await;
     }
-    assert_eq!(last(&app, admin_id.0).await.0, count);
+    assert_eq!(count_and_newest(&app, admin_id.0).await.0, count);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_an_integration_does_to_the_setup_is_in_the_log() {
+async fn an_integrations_changes_of_the_setup_are_in_the_log() {
     let app = OwnApp::start().await;
     let made = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
     let carl = id(made.data(201));
@@ -225,7 +226,7 @@ async fn what_an_integration_does_to_the_setup_is_in_the_log() {
 }
 
 #[actix_web::test]
-async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
+async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
     let app = OwnApp::start().await;
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let anonymous = Person::nobody(&app);
@@ -324,13 +325,13 @@ async fn an_action_whose_caller_disconnects_is_recorded_with_its_outcome() {
         body.len()
     );
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
-    stream.write_all(request.as_bytes()).await.expect("it is sent");
+    stream.write_all(request.as_bytes()).await.expect("the request is sent");
     let of_creation = "select target_id is not null, status from audit_log where action = 'createUser'";
     let entry = async || {
         let entry = sqlx::query_as::<_, (bool, Option<i16>)>(of_creation);
         entry.fetch_optional(&app.db).await.expect("an entry")
     };
-    eventually("it is recorded", || async { entry().await.is_some() }).await;
+    eventually("the action is recorded", || async { entry().await.is_some() }).await;
     // With a reset, so that the service notices at once.
     stream.set_zero_linger().expect("an option");
     drop(stream);
@@ -413,13 +414,13 @@ async fn what_administrators_do_is_in_the_log() {
 }
 
 #[actix_web::test]
-async fn what_is_kept_of_the_log_is_bounded_by_time() {
+async fn entries_older_than_the_retention_leave_the_log() {
     let app = OwnApp::start_with(TestOptions::default()).await;
     let db = &app.db;
     // Partitions are made in advance: while one is attached, PostgreSQL refuses the rows that belong there.
-    let months = "select count(*) from pg_inherits where inhparent = 'audit_log'::regclass";
-    let months: i64 = sqlx::query_scalar(months).fetch_one(db).await.expect("a count");
-    assert!(months >= 4, "this month, two to come and the default one: {months}");
+    let partitions = "select count(*) from pg_inherits where inhparent = 'audit_log'::regclass";
+    let partitions: i64 = sqlx::query_scalar(partitions).fetch_one(db).await.expect("a count");
+    assert!(partitions >= 4, "no partitions for this month, two to come and the default: {partitions}");
     let now = chrono::Utc::now();
     for days in [0, 399, 431] {
         sqlx::query(
@@ -432,13 +433,13 @@ async fn what_is_kept_of_the_log_is_bounded_by_time() {
         .await
         .expect("an entry");
     }
-    // The service turns the months as well, so this is tried until it succeeds.
-    eventually("the months turn", || async {
+    // The service rotates the partitions as well, so this is retried until it succeeds.
+    eventually("the partitions are rotated", || async {
         hotline_persistence::tables::audit_log::rotate_partitions(db, now).await.is_ok()
     })
     .await;
-    let left =
+    let count_entries =
         async || sqlx::query_scalar::<_, i64>("select count(*) from audit_log").fetch_one(db).await.expect("a count");
-    eventually("the oldest is gone", || async { left().await == 2 }).await;
+    eventually("the oldest entry is gone", || async { count_entries().await == 2 }).await;
     app.stop().await;
 }

@@ -1,4 +1,5 @@
-//! The door of every operation of people: without a session, from another website, with a token, without a permission.
+//! Admission to every operation of the panel's API: without a session, from another website, with a token, without a
+//! permission, and beyond the rate limits.
 
 use std::io::Write;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use sqlx::types::Json;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
 
-/// Every operation of people, with an address of it.
+/// Every operation of the panel's API, with its method and a path to it.
 fn operations() -> Vec<(Operation, Method, String)> {
     let operations = hotline::routes::panel_operations(&mut Schemas::new());
     let addressed = operations.into_iter().map(|operation| {
@@ -31,8 +32,8 @@ fn operations() -> Vec<(Operation, Method, String)> {
     addressed.collect()
 }
 
-/// Whether an operation asks for a session.
-fn asks(operation: &Operation) -> bool {
+/// Whether an operation requires a session.
+fn requires_session(operation: &Operation) -> bool {
     operation.access == Access::Person || operation.access == Access::Company
 }
 
@@ -44,11 +45,11 @@ async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_r
     let operations = operations();
     assert!(operations.len() > 160, "{}", operations.len());
     for (operation, method, path) in &operations {
-        if asks(operation) {
-            let named = |request: reqwest::RequestBuilder| request.json(&json!({}));
-            Reply::of(named(anonymous.request(method.clone(), path))).await.error(401, "ERR_API_UNAUTHORIZED");
+        if requires_session(operation) {
+            let with_body = |request: reqwest::RequestBuilder| request.json(&json!({}));
+            Reply::of(with_body(anonymous.request(method.clone(), path))).await.error(401, "ERR_API_UNAUTHORIZED");
             let with_token = anonymous.request(method.clone(), path).bearer_auth(&app.company.key);
-            Reply::of(named(with_token)).await.error(401, "ERR_API_UNAUTHORIZED");
+            Reply::of(with_body(with_token)).await.error(401, "ERR_API_UNAUTHORIZED");
         }
         let cookie = ana.cookie.as_deref().expect("a cookie");
         let at_api = app.api.anonymous(method.clone(), &format!("/api/v1{path}")).header("cookie", cookie);
@@ -80,16 +81,16 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
 async fn a_body_that_needs_no_session_has_at_most_16_kib_also_decompressed() {
     let app = OwnApp::start().await;
     let anonymous = Person::nobody(&app);
-    let is_below = |path: &str| path.starts_with("/session") || path.starts_with("/links");
+    let is_sign_in_path = |path: &str| path.starts_with("/session") || path.starts_with("/links");
     let mut tried = 0;
     for (operation, method, path) in operations() {
-        if operation.body.is_none() || !is_below(&operation.path) {
+        if operation.body.is_none() || !is_sign_in_path(&operation.path) {
             continue;
         }
         assert_eq!(operation.body_bytes_max, Some(UNAUTHENTICATED_BYTES_MAX), "{path}");
         tried += 1;
         // This one has a body, but no effect, without a session.
-        if asks(&operation) {
+        if requires_session(&operation) {
             continue;
         }
         for (size, status) in [(UNAUTHENTICATED_BYTES_MAX, 422_u16), (UNAUTHENTICATED_BYTES_MAX + 1, 413)] {
@@ -117,7 +118,7 @@ async fn another_websites_page_changes_nothing() {
         "select (select count(*) from contacts) + (select count(*) from tags) + (select count(*) from person_sessions)";
     let count = async || sqlx::query_scalar::<_, i64>(counts).fetch_one(&app.db).await.expect("a count");
     let before = count().await;
-    let elsewhere: [&[(&str, &str)]; 6] = [
+    let foreign_headers: [&[(&str, &str)]; 6] = [
         &[],
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site"), ("origin", "http://127.0.0.1")],
@@ -126,8 +127,8 @@ async fn another_websites_page_changes_nothing() {
         &[("origin", "null")],
     ];
     for (_, method, path) in operations().iter().filter(|(_, method, _)| method != Method::GET) {
-        for headers in &elsewhere {
-            let mut request = admin.asked_from_elsewhere(method.clone(), path).json(&json!({"name": "x"}));
+        for headers in &foreign_headers {
+            let mut request = admin.request_from_any_page(method.clone(), path).json(&json!({"name": "x"}));
             for (name, value) in *headers {
                 request = request.header(*name, *value);
             }
@@ -136,17 +137,17 @@ async fn another_websites_page_changes_nothing() {
     }
     // A form of another page, in the types that a browser sends without asking first.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
-        let request = admin.asked_from_elsewhere(Method::POST, "/tags").header("content-type", kind);
+        let request = admin.request_from_any_page(Method::POST, "/tags").header("content-type", kind);
         let request = request.header("sec-fetch-site", "cross-site").body(r#"{"name": "x"}"#);
         Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     }
     // Another page cannot read either.
-    let read = admin.asked_from_elsewhere(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
+    let read = admin.request_from_any_page(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
     Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(count().await, before);
     // A browser that sends no more than the origin.
     let address = app.address;
-    let own = admin.asked_from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
+    let own = admin.request_from_any_page(Method::POST, "/tags").header("origin", format!("http://{address}"));
     Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
     // No other origin is allowed to read.
     let reply = Reply::of(admin.request(Method::GET, "/tags").header("origin", "https://evil.example")).await;
@@ -174,7 +175,7 @@ impl<'a> Permitted<'a> {
     }
 
     /// Sets the profile's permissions, from the next request on.
-    async fn permits(&self, permissions: Permissions) {
+    async fn set_permissions(&self, permissions: Permissions) {
         sqlx::query("update profiles set permissions = $2 where id = $1")
             .bind(self.profile)
             .bind(Json(permissions))
@@ -184,7 +185,7 @@ impl<'a> Permitted<'a> {
     }
 }
 
-/// Each module is tried with one of so many parts of the operations, which a company's requests of a minute allow.
+/// Each module is tried with the operations of one of so many parts: a company's rate limit allows no more in a minute.
 const PARTS: usize = 4;
 
 #[actix_web::test]
@@ -192,11 +193,11 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
     let app = OwnApp::start().await;
     let operations = operations();
     let of_modules = || operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
-    let nothing = Permitted::new(&app, "nothing").await;
-    nothing.permits([].into()).await;
+    let unpermitted = Permitted::new(&app, "nothing").await;
+    unpermitted.set_permissions([].into()).await;
     let mut tried = 0;
     for (operation, method, path) in of_modules() {
-        let refused = Reply::of(nothing.person.request(method.clone(), path).json(&json!({}))).await;
+        let refused = Reply::of(unpermitted.person.request(method.clone(), path).json(&json!({}))).await;
         refused.error(403, "ERR_API_FORBIDDEN_SCOPE");
         let module = operation.module().expect("a module");
         let message = format!("your profile has no permission for {method} in the module {module}");
@@ -210,7 +211,8 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
     app.stop().await;
 }
 
-/// As above, with every operation for each module: more requests than a company has in a minute, so the clock moves on.
+/// Like the test above, but with every operation for each module: more requests than a company has in a minute, so the
+/// clock is advanced.
 #[actix_web::test]
 async fn a_profile_permits_one_module_and_none_of_the_others_measured() {
     let app = OwnApp::start().await;
@@ -221,23 +223,21 @@ async fn a_profile_permits_one_module_and_none_of_the_others_measured() {
     app.stop().await;
 }
 
-/// Tries a person with one method of this module: on all its operations, and on those of other modules whose number is
-/// chosen. Everything but what the method covers is refused for want of permission.
+/// Gives a person one method of this module, and tries all its operations and the chosen ones of other modules. All
+/// that the method does not cover is refused as not permitted.
 async fn try_module(app: &TestApp, module: &str, is_chosen: impl Fn(usize) -> bool) {
-    // Each person has a minute's requests of their own.
+    // Each person has a rate limit of their own.
     let somebody = Permitted::new(app, module).await;
     for permitted in ["GET", "DELETE"] {
-        somebody.permits([(module.to_owned(), [permitted.to_owned()].into())].into()).await;
+        somebody.set_permissions([(module.to_owned(), [permitted.to_owned()].into())].into()).await;
         let operations = operations();
         let of_modules = operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
         for (number, (operation, method, path)) in of_modules.enumerate() {
             let is_harmless = method == Method::GET || method == Method::DELETE;
             let is_own = operation.module() == Some(module);
-            if !is_harmless
-                || !(is_own || is_chosen(number))
-                || path == "/events/stream"
-                || operation.id == "removeUser"
-            {
+            let is_selected = is_own || is_chosen(number);
+            let is_excluded = path == "/events/stream" || operation.id == "removeUser";
+            if !is_harmless || !is_selected || is_excluded {
                 continue;
             }
             let reply = Reply::of(somebody.person.request(method.clone(), path)).await;
@@ -249,7 +249,7 @@ async fn try_module(app: &TestApp, module: &str, is_chosen: impl Fn(usize) -> bo
 }
 
 #[actix_web::test]
-async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_matter() {
+async fn a_persons_rate_is_limited_whatever_the_companys_rate_is() {
     let options = crate::support::service::TestOptions { rate_per_minute: 3, ..Default::default() };
     let app = OwnApp::start_with(options).await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -276,11 +276,11 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
 }
 
 #[actix_web::test]
-async fn a_person_who_has_signed_in_is_counted_at_the_doors_that_are_open_to_anybody() {
+async fn a_signed_in_persons_requests_count_also_at_endpoints_without_a_session() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
-    // No allowance returns while the test looks.
+    // No allowance returns during the test.
     clock::stop();
     let code = json!({"code": "123456"});
     let ask = async |turn: usize| match turn % 3 {
@@ -310,7 +310,7 @@ async fn a_person_who_has_signed_in_is_counted_at_the_doors_that_are_open_to_any
 }
 
 #[actix_web::test]
-async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_left() {
+async fn the_people_of_a_company_share_a_limit_and_answers_name_the_limit_used_up_first() {
     let app = OwnApp::start_with(TestOptions { rate_per_minute: 30, ..Default::default() }).await;
     let third = json!({"name": "Cleo", "email": "cleo@example.com"});
     let third = app.api.post("/users", third).await.data(201)["id"].as_i64().expect("an id").into();
@@ -320,7 +320,7 @@ async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_l
         Person::user(&app, app.company.ben, "ben@example.com").await,
         Person::user(&app, third, "cleo@example.com").await,
     ];
-    // No allowance returns while the test looks.
+    // No allowance returns during the test.
     clock::stop();
     let (mut served, mut limits) = (0, Vec::new());
     let refused = 'all: loop {
@@ -336,8 +336,12 @@ async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_l
     };
     refused.error(429, "ERR_API_RATE_LIMITED");
     assert_eq!(refused.headers["ratelimit-remaining"], "0");
-    assert_eq!(served, 1_200, "three people may ask for 1,800");
-    assert_eq!((limits[0].as_str(), limits[served].as_str()), ("600", "1200"), "the one that is used up first");
+    assert_eq!(served, 1_200, "the limit of the company is 1,200, that of three people 1,800");
+    assert_eq!(
+        (limits[0].as_str(), limits[served].as_str()),
+        ("600", "1200"),
+        "an answer does not name the limit that is used up first"
+    );
     // The tokens of the company, and other companies, have allowances of their own.
     app.api.get("/contacts").await.data(200);
     neighbour.get("/contacts").await.data(200);
@@ -366,7 +370,7 @@ async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
 }
 
 #[actix_web::test]
-async fn nothing_that_people_are_answered_is_kept_on_its_way() {
+async fn answers_to_people_are_not_cached() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let anonymous = Person::nobody(&app);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{OwnApp, PASSWORD, Person, TestApp, until_blocked};
 
-/// The code an app with this secret shows in so many periods from now.
+/// The code that an app with this secret shows this many periods of 30 seconds from now.
 fn code(secret: &str, periods: i64) -> String {
     let secret = totp::from_base32(secret).expect("a secret");
     totp::code(&secret, Utc::now() + TimeDelta::seconds(30 * periods)).expect("a code")
@@ -35,7 +35,7 @@ async fn enrol(person: &Person) -> (String, Vec<String>) {
 }
 
 #[actix_web::test]
-async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
+async fn a_second_factor_is_required_and_no_code_is_accepted_twice() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let mut other = Person::nobody(&app);
@@ -46,7 +46,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     assert_eq!(ana.post("/account/second-factor/confirm", confirm("123456".into())).await.invalid_fields(), ["code"]);
     ana.post("/account/second-factor/remove", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
     let (secret, recovery) = enrol(&ana).await;
-    // A session that was opened without it has ended.
+    // A session that was opened without the second factor has ended.
     other.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.post("/account/second-factor", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
     assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], json!(10));
@@ -66,10 +66,10 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
         half.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
     }
     half.post("/account/second-factor/confirm", confirm(code(&secret, 0))).await.error(403, "ERR_API_SECOND_FACTOR");
-    let taken = code(&secret, 0);
+    let used_code = code(&secret, 0);
     let before = half.cookie.clone();
     half.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
-    let opened = half.post("/session/second-factor", json!({"code": taken})).await;
+    let opened = half.post("/session/second-factor", json!({"code": used_code})).await;
     assert_eq!(opened.data(200)["state"], "open");
     half.keep(&opened);
     // The session has another key: a copy of the earlier cookie is worthless.
@@ -81,7 +81,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     // The code is used up: a person who has read it over her shoulder cannot sign in with it.
     let mut thief = Person::nobody(&app);
     thief.sign_in("ana@example.com", json!({})).await.data(200);
-    thief.post("/session/second-factor", json!({"code": taken})).await.error(401, "ERR_API_SIGN_IN");
+    thief.post("/session/second-factor", json!({"code": used_code})).await.error(401, "ERR_API_SIGN_IN");
     assert_eq!(thief.post("/session/second-factor", json!({})).await.invalid_fields(), ["code"]);
     // Each recovery code is valid once, however it is typed.
     let typed = recovery[0].to_uppercase().replace('-', " ");
@@ -103,7 +103,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
 }
 
 #[actix_web::test]
-async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_factor() {
+async fn five_wrong_codes_end_a_session_and_a_company_may_require_a_second_factor() {
     let app = OwnApp::start().await;
     let db = &app.db;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -144,7 +144,7 @@ async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_facto
 }
 
 #[actix_web::test]
-async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
+async fn administrators_of_the_installation_may_be_required_to_have_a_second_factor() {
     let options = crate::support::service::TestOptions {
         panel: hotline::panel::PanelOptions { admins_need_factor: true, ..Default::default() },
         ..Default::default()
@@ -159,14 +159,14 @@ async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
         (&signed.data(200)["state"], &signed.data(200)["secondFactorRequired"]),
         (&json!("enrol"), &json!(true))
     );
-    let within = root.in_company(app.company.id);
-    for (person, path) in [(&root, "/companies"), (&root, "/installation/figures"), (&within, "/contacts")] {
+    let root_in_company = root.in_company(app.company.id);
+    for (person, path) in [(&root, "/companies"), (&root, "/installation/figures"), (&root_in_company, "/contacts")] {
         person.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
     }
     let (secret, _) = enrol(&root).await;
     assert_eq!(root.get("/session").await.data(200)["state"], "open");
     root.get("/companies").await.data(200);
-    within.get("/contacts").await.data(200);
+    root_in_company.get("/contacts").await.data(200);
     let refused = root.post("/account/second-factor/remove", json!({"password": PASSWORD})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"reason": "required"}));
     let mut again = Person::nobody(&app);
@@ -182,7 +182,7 @@ async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
 }
 
 /// A person's second factor as stored, or `None`.
-async fn stored(app: &TestApp, user: UserId) -> Option<String> {
+async fn stored_factor(app: &TestApp, user: UserId) -> Option<String> {
     let stored = sqlx::query_scalar("select f::text from second_factors f where company_id = $1 and person_id = $2");
     stored.bind(app.company.id).bind(user).fetch_optional(&app.db).await.expect("an answer")
 }
@@ -201,7 +201,7 @@ async fn changes_of_a_second_factor_under_way_do_not_undo_an_administrators_rese
         if has_factor {
             enrol(&signed).await;
         }
-        let before = stored(&app, user).await;
+        let before = stored_factor(&app, user).await;
         let person = PersonId::User(app.company.id, user);
         // The change compares the password before the reset is committed, and is saved after it.
         let mut reset = app.db.begin().await.expect("a transaction");
@@ -214,7 +214,7 @@ async fn changes_of_a_second_factor_under_way_do_not_undo_an_administrators_rese
         let change = signed.post(path, json!({"password": PASSWORD}));
         let (changed, ()) = futures_util::future::join(change, meanwhile).await;
         changed.error(401, "ERR_API_UNAUTHORIZED");
-        assert_eq!(stored(&app, user).await, before, "{path}");
+        assert_eq!(stored_factor(&app, user).await, before, "{path}");
     }
     app.stop().await;
 }
@@ -236,6 +236,6 @@ async fn an_administrator_removes_a_second_factor_that_is_being_set_up() {
     let path = format!("/users/{ana}/second-factor/remove");
     let (removed, ()) = futures_util::future::join(root.post(&path, json!({})), meanwhile).await;
     assert_eq!(removed.status, 204, "{}", removed.body);
-    assert_eq!(stored(&app, ana).await, None, "the secret of the setup is removed");
+    assert_eq!(stored_factor(&app, ana).await, None, "the secret of the setup is still stored");
     app.stop().await;
 }

@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{OwnApp, Person, Receiver, Reply, TestApp, eventually};
 
-/// Every permission that counts here.
+/// The permissions that these tests need.
 fn permissions() -> Value {
     let all = json!(["GET", "POST", "PUT", "DELETE"]);
     json!({"crm": all, "webhooks": all, "events": ["GET"], "customFields": all, "contacts": all})
 }
 
-/// Ana, who does not administer the company; of a profile that sees all cards, or only her own.
-async fn ana(app: &TestApp, sees_all: bool) -> Person {
+/// Signs Ana in, with a profile that does not administer the company and sees only her own cards.
+async fn seller_ana(app: &TestApp) -> Person {
     let email = format!("root-{}@example.com", app.company.id);
     let (admin, _) = Person::admin(app, &email).await;
-    let profile = json!({"name": "Seller", "permissions": permissions(), "seesAllCards": sees_all});
+    let profile = json!({"name": "Seller", "permissions": permissions(), "seesAllCards": false});
     let profile = id(admin.in_company(app.company.id).post("/profiles", profile).await.data(201));
     app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile})).await.data(200);
     Person::user(app, app.company.ana, "ana@example.com").await
 }
 
 #[actix_web::test]
-async fn a_webhook_tells_its_maker_of_no_hidden_card() {
+async fn a_seller_makes_and_changes_no_webhook_with_card_events() {
     let app = OwnApp::start().await;
     let receiver = Receiver::start().await;
     let url = receiver.url();
@@ -41,7 +41,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
             change.execute(&app.db).await.expect("a change");
             Person::user(&app, app.company.ana, "ana@example.com").await
         } else {
-            ana(&app, false).await
+            seller_ana(&app).await
         };
         for types in [json!(["card.created"]), json!(["contact.created", "card.deleted"]), json!([]), Value::Null] {
             let made = ana.post("/webhooks", json!({"url": url, "types": types})).await;
@@ -53,7 +53,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
             }
         }
         ana.post("/webhooks", json!({"url": url})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-        // She cannot send what these receive to another address or again, nor sign it with a secret she knows.
+        // She cannot send their events to another address or again, nor have them signed with a secret she knows.
         for webhook in [all, cards] {
             let path = format!("/webhooks/{webhook}");
             for change in
@@ -76,7 +76,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
 
 /// A webhook sends events of cards by the rights that its creator has at the delivery, not at the creation.
 #[actix_web::test]
-async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
+async fn a_webhook_sends_no_card_once_its_creator_may_not_see_every_card() {
     let app = OwnApp::start().await;
     let receiver = Receiver::start().await;
     let company = &app.company;
@@ -89,15 +89,15 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let webhook = id(ana.post("/webhooks", json!({"url": receiver.url()})).await.data(201));
     let path = format!("/webhooks/{webhook}");
-    let card = async |name: &str| {
+    let create_card = async |name: &str| {
         let card = json!({"boardId": board, "name": name, "assignedToUserId": company.ben});
         id(app.api.post("/crm/cards", card).await.data(201))
     };
-    let came = |kind: &str, record: i64| {
+    let count_received = |kind: &str, record: i64| {
         let events = receiver.received().into_iter().map(|received| received.event());
         events.filter(|event| event["type"] == kind && event["data"]["id"] == record).count()
     };
-    let failed = async || app.api.all(&format!("{path}/deliveries?status=failed")).await;
+    let failed_deliveries = async || app.api.all(&format!("{path}/deliveries?status=failed")).await;
     let (user, profile) = (format!("/users/{}", company.ana), format!("/profiles/{administrators}"));
     let changes = [
         (profile, json!({"seesAllCards": false}), json!({"seesAllCards": true})),
@@ -105,31 +105,43 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
         (user.clone(), json!({"active": false}), json!({"active": true})),
     ];
     let mut withheld = Vec::new();
-    for (changed, takes, gives) in &changes {
-        let shown = card("shown").await;
-        eventually("a card is told of", || async { came("card.created", shown) == 1 }).await;
-        root.put(changed, takes.clone()).await.data(200);
-        withheld.push(card("hidden").await);
+    for (record, withdrawal, restoration) in &changes {
+        let shown = create_card("shown").await;
+        eventually("the event of a card is delivered", || async { count_received("card.created", shown) == 1 }).await;
+        root.put(record, withdrawal.clone()).await.data(200);
+        withheld.push(create_card("hidden").await);
         let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
-        eventually("it is withheld", || async { failed().await.len() == withheld.len() }).await;
-        eventually("the rest comes", || async { came("contact.created", contact) == 1 }).await;
-        root.put(changed, gives.clone()).await.data(200);
+        eventually("the event of the hidden card is withheld", || async {
+            failed_deliveries().await.len() == withheld.len()
+        })
+        .await;
+        eventually("the event of the contact is delivered", || async {
+            count_received("contact.created", contact) == 1
+        })
+        .await;
+        root.put(record, restoration.clone()).await.data(200);
     }
     assert_eq!(root.delete(&user).await.status, 204);
-    withheld.push(card("hidden").await);
-    eventually("it is withheld", || async { failed().await.len() == withheld.len() }).await;
-    for delivery in failed().await {
+    withheld.push(create_card("hidden").await);
+    eventually("the event of the hidden card is withheld", || async {
+        failed_deliveries().await.len() == withheld.len()
+    })
+    .await;
+    for delivery in failed_deliveries().await {
         let attempt = delivery["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().expect("one");
         assert_eq!(attempt["error"], "the webhook's creator may not see every card", "{delivery}");
         assert!(attempt["status"].is_null(), "{delivery}");
     }
-    // A replay decides again, also for cards that were sent while it was allowed.
+    // A replay checks the right again, also for cards whose events were sent while she had it.
     let before = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
     app.api.post(&format!("{path}/replay"), json!({"after": 0})).await.data(202);
-    eventually("all are withheld", || async { failed().await.len() == withheld.len() + changes.len() }).await;
+    eventually("all events of cards are withheld", || async {
+        failed_deliveries().await.len() == withheld.len() + changes.len()
+    })
+    .await;
     let count = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
     assert_eq!(count, before);
-    assert!(withheld.iter().all(|card| came("card.created", *card) == 0));
+    assert!(withheld.iter().all(|card| count_received("card.created", *card) == 0));
     let shown = app.api.get(&path).await;
     assert_eq!((&shown.data(200)["active"], &shown.data(200)["disabledReason"]), (&json!(true), &Value::Null));
 
@@ -137,7 +149,7 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
     app.api.put(&path, json!({"active": true})).await.data(200);
     app.api.post(&format!("{path}/replay"), json!({"failedSince": "2020-01-01T00:00:00Z"})).await.data(202);
     for card in &withheld {
-        eventually("it is told of now", || async { came("card.created", *card) == 1 }).await;
+        eventually("the event is delivered now", || async { count_received("card.created", *card) == 1 }).await;
     }
     app.stop().await;
 }
@@ -147,7 +159,7 @@ async fn deliveries_of_hidden_cards_are_not_listed() {
     let app = OwnApp::start().await;
     let receiver = Receiver::start().await;
     let webhook = id(app.api.post("/webhooks", json!({"url": receiver.url()})).await.data(201));
-    let ana = ana(&app, false).await;
+    let ana = seller_ana(&app).await;
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let card = json!({"boardId": board, "name": "x", "assignedToUserId": app.company.ben});
     app.api.post("/crm/cards", card).await.data(201);
@@ -172,7 +184,7 @@ async fn deliveries_of_hidden_cards_are_not_listed() {
 #[actix_web::test]
 async fn a_refusal_counts_no_hidden_card() {
     let app = OwnApp::start().await;
-    let ana = ana(&app, false).await;
+    let ana = seller_ana(&app).await;
     let queues = json!([{"queueId": app.company.support}]);
     let board = app.api.post("/crm/boards", json!({"name": "Support", "crmBoardQueues": queues})).await;
     let board = id(board.data(201));
@@ -208,7 +220,7 @@ async fn a_refusal_counts_no_hidden_card() {
         }
         counted
     };
-    assert_eq!(refusals(&ana).await, vec![json!([]); 5], "there are only cards that she does not see");
+    assert_eq!(refusals(&ana).await, vec![json!([]); 5], "a card that she does not see was counted");
     card(json!(app.company.ana)).await;
     let counts = |counts: [i64; 5]| counts.map(|count| json!([{"type": "card", "count": count}])).to_vec();
     assert_eq!(refusals(&ana).await, counts([2, 1, 1, 2, 2]));

@@ -16,14 +16,14 @@ async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, boo
 }
 
 #[actix_web::test]
-async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
+async fn a_token_changes_no_administrator_and_makes_no_user_one() {
     let app = OwnApp::start().await;
     let administrator = Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let boss = ana.post("/profiles", json!({"name": "Boss", "permissions": {}, "administers": true})).await;
-    let (boss, agent) = (id(boss.data(201)), agent(&app).await);
+    let (boss, agent) = (id(boss.data(201)), agent_profile(&app).await);
     let (anas, bens) = (app.company.ana.0, app.company.ben.0);
-    let refused = async |user: i64, body: Value| {
+    let check_refused = async |user: i64, body: Value| {
         let before = stored(&app, user).await;
         let reply = app.api.put(&format!("/users/{user}"), body.clone()).await;
         reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -31,8 +31,8 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
     };
     // A user who administers, active and inactive.
     for active in [true, false] {
-        let turn = "update users set active = $2 where id = $1";
-        sqlx::query(turn).bind(anas).bind(active).execute(&app.db).await.expect("a change");
+        let set_active = "update users set active = $2 where id = $1";
+        sqlx::query(set_active).bind(anas).bind(active).execute(&app.db).await.expect("a change");
         for body in [
             json!({"password": "another battery"}),
             json!({"password": null}),
@@ -43,7 +43,7 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
             json!({"active": !active}),
             json!({"name": "Anna", "queueIds": [], "password": PASSWORD}),
         ] {
-            refused(anas, body).await;
+            check_refused(anas, body).await;
         }
         app.api.delete(&format!("/users/{anas}")).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
         // Repeating a value is no change, and values that do not affect signing in may change.
@@ -52,17 +52,17 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
         assert_eq!(app.api.put(&format!("/users/{anas}"), same).await.data(200)["name"], "Anna");
     }
     sqlx::query("update users set active = true where id = $1").bind(anas).execute(&app.db).await.expect("a change");
-    // A user who does not administer gets no profile that does, in no way.
+    // A user who does not administer gets no profile that does: alone, with a password, or as a new user.
     for profile in [administrator, boss] {
-        refused(bens, json!({"profileId": profile})).await;
-        refused(bens, json!({"profileId": profile, "password": "another battery"})).await;
+        check_refused(bens, json!({"profileId": profile})).await;
+        check_refused(bens, json!({"profileId": profile, "password": "another battery"})).await;
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         app.api.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
     // A user without a profile gets the agent's, even when that administers.
     ana.put(&format!("/profiles/{agent}"), json!({"administers": true})).await.data(200);
     app.api.post("/users", json!({"name": "x", "email": "x@example.com"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    refused(bens, json!({"password": "another battery"})).await;
+    check_refused(bens, json!({"password": "another battery"})).await;
     ana.put(&format!("/profiles/{agent}"), json!({"administers": false})).await.data(200);
     // Other users are changed as before.
     app.api
@@ -80,28 +80,28 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
     app.stop().await;
 }
 
-async fn agent(app: &TestApp) -> i64 {
+async fn agent_profile(app: &TestApp) -> i64 {
     let profiles = app.api.all("/profiles").await;
     id(profiles.iter().find(|profile| profile["name"] == "Agent").expect("agents"))
 }
 
 #[actix_web::test]
-async fn who_becomes_an_administrator_while_a_token_changes_them_is_not_touched() {
+async fn a_user_who_becomes_an_administrator_during_a_tokens_change_is_not_changed() {
     let app = OwnApp::start().await;
     let ben = app.company.ben;
-    let mut held = app.db.begin().await.expect("a transaction");
+    let mut promotion = app.db.begin().await.expect("a transaction");
     sqlx::query(
         "update users set profile_id = (select id from profiles where company_id = $1 and name = 'Administrator')
          where company_id = $1 and id = $2",
     )
     .bind(app.company.id)
     .bind(ben)
-    .execute(&mut *held)
+    .execute(&mut *promotion)
     .await
     .expect("a change");
     let finish = async {
-        until_blocked(1, &mut held, &app.db).await;
-        held.commit().await.expect("an end");
+        until_blocked(1, &mut promotion, &app.db).await;
+        promotion.commit().await.expect("an end");
     };
     let path = format!("/users/{ben}");
     let change = app.api.put(&path, json!({"password": "another battery"}));
@@ -112,7 +112,7 @@ async fn who_becomes_an_administrator_while_a_token_changes_them_is_not_touched(
 }
 
 #[actix_web::test]
-async fn no_password_is_one_that_anybody_would_try_and_no_address_is_more_than_that() {
+async fn weak_passwords_and_malformed_e_mail_addresses_are_refused() {
     let app = TestApp::shared().await;
     let new = |email: &str, password: &str| json!({"name": "Dora Lima", "email": email, "password": password});
     for weak in ["123456789012", "passwordpassword", "dora@example.com", "DoraLima2026", "aaaaaaaaaaaa", "short"] {

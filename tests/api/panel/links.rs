@@ -8,7 +8,7 @@ use crate::steps::assert_timestamp;
 use crate::support::{OwnApp, PASSWORD, Person};
 
 #[actix_web::test]
-async fn a_link_is_good_once_and_for_its_time() {
+async fn a_link_is_valid_once_and_until_it_expires() {
     let app = OwnApp::start().await;
     let db = &app.db;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
@@ -55,7 +55,7 @@ async fn a_link_is_good_once_and_for_its_time() {
     {
         anonymous.post(path, body).await.error(403, "ERR_API_LINK_EXPIRED");
     }
-    // A deactivated person has none.
+    // A deactivated person's link is invalid.
     let (token, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
     anonymous.post("/links/read", json!({"token": token})).await.error(403, "ERR_API_LINK_EXPIRED");

@@ -1,4 +1,4 @@
-//! Links that are sent by mail, to a relay of the test.
+//! Links that are sent by mail, to a relay that the test runs.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,13 @@ use crate::support::relay::{Manner, Relay};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, PASSWORD, Person, TestApp, eventually, patience};
 
-/// How long a letter may take: usually, and where a relay hangs.
+/// Timeout of a letter.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
-const SHORT: Duration = Duration::from_millis(700);
 
-async fn start(relay: &Relay, send_time_max: Duration) -> OwnApp {
+/// Timeout of a letter where the relay hangs.
+const SHORT_TIME_MAX: Duration = Duration::from_millis(700);
+
+async fn start_with_mail(relay: &Relay, send_time_max: Duration) -> OwnApp {
     let url = format!("smtp://{}", relay.address);
     let from = "Acme <desk@acme.example>".parse().expect("a sender");
     let mail = MailOptions { send_time_max, ..MailOptions::new(url.parse().expect("a relay"), from) };
@@ -37,9 +39,9 @@ fn tokens(letter: &str) -> Vec<&str> {
 }
 
 #[actix_web::test]
-async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_them() {
+async fn invitations_are_mailed_and_their_links_are_answered_if_the_relay_refuses() {
     let relay = Relay::start().await;
-    let app = start(&relay, SEND_TIME_MAX).await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let made =
@@ -63,7 +65,7 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
         "You have been invited to join Acme. Sign in with carla@example.com.",
         "Choose your password for Acme within 7 days:",
     ] {
-        assert!(letter.lines().any(|known| known == line), "{line}: {letter}");
+        assert!(letter.lines().any(|sent| sent == line), "{line}: {letter}");
     }
     assert!(letter.contains("@acme.example>\n") && letter.contains("Message-ID: <"), "{letter}");
     assert!(!letter.lines().any(|line| line.starts_with("https://evil")), "{letter}");
@@ -78,8 +80,8 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     assert!(relay.emails()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.emails()[1]);
 
     // When the relay refuses, the link is answered, to be passed on.
-    relay.turn(Manner::Refuses);
-    assert_passed_on(&app, &admin, carla).await;
+    relay.set_manner(Manner::Refuses);
+    assert_link_is_answered(&app, &admin, carla).await;
     let figures = admin.get("/installation/figures").await;
     let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
     let mails = figures.iter().find(|figure| figure["name"] == "hotline_mails_total").expect("letters");
@@ -91,8 +93,8 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     app.stop().await;
 }
 
-/// Asserts that an invitation which the relay does not take is answered with its link.
-async fn assert_passed_on(app: &TestApp, admin: &Person, user: i64) {
+/// Asserts that an invitation that the relay does not accept is answered with its link, to be passed on by hand.
+async fn assert_link_is_answered(app: &TestApp, admin: &Person, user: i64) {
     let link = admin.post(&format!("/users/{user}/invitation"), json!({})).await;
     let (url, token) = (link.data(200)["url"].as_str(), link.data(200)["token"].as_str().expect("a token"));
     assert_eq!(url, Some(format!("https://desk.example/panel/welcome#{token}").as_str()));
@@ -102,22 +104,22 @@ async fn assert_passed_on(app: &TestApp, admin: &Person, user: i64) {
 }
 
 #[actix_web::test]
-async fn a_relay_that_hangs_is_waited_for_as_long_as_the_options_say_and_the_link_is_passed_on() {
+async fn a_relay_that_hangs_delays_the_answer_by_the_timeout_and_the_link_is_answered() {
     let relay = Relay::start().await;
-    let app = start(&relay, SHORT).await;
+    let app = start_with_mail(&relay, SHORT_TIME_MAX).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let made = app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await;
-    relay.turn(Manner::Hangs);
+    relay.set_manner(Manner::Hangs);
     let began = Instant::now();
-    assert_passed_on(&app, &admin.in_company(app.company.id), id(made.data(201))).await;
-    assert!((SHORT..patience(SEND_TIME_MAX)).contains(&began.elapsed()), "{:?}", began.elapsed());
+    assert_link_is_answered(&app, &admin.in_company(app.company.id), id(made.data(201))).await;
+    assert!((SHORT_TIME_MAX..patience(SEND_TIME_MAX)).contains(&began.elapsed()), "{:?}", began.elapsed());
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_there_is_an_account() {
+async fn a_forgotten_password_is_reset_by_mail_and_the_answer_reveals_no_account() {
     let relay = Relay::start().await;
-    let app = start(&relay, SEND_TIME_MAX).await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     let anonymous = Person::nobody(&app);
     assert_eq!(anonymous.get("/session/options").await.data(200), &json!({"resetsByMail": true}));
     let (other, other_api) = app.another_company().await;
@@ -165,8 +167,8 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     let carla = id(users.iter().find(|user| user["name"] == "Carla").expect("Carla"));
     let invited = admin.in_company(app.company.id).post(&format!("/users/{carla}/invitation"), json!({})).await;
     assert_eq!(invited.data(200)["sentTo"], "carla@example.com");
-    let aside = "update person_links set created_at = now() - interval '6 minutes'";
-    sqlx::query(aside).execute(&app.db).await.expect("a change");
+    let age_links = "update person_links set created_at = now() - interval '6 minutes'";
+    sqlx::query(age_links).execute(&app.db).await.expect("a change");
     ask("carla@example.com").await;
     eventually("the letter has come", || async { relay.emails().len() == 5 }).await;
     let again = relay.emails()[4].clone();
@@ -177,7 +179,7 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     anonymous.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
 
     // A letter that is under way when the service stops is still sent, and there were no others.
-    sqlx::query(aside).execute(&app.db).await.expect("a change");
+    sqlx::query(age_links).execute(&app.db).await.expect("a change");
     ask("root@example.com").await;
     app.stop().await;
     assert_eq!(relay.emails().len(), 6);
@@ -193,9 +195,9 @@ async fn without_a_relay_nobody_is_offered_mail() {
 }
 
 #[actix_web::test]
-async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_its_administrators() {
+async fn strangers_use_up_only_a_part_of_a_companys_letters() {
     let relay = Relay::start().await;
-    let app = start(&relay, SEND_TIME_MAX).await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     clock::stop();
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let own = admin.in_company(app.company.id);
@@ -215,35 +217,35 @@ async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_i
     }
     let anonymous = Person { api: app.api.calling_from("127.0.0.4"), ..Person::nobody(&app) };
     assert_eq!(anonymous.post("/links/forgotten", json!({"email": "ben@other.example"})).await.status, 204);
-    let to = |whose: &str| {
+    let count_letters_to = |recipient: &str| {
         let letters = relay.emails();
-        letters.iter().filter(|letter| letter.lines().any(|line| line.starts_with(&format!("To: {whose}")))).count()
+        letters.iter().filter(|letter| letter.lines().any(|line| line.starts_with(&format!("To: {recipient}")))).count()
     };
-    eventually("another company has its own", || async { to("ben@other.example") == 1 }).await;
-    eventually("as many as may be asked for", || async { to("carla") == 20 }).await;
+    eventually("another company's letter has come", || async { count_letters_to("ben@other.example") == 1 }).await;
+    eventually("the letters that strangers may request have come", || async { count_letters_to("carla") == 20 }).await;
     // Each process counts by itself; the administrator has what is left of fifty.
-    for (place, user) in staff.iter().take(31).enumerate() {
+    for (index, user) in staff.iter().take(31).enumerate() {
         let link = own.post(&format!("/users/{user}/invitation"), json!({})).await;
-        assert_eq!(link.data(200)["sentTo"].is_string(), place < 30, "{place}: {}", link.body);
+        assert_eq!(link.data(200)["sentTo"].is_string(), index < 30, "{index}: {}", link.body);
     }
-    assert_eq!(to("carla"), 50);
+    assert_eq!(count_letters_to("carla"), 50);
     // After the hour, both may send again.
     clock::advance(Duration::from_secs(3601));
     let link = own.post(&format!("/users/{}/invitation", staff[0]), json!({})).await;
     assert_eq!(link.data(200)["sentTo"], "carla0@example.com");
-    let aside = "update person_links set created_at = now() - interval '6 minutes'";
-    sqlx::query(aside).execute(&app.db).await.expect("a change");
-    let before = to("carla1@example.com");
+    let age_links = "update person_links set created_at = now() - interval '6 minutes'";
+    sqlx::query(age_links).execute(&app.db).await.expect("a change");
+    let before = count_letters_to("carla1@example.com");
     assert_eq!(anonymous.post("/links/forgotten", json!({"email": "carla1@example.com"})).await.status, 204);
-    eventually("a letter that was asked for", || async { to("carla1@example.com") > before }).await;
+    eventually("the requested letter has come", || async { count_letters_to("carla1@example.com") > before }).await;
     app.stop().await;
-    assert_eq!(to("carla"), 52);
+    assert_eq!(count_letters_to("carla"), 52);
 }
 
 #[actix_web::test]
-async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_words() {
+async fn a_companys_letters_are_limited_by_the_hour_and_contain_no_link_from_a_name() {
     let relay = Relay::start().await;
-    let app = start(&relay, SEND_TIME_MAX).await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     clock::stop();
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let own = admin.in_company(app.company.id);
@@ -285,7 +287,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
         let log = in_other.get("/audit-log?action=requestReset").await;
         log.data(200).as_array().is_some_and(|entries| !entries.is_empty())
     };
-    eventually("it is recorded", recorded).await;
+    eventually("the request is recorded", recorded).await;
     let log = in_other.get("/audit-log?action=requestReset").await;
     assert_eq!((&log.data(200)[0]["actor"]["id"], &log.data(200)[0]["status"]), (&json!(other.ana), &json!(204)));
     app.stop().await;
@@ -294,7 +296,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
 #[actix_web::test]
 async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other() {
     let relay = Relay::start().await;
-    let app = start(&relay, SEND_TIME_MAX).await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
     let (other, _) = app.another_company().await;
     Person::admin(&app, "root@example.com").await;
     let anonymous = Person::nobody(&app);
@@ -315,15 +317,15 @@ async fn a_company_whose_link_cannot_be_created_delays_the_letters_of_no_other()
     assert!(!has_letter("Acme"));
 
     // The second membership's link is locked.
-    let mut held = app.db.begin().await.expect("a transaction");
-    let hold = "insert into person_links (company_id, person_id, kind, hash, expires_at)
+    let mut link_lock = app.db.begin().await.expect("a transaction");
+    let lock_link = "insert into person_links (company_id, person_id, kind, hash, expires_at)
         values ($1, $2, 'reset', 'held', now())";
-    sqlx::query(hold).bind(other.id).bind(other.ana).execute(&mut *held).await.expect("a lock");
+    sqlx::query(lock_link).bind(other.id).bind(other.ana).execute(&mut *link_lock).await.expect("a lock");
     ask("ana@example.com").await;
     eventually("the first membership's letter has come", || async { has_letter("Acme") }).await;
     // Requests for other addresses do not wait.
     ask("root@example.com").await;
     eventually("another address's letter has come", || async { has_letter("Hotline") }).await;
-    held.rollback().await.expect("an end");
+    link_lock.rollback().await.expect("an end");
     app.stop().await;
 }

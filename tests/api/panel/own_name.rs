@@ -46,7 +46,7 @@ async fn no_person_writes_as_a_contact() {
 }
 
 #[actix_web::test]
-async fn what_a_person_makes_says_who_made_it() {
+async fn a_record_names_the_person_who_created_it() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let company = &app.company;
@@ -81,14 +81,14 @@ async fn what_a_person_makes_says_who_made_it() {
     .expect("the columns");
     let mut tables: Vec<&str> = columns.iter().map(|(table, _)| table.as_str()).collect();
     tables.sort_unstable();
-    assert_eq!(tables, ["boards", "cards"], "look at what a person makes in another table");
-    let made: Option<i64> =
+    assert_eq!(tables, ["boards", "cards"], "another table has a creator column: test it here");
+    let creator: Option<i64> =
         sqlx::query_scalar("select created_by_user_id from cards where company_id = $1 and id = $2")
             .bind(company.id)
             .bind(id(&card))
             .fetch_one(&app.db)
             .await
             .expect("the card");
-    assert_eq!(made, Some(company.ana.0));
+    assert_eq!(creator, Some(company.ana.0));
     app.stop().await;
 }

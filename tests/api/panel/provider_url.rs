@@ -1,4 +1,4 @@
-//! Where a channel's provider is called: only administrators of the installation say, and only public addresses are
+//! The address of a channel's provider: only administrators of the installation set it, and only public addresses are
 //! reached.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Person, Reply, TestApp, eventually, keys};
 
 /// A port of this machine that accepts connections and never answers, and the count of these connections.
-async fn inner() -> (u16, Arc<AtomicUsize>) {
+async fn silent_listener() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let connected = Arc::new(AtomicUsize::new(0));
@@ -31,7 +31,7 @@ async fn inner() -> (u16, Arc<AtomicUsize>) {
     (port, connected)
 }
 
-/// The address of this machine in many spellings, and the one where clouds keep their secrets.
+/// Addresses of this machine in many spellings, and that of the metadata service of clouds, which has secrets.
 fn spellings(port: u16) -> Vec<String> {
     let hosts =
         ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::1]", "2130706433", "0x7f.1", "0.0.0.0", "169.254.169.254"];
@@ -46,7 +46,7 @@ fn whatsapp(more: Value) -> Value {
 }
 
 /// Lets a contact write to a channel, so that it may be answered.
-async fn writes(app: &TestApp, channel: &Value, from: &str) {
+async fn receive_message(app: &TestApp, channel: &Value, from: &str) {
     let phone = Phone { id: "106".to_owned(), number: "15550783881".to_owned() };
     let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
     let path = format!("/hooks/{}", channel["publicKey"].as_str().expect("a key"));
@@ -56,10 +56,10 @@ async fn writes(app: &TestApp, channel: &Value, from: &str) {
 }
 
 #[actix_web::test]
-async fn a_company_names_no_address_of_its_provider() {
+async fn a_companys_administrator_sets_no_address_of_a_provider() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
-    let (port, connected) = inner().await;
+    let (port, connected) = silent_listener().await;
     let channel = ana.post("/channels", whatsapp(json!({}))).await.data(201).clone();
     let path = format!("/channels/{}/setup", channel["id"]);
     for url in spellings(port).iter().map(String::as_str).chain(["https://graph.facebook.com", "https://example.com"]) {
@@ -76,7 +76,7 @@ async fn a_company_names_no_address_of_its_provider() {
 }
 
 #[actix_web::test]
-async fn accounts_are_named_by_digits_alone() {
+async fn account_ids_are_digits_alone() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let channel = ana.post("/channels", whatsapp(json!({}))).await.data(201).clone();
@@ -96,19 +96,19 @@ async fn accounts_are_named_by_digits_alone() {
 }
 
 #[actix_web::test]
-async fn an_address_of_the_panel_leads_into_no_inner_network() {
+async fn a_providers_address_reaches_no_inner_network() {
     let options = TestOptions { outbound: OutboundOptions::default(), ..TestOptions::default() };
     let app = OwnApp::start_with(options).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
-    let (port, connected) = inner().await;
+    let (port, connected) = silent_listener().await;
     for (number, url) in spellings(port).iter().enumerate() {
         let made = admin.post("/channels", whatsapp(json!({"providerUrl": url}))).await;
         let channel = made.data(201);
         let templates = admin.get(&format!("/channels/{}/templates", channel["id"])).await;
         templates.error(503, "ERR_API_UNAVAILABLE");
         let from = format!("5511987{number:06}");
-        writes(&app, channel, &from).await;
+        receive_message(&app, channel, &from).await;
         let sent = json!({"channelId": channel["id"], "number": from, "type": "text", "body": "Hi"});
         let job = app.api.post("/messages", sent).await.data(202)["jobId"].clone();
         let job = format!("/messages/jobs/{}", job.as_str().expect("a job"));
@@ -117,12 +117,12 @@ async fn an_address_of_the_panel_leads_into_no_inner_network() {
         let error = app.api.get(&job).await.data(200)["error"].clone();
         assert_eq!(error["code"], "ERR_PROVIDER_ADDRESS_FORBIDDEN", "{url}: {error}");
     }
-    assert_eq!(connected.load(Ordering::SeqCst), 0, "nothing was reached");
+    assert_eq!(connected.load(Ordering::SeqCst), 0, "an inner address was reached");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_is_stored_leads_to_no_other_path_of_the_provider() {
+async fn a_stored_account_id_leads_to_no_other_path_of_the_provider() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let secret = |text: &str| Some(Secret(text.to_owned()));
@@ -145,7 +145,7 @@ async fn what_is_stored_leads_to_no_other_path_of_the_provider() {
 }
 
 #[actix_web::test]
-async fn another_address_needs_the_access_token_anew() {
+async fn another_address_requires_the_access_token_again() {
     let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -161,7 +161,7 @@ async fn another_address_needs_the_access_token_anew() {
     ana.put(&path, json!({"providerUrl": before.url, "accessToken": "U"})).await.data(200);
     before.only_token("106", "U");
     before.always("106", Answer::Accept);
-    writes(&app, &channel, "5511987654321").await;
+    receive_message(&app, &channel, "5511987654321").await;
     let send = json!({"channelId": channel["id"], "number": "5511987654321", "type": "text", "body": "Hi"});
     app.api.post("/messages", send.clone()).await.data(202);
     before.accepts("106", 1).await;
@@ -169,7 +169,7 @@ async fn another_address_needs_the_access_token_anew() {
     admin.put(&path, json!({"providerUrl": after.url, "accessToken": "W"})).await.data(200);
     after.only_token("106", "W");
     // Providers give messages different ids.
-    after.next("106", [Answer::Named("wamid.of-another".to_owned())]);
+    after.next("106", [Answer::AcceptAs("wamid.of-another".to_owned())]);
     app.api.post("/messages", send).await.data(202);
     after.accepts("106", 1).await;
     assert_eq!((before.accepted_count("106"), after.calls("106").len()), (1, 1));

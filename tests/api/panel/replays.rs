@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{OwnApp, Person, Reply, eventually};
 
-/// How many answers are recorded with this text in them.
-async fn kept(app: &OwnApp, text: &str) -> i64 {
+/// How many recorded answers contain this text.
+async fn count_recorded(app: &OwnApp, text: &str) -> i64 {
     sqlx::query_scalar("select count(*) from idempotency_keys where strpos(body, $1) > 0")
         .bind(text)
         .fetch_one(&app.db)
@@ -36,14 +36,14 @@ fn is_on_disk(folder: &Path, text: &str) -> bool {
 const OUTSIDE: [&str; 5] = ["session", "links", "account", "companies", "installation"];
 
 #[test]
-fn every_change_that_a_person_makes_in_a_company_is_recorded_with_its_effect() {
+fn every_change_in_a_company_is_recorded_for_retries() {
     let operations = routes::panel_operations(&mut Schemas::new());
-    let inside = |path: &str| !OUTSIDE.contains(&path.split('/').nth(1).unwrap_or_default());
-    let inside: Vec<_> = operations.iter().filter(|operation| inside(&operation.path)).collect();
+    let is_inside = |path: &str| !OUTSIDE.contains(&path.split('/').nth(1).unwrap_or_default());
+    let inside: Vec<_> = operations.iter().filter(|operation| is_inside(&operation.path)).collect();
     assert!(inside.iter().any(|operation| operation.path == "/users/{userId}/invitation"));
     for operation in inside {
-        let changes = ["POST", "PUT"].contains(&operation.method);
-        assert_eq!(operation.is_recorded, changes, "{} {}", operation.method, operation.path);
+        let is_change = ["POST", "PUT"].contains(&operation.method);
+        assert_eq!(operation.is_recorded, is_change, "{} {}", operation.method, operation.path);
     }
 }
 
@@ -96,9 +96,12 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
         assert_eq!(second.body, expected, "{path}");
     }
     // All answers are recorded, and no secret is anywhere in them.
-    eventually("the answers are in the table", || async { kept(&app, "\"data\"").await == cases.len() as i64 }).await;
+    eventually("the answers are in the table", || async {
+        count_recorded(&app, "\"data\"").await == cases.len() as i64
+    })
+    .await;
     for secret in shown {
-        assert_eq!(kept(&app, &secret).await, 0, "{secret}");
+        assert_eq!(count_recorded(&app, &secret).await, 0, "{secret}");
         assert!(!is_on_disk(app.folder.path(), &secret), "{secret}");
     }
     // Each took place once.
@@ -111,7 +114,7 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
 }
 
 #[actix_web::test]
-async fn a_key_is_a_persons_own_and_of_tokens_the_companys() {
+async fn a_person_has_own_idempotency_keys_and_a_companys_tokens_share_theirs() {
     let app = OwnApp::start().await;
     for user in [app.company.ana, app.company.ben] {
         Person::give_profile(&app, user, "Administrator").await;
@@ -121,10 +124,11 @@ async fn a_key_is_a_persons_own_and_of_tokens_the_companys() {
     let (root, _) = Person::admin(&app, "root@example.com").await;
     let root = root.in_company(app.company.id);
     let body = json!({"name": "Once"});
-    let of = |person: &Person| person.request(Method::POST, "/contacts").header("idempotency-key", "k").json(&body);
+    let create_by =
+        |person: &Person| person.request(Method::POST, "/contacts").header("idempotency-key", "k").json(&body);
     let mut made = Vec::new();
     for person in [&ana, &ben, &root] {
-        let (first, second) = (Reply::of(of(person)).await, Reply::of(of(person)).await);
+        let (first, second) = (Reply::of(create_by(person)).await, Reply::of(create_by(person)).await);
         assert!(!first.is_replay() && second.is_replay() && first.body == second.body, "{}", first.body);
         made.push(id(first.data(201)));
     }

@@ -1,4 +1,4 @@
-//! Who signs in, with what, and what is answered to those who fail.
+//! Signing in: with which accounts, cookies and companies, and the answers to failed attempts.
 
 use std::time::Instant;
 
@@ -38,9 +38,11 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
             .expect("a count");
     assert_eq!(found, 0);
 
-    let left = ana.delete("/session").await;
-    assert_eq!(left.status, 204);
-    assert!(left.headers["set-cookie"].to_str().expect("a cookie").starts_with("hotline_session=; Path=/; Max-Age=0"));
+    let signed_out = ana.delete("/session").await;
+    assert_eq!(signed_out.status, 204);
+    assert!(
+        signed_out.headers["set-cookie"].to_str().expect("a cookie").starts_with("hotline_session=; Path=/; Max-Age=0")
+    );
     // A copy of the cookie is worthless.
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
@@ -58,7 +60,7 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
 }
 
 #[actix_web::test]
-async fn behind_https_the_cookie_is_of_the_host_alone() {
+async fn behind_an_https_proxy_the_cookie_is_of_the_host_alone() {
     let options = crate::support::service::TestOptions {
         trusted_proxies: vec!["127.0.0.0/8".parse().expect("network")],
         ..Default::default()
@@ -82,7 +84,7 @@ async fn behind_https_the_cookie_is_of_the_host_alone() {
 }
 
 #[actix_web::test]
-async fn where_the_panel_is_reached_over_https_the_cookie_is_of_the_host_alone() {
+async fn with_a_public_https_url_the_cookie_is_of_the_host_alone() {
     let mut options = crate::support::service::TestOptions::default();
     options.media.public_url = Some("https://desk.example".to_owned());
     let app = OwnApp::start_with(options).await;
@@ -97,7 +99,7 @@ async fn where_the_panel_is_reached_over_https_the_cookie_is_of_the_host_alone()
 }
 
 #[actix_web::test]
-async fn whatever_is_wrong_looks_and_takes_the_same() {
+async fn every_failed_sign_in_gets_the_same_answer_and_is_delayed() {
     let app = OwnApp::start().await;
     Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = app.company.ben;
@@ -135,9 +137,9 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
 }
 
 #[actix_web::test]
-async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
+async fn wrong_attempts_use_up_the_limit_also_for_a_person_who_knows_the_password() {
     let app = OwnApp::start().await;
-    // No attempt is restored while the test looks.
+    // No attempt is restored during the test.
     clock::stop();
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     let signed = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
@@ -157,9 +159,9 @@ async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
     }
     assert_eq!(replies.iter().filter(|reply| reply.status == 401).count(), 20 - refused);
     // A device from which she has signed in is still served, with its own limit, and does not help with other accounts.
-    let mut known = Person::nobody(&app);
-    known.cookie = Some(device.clone());
-    known.sign_in("ana@example.com", json!({})).await.data(200);
+    let mut on_device = Person::nobody(&app);
+    on_device.cookie = Some(device.clone());
+    on_device.sign_in("ana@example.com", json!({})).await.data(200);
     let wrong = json!({"email": "ana@example.com", "password": "a wrong one"});
     let device_of = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..guest.clone() };
     let (hers, forged) = (device_of(&device), device_of(&device[..device.len() - 2]));
@@ -176,7 +178,7 @@ async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
 }
 
 #[actix_web::test]
-async fn who_has_several_memberships_chooses_and_stays_in_one() {
+async fn a_person_with_several_memberships_chooses_one_and_stays_in_it() {
     let app = OwnApp::start().await;
     let (other, other_api) = app.another_company().await;
     for (api, user) in [(&app.api, app.company.ana), (&other_api, other.ana)] {
@@ -204,9 +206,9 @@ async fn who_has_several_memberships_chooses_and_stays_in_one() {
     ana.in_company(other.id).get("/contacts").await.data(200);
 
     // A deactivated company lets no one sign in or stay signed in.
-    let off = CompanyChanges { active: Some(false), ..CompanyChanges::default() };
-    companies::update(&app.db, other.id, off).await.expect("a change");
-    eventually("the company is off", || async { ana.get("/contacts").await.status == 403 }).await;
+    let deactivation = CompanyChanges { active: Some(false), ..CompanyChanges::default() };
+    companies::update(&app.db, other.id, deactivation).await.expect("a change");
+    eventually("the company is inactive", || async { ana.get("/contacts").await.status == 403 }).await;
     ana.get("/account").await.error(403, "ERR_API_COMPANY_INACTIVE");
     Person::nobody(&app).sign_in("ana@example.com", json!({})).await.error(401, "ERR_API_SIGN_IN");
     app.stop().await;

@@ -1,4 +1,4 @@
-//! Tokens in the panel: the twelve rules.
+//! Tokens in the panel: their creation, permissions, addresses, expiry, rotation and revocation.
 
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
@@ -8,15 +8,15 @@ use crate::steps::assert_timestamp;
 use crate::support::{OwnApp, Person, Reply, eventually};
 
 #[actix_web::test]
-async fn the_rules_of_tokens_hold() {
+async fn a_token_is_created_restricted_rotated_and_revoked() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
-    // 11. Permissions by module and method; 8. an expiry that may be left out; 9. addresses that may be left out.
+    // Permissions by module and method; an expiry that may be left out; addresses that may be left out.
     let body = json!({"name": " Shop ", "permissions": {"contacts": ["GET", "POST"], "crm": []}});
     let made = admin.post("/tokens", body).await;
     let (token, key) = (made.data(201)["token"].clone(), made.data(201)["key"].as_str().expect("a key").to_owned());
-    // 2. The form of a key, and its visible prefix; 10. what is shown.
+    // The form of a key, and its visible prefix; what is shown.
     assert!(key.starts_with("sk_live_") && key.len() == "sk_live_".len() + 32, "{key}");
     assert!(key["sk_live_".len()..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     assert_timestamp(&token["createdAt"]);
@@ -27,14 +27,14 @@ async fn the_rules_of_tokens_hold() {
             "lastUsedAt": null, "createdAt": token["createdAt"], "updatedAt": token["createdAt"]})
     );
     let path = format!("/tokens/{}", token["id"]);
-    // 5. The key is shown once, and no idempotency key keeps it.
-    let once = || {
+    // The key is shown once, and no idempotency key keeps it.
+    let create = || {
         admin
             .request(Method::POST, "/tokens")
             .header("idempotency-key", "t-1")
             .json(&json!({"name": "x", "permissions": {"tags": ["GET"]}}))
     };
-    let (first, second) = (Reply::of(once()).await, Reply::of(once()).await);
+    let (first, second) = (Reply::of(create()).await, Reply::of(create()).await);
     assert_ne!(first.data(201)["key"], second.data(201)["key"]);
     for reply in [admin.get(&path).await, admin.get("/tokens").await] {
         assert!(!reply.body.to_string().contains(&key[16..]), "{}", reply.body);
@@ -49,20 +49,20 @@ async fn the_rules_of_tokens_hold() {
     .await
     .expect("a count");
     assert_eq!(stored, 0);
-    // A new token works at once, 3. in its own name, 11. within its permissions.
+    // A new token works at once, in its own name, within its permissions.
     let api = app.api.with_key(&key);
     api.get("/contacts").await.data(200);
     api.delete("/contacts/1").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    // 1., 6. A token learns nothing of tokens, anywhere.
+    // A token learns nothing of tokens, anywhere.
     for path in ["/panel/api/v1/tokens", "/api/v1/tokens"] {
         let reply = Reply::of(app.api.anonymous(Method::GET, path).bearer_auth(&app.company.key)).await;
         assert!(reply.status == 401 || reply.status == 404, "{path}: {}", reply.status);
     }
-    // 10. The last use.
-    eventually("the use is noted", || async { admin.get(&path).await.data(200)["lastUsedAt"].is_string() }).await;
+    // The last use.
+    eventually("the use is recorded", || async { admin.get(&path).await.data(200)["lastUsedAt"].is_string() }).await;
 
-    // 4., 9. Addresses: IPv4 and its ranges, fifty at most.
+    // Addresses: IPv4 and its ranges, fifty at most.
     let too_many: Vec<String> = (0..51).map(|last| format!("10.0.0.{last}")).collect();
     for (ips, field) in [
         (json!(["::1"]), "allowedIps[0]"),
@@ -72,9 +72,9 @@ async fn the_rules_of_tokens_hold() {
     ] {
         assert_eq!(admin.put(&path, json!({"allowedIps": ips})).await.invalid_fields(), [field]);
     }
-    let bound = admin.put(&path, json!({"allowedIps": ["10.1.2.3/8", "192.0.2.7"]})).await;
-    assert_eq!(bound.data(200)["allowedIps"], json!(["10.0.0.0/8", "192.0.2.7"]));
-    // 7. Whatever is wrong with a token is answered alike.
+    let restricted = admin.put(&path, json!({"allowedIps": ["10.1.2.3/8", "192.0.2.7"]})).await;
+    assert_eq!(restricted.data(200)["allowedIps"], json!(["10.0.0.0/8", "192.0.2.7"]));
+    // Whatever is wrong with a token is answered alike.
     let refused = api.get("/contacts").await;
     let forged = app.api.with_key(&format!("sk_live_{}", "x".repeat(32))).get("/contacts").await;
     assert_eq!((refused.error(401, "ERR_API_UNAUTHORIZED"), &refused.body), (&Value::Null, &forged.body));
@@ -84,7 +84,7 @@ async fn the_rules_of_tokens_hold() {
     api.get("/contacts").await.data(200);
     admin.put(&path, json!({"allowedIps": []})).await.data(200);
 
-    // 8. It stops as soon as it expires.
+    // It stops as soon as it expires.
     let past = json!({"expiresAt": Utc::now() - TimeDelta::seconds(1)});
     assert_eq!(admin.put(&path, past).await.invalid_fields(), ["expiresAt"]);
     let soon = json!({"expiresAt": Utc::now() + TimeDelta::hours(1)});
@@ -96,7 +96,7 @@ async fn the_rules_of_tokens_hold() {
     assert_eq!(admin.put(&path, json!({"expiresAt": null})).await.data(200)["status"], "active");
     api.get("/contacts").await.data(200);
 
-    // 5. Rotation: another key, the same token; the key before is dead at once.
+    // Rotation: another key, the same token; the key before is dead at once.
     let rotated = admin.post(&format!("{path}/rotate"), json!({})).await;
     let new = rotated.data(200)["key"].as_str().expect("a key").to_owned();
     assert_eq!(rotated.data(200)["token"]["permissions"], json!({"contacts": ["GET", "POST"]}));
@@ -130,7 +130,7 @@ async fn the_rules_of_tokens_hold() {
 }
 
 #[actix_web::test]
-async fn tokens_are_their_own_companys_administrators() {
+async fn only_administrators_of_a_company_manage_its_tokens() {
     let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -151,9 +151,9 @@ async fn tokens_are_their_own_companys_administrators() {
     // An agent and a supervisor are no administrators.
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/tokens").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    let limit = "insert into tokens (company_id, name, prefix, hash, permissions)
+    let fill = "insert into tokens (company_id, name, prefix, hash, permissions)
          select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 1000) n";
-    sqlx::query(limit).bind(other.id).execute(&app.db).await.expect("tokens");
+    sqlx::query(fill).bind(other.id).execute(&app.db).await.expect("tokens");
     let many = there.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
     assert_eq!(many.error(409, "ERR_API_CONFLICT")["reason"], "limit");
     app.stop().await;

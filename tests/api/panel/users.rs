@@ -1,4 +1,4 @@
-//! Who may sign in, as administrators and integrations change it, and what people cannot change of themselves.
+//! Changes of users' passwords, emails, activity and profiles: what each ends, and which ones are refused.
 
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::links::{self, LinkKind};
@@ -10,7 +10,7 @@ use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, until_blocked};
 /// A profile of the test's company by its name.
 async fn profile(app: &TestApp, name: &str) -> i64 {
     let profiles = app.api.all("/profiles").await;
-    id(profiles.iter().find(|known| known["name"] == name).expect("a profile"))
+    id(profiles.iter().find(|profile| profile["name"] == name).expect("a profile"))
 }
 
 /// A person's link, which is valid at first.
@@ -20,27 +20,27 @@ struct GivenLink<'a> {
 }
 
 impl<'a> GivenLink<'a> {
-    async fn to(app: &'a TestApp, person: PersonId) -> Self {
+    async fn create(app: &'a TestApp, person: PersonId) -> Self {
         let (token, _) = links::make(&app.db, person, LinkKind::Invitation).await.expect("a link");
         let link = Self { app, token };
-        assert!(link.is_good().await);
+        assert!(link.is_valid().await);
         link
     }
 
-    async fn is_good(&self) -> bool {
+    async fn is_valid(&self) -> bool {
         links::find(&self.app.db, &self.token).await.expect("an answer").is_some()
     }
 }
 
 #[actix_web::test]
-async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhere_and_their_link_is_void() {
+async fn a_change_of_password_or_email_or_a_deactivation_ends_a_users_sessions_and_voids_their_link() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let (ana, path) = (app.company.ana, format!("/users/{}", app.company.ana));
     let person = PersonId::User(app.company.id, ana);
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
-    let bens_link = GivenLink::to(&app, PersonId::User(app.company.id, app.company.ben)).await;
+    let bens_link = GivenLink::create(&app, PersonId::User(app.company.id, app.company.ben)).await;
     for (change, back) in [
         (json!({"password": "another battery"}), json!({"password": PASSWORD})),
         (json!({"email": "anna@example.com"}), json!({"email": "ana@example.com"})),
@@ -49,7 +49,7 @@ async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhe
     ] {
         for by_token in [true, false] {
             let signed = Person::user(&app, ana, "ana@example.com").await;
-            let link = GivenLink::to(&app, person).await;
+            let link = GivenLink::create(&app, person).await;
             let changed = if by_token {
                 app.api.put(&path, change.clone()).await
             } else {
@@ -59,17 +59,17 @@ async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhe
             signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
             app.api.put(&path, back.clone()).await.data(200);
             signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
-            assert!(!link.is_good().await, "{change}");
+            assert!(!link.is_valid().await, "{change}");
         }
     }
     // A change that does not affect signing in ends nothing, and other people's sessions and links are as they were.
     let signed = Person::user(&app, ana, "ana@example.com").await;
-    let link = GivenLink::to(&app, person).await;
+    let link = GivenLink::create(&app, person).await;
     let same = json!({"name": "Anna", "email": "ANA@example.com", "active": true, "queueIds": [app.company.sales]});
     admin.put(&path, same).await.data(200);
     signed.get("/session").await.data(200);
     ben.get("/session").await.data(200);
-    assert!(link.is_good().await && bens_link.is_good().await);
+    assert!(link.is_valid().await && bens_link.is_valid().await);
     app.stop().await;
 }
 
@@ -77,19 +77,19 @@ async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhe
 async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let link = GivenLink::to(&app, PersonId::User(app.company.id, app.company.ana)).await;
+    let link = GivenLink::create(&app, PersonId::User(app.company.id, app.company.ana)).await;
     let change = json!({"currentPassword": PASSWORD, "password": "another battery"});
     assert_eq!(ana.put("/account/password", change.clone()).await.status, 204);
-    assert!(!link.is_good().await);
+    assert!(!link.is_valid().await);
     let (root, admin) = Person::admin(&app, "root@example.com").await;
-    let link = GivenLink::to(&app, PersonId::Admin(admin)).await;
+    let link = GivenLink::create(&app, PersonId::Admin(admin)).await;
     assert_eq!(root.put("/account/password", change).await.status, 204);
-    assert!(!link.is_good().await);
+    assert!(!link.is_valid().await);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
+async fn a_person_changes_their_own_password_email_and_activity_only_in_their_account() {
     let app = OwnApp::start().await;
     let administrator = Person::give_profile(&app, app.company.ana, "Administrator").await;
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
@@ -118,7 +118,7 @@ async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
 }
 
 #[actix_web::test]
-async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own() {
+async fn no_user_of_a_company_removes_its_last_administrator() {
     let app = OwnApp::start().await;
     let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
@@ -155,7 +155,7 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
 }
 
 #[actix_web::test]
-async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
+async fn of_two_administrators_who_remove_each_other_at_once_one_stays() {
     let app = OwnApp::start().await;
     let agent = profile(&app, "Agent").await;
     let (anas, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
@@ -165,30 +165,30 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     // Both requests are admitted before either reaches the tables.
-    let mut held = app.db.begin().await.expect("a transaction");
-    sqlx::query("select from profiles for update").execute(&mut *held).await.expect("a lock");
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    sqlx::query("select from profiles for update").execute(&mut *blocker).await.expect("a lock");
     let release = async {
-        until_blocked(2, &mut held, &app.db).await;
-        held.rollback().await.expect("an end");
+        until_blocked(2, &mut blocker, &app.db).await;
+        blocker.rollback().await.expect("an end");
     };
     let demote = json!({"profileId": agent});
     let (one, other, ()) =
         futures_util::future::join3(ana.put(&bens, demote.clone()), ben.delete(&anas), release).await;
     let statuses = [one.status.as_u16(), other.status.as_u16()];
     assert!(matches!(statuses, [200, 409] | [409, 204]), "{statuses:?}: {} {}", one.body, other.body);
-    let left: i64 = sqlx::query_scalar(
+    let administrators: i64 = sqlx::query_scalar(
         "select count(*) from users u join profiles p on p.id = u.profile_id where u.company_id = $1 and p.administers",
     )
     .bind(app.company.id)
     .fetch_one(&app.db)
     .await
     .expect("a count");
-    assert_eq!(left, 1);
+    assert_eq!(administrators, 1);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_becomes_an_administrator_while_a_colleague_changes_them_is_not_touched() {
+async fn a_user_who_becomes_an_administrator_during_a_colleagues_change_is_not_changed() {
     let app = OwnApp::start().await;
     let (ana, ben) = (app.company.ana, app.company.ben);
     let (root, _) = Person::admin(&app, "root@example.com").await;
@@ -202,18 +202,18 @@ async fn who_becomes_an_administrator_while_a_colleague_changes_them_is_not_touc
     let before = root.put(&path, json!({"profileId": small})).await.data(200).clone();
     for is_deletion in [false, true] {
         // The request is admitted before the user has more rights than its caller.
-        let mut held = app.db.begin().await.expect("a transaction");
+        let mut blocker = app.db.begin().await.expect("a transaction");
         let promote = "update users set profile_id =
                 (select id from profiles where company_id = $1 and name = 'Administrator')
             where company_id = $1 and id = $2";
         let promote = sqlx::query(promote).bind(app.company.id).bind(ben);
-        promote.execute(&mut *held).await.expect("a change");
+        promote.execute(&mut *blocker).await.expect("a change");
         let change = async {
             if is_deletion { leading.delete(&path).await } else { leading.put(&path, json!({"active": false})).await }
         };
         let finish = async {
-            until_blocked(1, &mut held, &app.db).await;
-            held.commit().await.expect("an end");
+            until_blocked(1, &mut blocker, &app.db).await;
+            blocker.commit().await.expect("an end");
         };
         let (reply, ()) = futures_util::future::join(change, finish).await;
         reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -225,19 +225,19 @@ async fn who_becomes_an_administrator_while_a_colleague_changes_them_is_not_touc
 }
 
 #[actix_web::test]
-async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in_no_more() {
+async fn a_sign_in_during_a_change_of_password_email_or_activity_is_refused() {
     let app = OwnApp::start().await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     for change in ["password_hash = null", "email = 'anna@example.com'", "active = false"] {
         let undo = sqlx::query_scalar::<_, Option<String>>("select password_hash from users where id = $1");
         let hash = undo.bind(app.company.ana).fetch_one(&app.db).await.expect("a hash");
-        let mut held = app.db.begin().await.expect("a transaction");
+        let mut blocker = app.db.begin().await.expect("a transaction");
         let statement = format!("update users set {change} where id = $1");
         let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.ana);
-        statement.execute(&mut *held).await.expect("a change");
+        statement.execute(&mut *blocker).await.expect("a change");
         let finish = async {
-            until_blocked(1, &mut held, &app.db).await;
-            held.commit().await.expect("an end");
+            until_blocked(1, &mut blocker, &app.db).await;
+            blocker.commit().await.expect("an end");
         };
         let mut ana = Person::nobody(&app);
         let (reply, ()) = futures_util::future::join(ana.sign_in("ana@example.com", json!({})), finish).await;

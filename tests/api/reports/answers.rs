@@ -19,19 +19,20 @@ fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
 }
 
-/// When a ticket was answered first, how many wait at the desk, and the report's average of the ticket's channel.
-async fn answered(app: &TestApp, ticket: i64) -> (Value, Value, Value) {
+/// The time of a ticket's first response, how many tickets wait for an agent, and the average first response time of
+/// the ticket's channel, as the ticket, the dashboard and the report show them.
+async fn response_figures(app: &TestApp, ticket: i64) -> (Value, Value, Value) {
     let api = &app.api;
     let shown = api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
-    let desk = api.get("/dashboards/service").await.data(200).clone();
+    let dashboard = api.get("/dashboards/service").await.data(200).clone();
     let report = api.get("/reports/tickets?groupBy=channel").await.data(200).clone();
     let row = report.as_array().expect("rows").iter().find(|row| row["key"] == shown["channel"]["id"]);
     let average = row.map_or(Value::Null, |row| row["avgFirstResponseSeconds"].clone());
-    (shown["firstResponseAt"].clone(), desk["waitingAgent"].clone(), average)
+    (shown["firstResponseAt"].clone(), dashboard["waitingAgent"].clone(), average)
 }
 
 /// Sends a text in a ticket; returns the message's id.
-async fn say(app: &TestApp, ticket: i64, body: &str) -> i64 {
+async fn send_text(app: &TestApp, ticket: i64, body: &str) -> i64 {
     let send = json!({"ticketId": ticket, "type": "text", "body": body});
     let job = app.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     id(&json!({"id": app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"]}))
@@ -53,21 +54,21 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
     let hello = channel.phone_account().message(MARIA, "Maria", text("wamid.answers.1", "hello"));
     assert_eq!(channel.deliver(&app.api, &hello).await, all_taken(1));
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
-    let waits = (Value::Null, json!(1), Value::Null);
-    assert_eq!(answered(&app, ticket).await, waits);
+    let unanswered = (Value::Null, json!(1), Value::Null);
+    assert_eq!(response_figures(&app, ticket).await, unanswered);
 
     provider.next(&channel.account, [Answer::refuse(400, 131_026, "undeliverable")]);
-    let lost = say(&app, ticket, "lost").await;
+    let lost = send_text(&app, ticket, "lost").await;
     until_message_is(&app, lost, "failed").await;
-    assert_eq!(answered(&app, ticket).await, waits);
+    assert_eq!(response_figures(&app, ticket).await, unanswered);
 
     provider.always(&channel.account, Answer::Accept.held());
-    let message = say(&app, ticket, "hello Maria").await;
+    let message = send_text(&app, ticket, "hello Maria").await;
     provider.called_times(&channel.account, 2).await;
-    assert_eq!(answered(&app, ticket).await, waits, "it has not left yet");
+    assert_eq!(response_figures(&app, ticket).await, unanswered, "a message that the provider does not have counts");
     provider.release();
     let message = until_message_is(&app, message, "sent").await;
-    let (first, waiting, average) = answered(&app, ticket).await;
+    let (first, waiting, average) = response_figures(&app, ticket).await;
     assert_eq!((&first, waiting), (&message["createdAt"], json!(0)));
     let opened = time(&app.api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);
     let took = (time(&first) - opened).num_milliseconds();
@@ -100,7 +101,7 @@ async fn a_greeting_and_a_campaign_are_no_answer() {
     let bodies: Vec<Value> =
         api.all(&format!("/messages?ticketId={ticket}")).await.iter().map(|message| message["body"].clone()).collect();
     assert_eq!(bodies, ["hi", "Welcome", "Spring sale"]);
-    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));
+    assert_eq!(response_figures(&app, ticket).await, (Value::Null, json!(1), Value::Null));
     app.stop().await;
 }
 
@@ -114,16 +115,16 @@ async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
     api.post(&path, json!({"body": "hi"})).await.data(201);
     let ticket = id(&tickets(api, app.company.webchat).await[0]);
     clock::advance(Duration::from_secs(5));
-    say(&app, ticket, "hello").await;
-    assert_eq!(answered(&app, ticket).await.2, json!(5.0));
+    send_text(&app, ticket, "hello").await;
+    assert_eq!(response_figures(&app, ticket).await.2, json!(5.0));
     clock::advance(Duration::from_secs(60));
     api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": app.company.solved})).await.data(200);
     clock::advance(Duration::from_secs(60));
     api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
-    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(0), json!(5.0)));
+    assert_eq!(response_figures(&app, ticket).await, (Value::Null, json!(0), json!(5.0)));
     clock::advance(Duration::from_secs(3));
-    say(&app, ticket, "hello again").await;
-    let (first, _, average) = answered(&app, ticket).await;
+    send_text(&app, ticket, "hello again").await;
+    let (first, _, average) = response_figures(&app, ticket).await;
     let opened = time(&api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);
     assert_eq!((time(&first) - opened).num_milliseconds(), 3000);
     assert_eq!(average, json!(4.0), "of five and three seconds");
@@ -134,20 +135,20 @@ async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
 }
 
 #[actix_web::test]
-async fn what_is_written_in_another_app_answers_unless_it_was_written_before() {
+async fn an_echo_from_another_app_is_an_answer_unless_it_is_older_than_the_contacts_message() {
     let app = OwnApp::start().await;
     let channel = ProviderChannel::phone(&app).await;
     let (phone, now) = (channel.phone_account(), Utc::now().timestamp());
     channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello").at(now))).await;
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
-    let written = async |message_id: &str, at_s: i64| {
+    let deliver_echo = async |message_id: &str, at_s: i64| {
         let call = phone.echoes(MARIA, vec![text(message_id, "hello Maria").at(at_s)]);
         assert_eq!(channel.deliver(&app.api, &call).await, all_taken(1));
     };
-    written("wamid.2", now - 60).await;
-    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));
-    written("wamid.3", now).await;
-    let (first, waiting, average) = answered(&app, ticket).await;
+    deliver_echo("wamid.2", now - 60).await;
+    assert_eq!(response_figures(&app, ticket).await, (Value::Null, json!(1), Value::Null));
+    deliver_echo("wamid.3", now).await;
+    let (first, waiting, average) = response_figures(&app, ticket).await;
     assert!(first.is_string() && average.is_number(), "{first} {average}");
     assert_eq!(waiting, 0);
     let mut db = app.db.acquire().await.expect("connection");

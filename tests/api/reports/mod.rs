@@ -24,24 +24,24 @@ const STEPS: usize = 120;
 struct Choice {
     queues: [i64; 2],
     users: [i64; 2],
-    kinds: [i64; 2],
+    wrapup_types: [i64; 2],
 }
 
 /// Makes random calls of the API, each of which may be refused.
-async fn live(app: &TestApp, random: &mut impl Rng, sessions: &[String]) {
+async fn make_random_calls(app: &TestApp, random: &mut impl Rng, sessions: &[String]) {
     let company = &app.company;
     let choice = Choice {
         queues: [company.support.0, company.sales.0],
         users: [company.ana.0, company.ben.0],
-        kinds: [company.solved.0, company.sold.0],
+        wrapup_types: [company.solved.0, company.sold.0],
     };
     for step in 0..STEPS {
         let tickets = app.api.all("/tickets").await;
         let ticket = tickets.choose(random).map(id);
-        let (queue, user, kind) = (
+        let (queue, user, wrapup_type) = (
             *choice.queues.choose(random).expect("one"),
             *choice.users.choose(random).expect("one"),
-            *choice.kinds.choose(random).expect("one"),
+            *choice.wrapup_types.choose(random).expect("one"),
         );
         let body = format!("step {step}");
         match (random.random_range(0..10), ticket) {
@@ -60,17 +60,17 @@ async fn live(app: &TestApp, random: &mut impl Rng, sessions: &[String]) {
                 }
                 if random.random_bool(0.2) {
                     send["closeTicket"] = json!(true);
-                    send["wrapupTypeId"] = json!(kind);
+                    send["wrapupTypeId"] = json!(wrapup_type);
                 }
                 app.api.post("/messages", send).await;
             }
             (5, Some(ticket)) => {
-                let close = if random.random_bool(0.7) { json!({"wrapupTypeId": kind}) } else { json!({}) };
+                let close = if random.random_bool(0.7) { json!({"wrapupTypeId": wrapup_type}) } else { json!({}) };
                 app.api.post(&format!("/tickets/{ticket}/close"), close).await;
             }
             (6, Some(ticket)) => drop(app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await),
             (7, Some(ticket)) => {
-                let wrapup = json!({"wrapupTypeId": kind});
+                let wrapup = json!({"wrapupTypeId": wrapup_type});
                 app.api.put(&format!("/tickets/{ticket}/wrapup"), wrapup).await;
             }
             (8, Some(ticket)) => {
@@ -130,7 +130,7 @@ async fn check(app: &TestApp, records: &Records, period: Period) {
     }
 }
 
-fn quarter(at: DateTime<Utc>) -> DateTime<Utc> {
+fn quarter_hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TimeDelta::minutes(15)).expect("a time")
 }
 
@@ -153,7 +153,7 @@ async fn check_desk(app: &TestApp, records: &Records) {
 }
 
 #[actix_web::test]
-async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_rebuild() {
+async fn reports_equal_a_recount_of_the_records_live_after_a_restart_and_after_a_rebuild() {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
@@ -164,14 +164,14 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
     }
     // From this request on, the desk is kept in memory, through all that happens next.
     app.api.get("/dashboards/service").await.data(200);
-    live(&app, &mut random, &sessions).await;
+    make_random_calls(&app, &mut random, &sessions).await;
 
     let records = Records::read(&app.api).await;
     check_desk(&app, &records).await;
-    let to = quarter(Utc::now()) + TimeDelta::minutes(15);
+    let to = quarter_hour_of(Utc::now()) + TimeDelta::minutes(15);
     let today = Period { from: to - TimeDelta::hours(3), to, zone: Tz::UTC };
     check(&app, &records, today).await;
-    assert!(rebuild(&app).await.is_none(), "what was counted is what the rows say");
+    assert!(rebuild(&app).await.is_none(), "the rebuild corrected figures that were counted live");
     check(&app, &records, today).await;
 
     // Each conversation is moved back as a whole, by a random time.
@@ -189,8 +189,11 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
         }
     }
     let app = restarted(app).await;
-    assert!(!rebuild(&app).await.is_none(), "the figures were of other days");
-    assert!(rebuild(&app).await.is_none(), "what was corrected is right");
+    assert!(
+        !rebuild(&app).await.is_none(),
+        "the rebuild found no difference, though the rows were moved to other days"
+    );
+    assert!(rebuild(&app).await.is_none(), "a second rebuild found a difference");
     let records = Records::read(&app.api).await;
     // The desk is read from the tables the first time, and from memory the second time.
     check_desk(&app, &records).await;
@@ -198,12 +201,16 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
     for zone in [Tz::America__Sao_Paulo, Tz::Asia__Kathmandu, Tz::Europe__Lisbon, Tz::UTC] {
         check(&app, &records, Period { from: to - TimeDelta::days(45), to, zone }).await;
         for _ in 0..4 {
-            let from = quarter(to - TimeDelta::minutes(random.random_range(15..60 * 24 * 45)));
+            let from = quarter_hour_of(to - TimeDelta::minutes(random.random_range(15..60 * 24 * 45)));
             let span = random.random_range(15..60 * 24 * 20);
             check(
                 &app,
                 &records,
-                Period { from, to: quarter(from + TimeDelta::minutes(span)).max(from + TimeDelta::minutes(15)), zone },
+                Period {
+                    from,
+                    to: quarter_hour_of(from + TimeDelta::minutes(span)).max(from + TimeDelta::minutes(15)),
+                    zone,
+                },
             )
             .await;
         }

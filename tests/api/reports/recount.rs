@@ -1,4 +1,4 @@
-//! The figures of reports, counted from what the API itself tells of tickets, events and messages.
+//! The figures of reports, recounted from the tickets, events and messages that the API lists.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ impl Period {
         format!("from={}&to={}&timeZone={zone}", time(self.from), time(self.to))
     }
 
-    fn holds(&self, at: DateTime<Utc>) -> bool {
+    fn contains(&self, at: DateTime<Utc>) -> bool {
         (self.from..self.to).contains(&at)
     }
 
@@ -43,7 +43,7 @@ fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
 }
 
-/// Everything the API tells of a company's conversations.
+/// A company's tickets with their events, its messages, and the names of its queues, users and channels by id.
 pub struct Records {
     tickets: Vec<(Value, Vec<Value>)>,
     messages: Vec<Value>,
@@ -51,14 +51,15 @@ pub struct Records {
 }
 
 /// The queue and the user of a ticket.
-type Place = (Option<i64>, Option<i64>);
+type Assignment = (Option<i64>, Option<i64>);
 
-/// One thing that happened to a ticket.
-struct Happened {
-    what: &'static str,
+/// An opening, a closing, a reopening or an answer of a ticket.
+struct Occurrence {
+    kind: &'static str,
     at: DateTime<Utc>,
-    ms: i64,
-    place: Place,
+    /// Milliseconds since the last opening or reopening; of these themselves 0.
+    elapsed_ms: i64,
+    place: Assignment,
     channel: i64,
 }
 
@@ -78,32 +79,32 @@ impl Records {
         Self { tickets, messages: api.all("/messages").await, names }
     }
 
-    fn happened(&self) -> Vec<Happened> {
+    fn occurrences(&self) -> Vec<Occurrence> {
         let mut all = Vec::new();
         for (ticket, events) in &self.tickets {
             let channel = id(&ticket["channel"]);
-            let mut place: Place = (None, None);
-            let mut places: Vec<(DateTime<Utc>, Place)> = Vec::new();
+            let mut place: Assignment = (None, None);
+            let mut places: Vec<(DateTime<Utc>, Assignment)> = Vec::new();
             let mut opened_at: Option<DateTime<Utc>> = None;
             let mut openings = Vec::new();
             for event in events {
                 let at = time(&event["createdAt"]);
-                let kind = event["type"].as_str().expect("type");
-                if ["opened", "transferred"].contains(&kind) {
+                let event_type = event["type"].as_str().expect("type");
+                if ["opened", "transferred"].contains(&event_type) {
                     place = (event["to"]["queue"]["id"].as_i64(), event["to"]["assignedTo"]["id"].as_i64());
                     places.push((at, place));
                 }
-                let (what, ms) = match kind {
+                let (kind, elapsed_ms) = match event_type {
                     "opened" => ("opened", 0),
                     "reopened" => ("reopened", 0),
                     "closed" => ("closed", (at - opened_at.expect("it was opened")).num_milliseconds()),
                     _ => continue,
                 };
-                if what != "closed" {
+                if kind != "closed" {
                     opened_at = Some(at);
                     openings.push(at);
                 }
-                all.push(Happened { what, at, ms, place, channel });
+                all.push(Occurrence { kind, at, elapsed_ms, place, channel });
             }
             let is_answer = |message: &&Value| {
                 message["ticketId"] == ticket["id"]
@@ -114,12 +115,12 @@ impl Records {
                 self.messages.iter().filter(is_answer).map(|answer| time(&answer["createdAt"])).collect();
             for (index, opened) in openings.iter().enumerate().filter(|_| ticket["creationSource"] == "contact") {
                 let next = openings.get(index + 1);
-                let is_of_it = |at: &&DateTime<Utc>| *at >= opened && next.is_none_or(|next| *at < next);
-                if let Some(at) = answers.iter().find(is_of_it).copied() {
+                let is_of_opening = |at: &&DateTime<Utc>| *at >= opened && next.is_none_or(|next| *at < next);
+                if let Some(at) = answers.iter().find(is_of_opening).copied() {
                     // A transfer that follows the answer has the same time, so only earlier places count.
-                    let place = places.iter().rev().find(|(since, _)| *since < at).expect("it was somewhere before").1;
-                    let ms = (at - *opened).num_milliseconds();
-                    all.push(Happened { what: "answered", at, ms, place, channel });
+                    let place = places.iter().rev().find(|(since, _)| *since < at).expect("the opening is earlier").1;
+                    let elapsed_ms = (at - *opened).num_milliseconds();
+                    all.push(Occurrence { kind: "answered", at, elapsed_ms, place, channel });
                 }
             }
         }
@@ -129,17 +130,17 @@ impl Records {
     /// The rows of `/reports/tickets`.
     pub fn tickets(&self, period: Period, group_by: &str) -> Vec<Value> {
         let mut rows: BTreeMap<Key, HashMap<&str, (i64, i64)>> = BTreeMap::new();
-        for happened in self.happened().into_iter().filter(|happened| period.holds(happened.at)) {
+        for occurrence in self.occurrences().into_iter().filter(|occurrence| period.contains(occurrence.at)) {
             let key = match group_by {
-                "day" => Key::Day(period.day(happened.at)),
-                "queue" => happened.place.0.into(),
-                "user" => happened.place.1.into(),
-                _ => Some(happened.channel).into(),
+                "day" => Key::Day(period.day(occurrence.at)),
+                "queue" => occurrence.place.0.into(),
+                "user" => occurrence.place.1.into(),
+                _ => Some(occurrence.channel).into(),
             };
-            let sums = rows.entry(key).or_default().entry(happened.what).or_default();
-            *sums = (sums.0 + 1, sums.1 + happened.ms);
+            let sums = rows.entry(key).or_default().entry(occurrence.kind).or_default();
+            *sums = (sums.0 + 1, sums.1 + occurrence.elapsed_ms);
         }
-        self.shown(rows, period, group_by, |sums| {
+        self.labelled_rows(rows, period, group_by, |sums| {
             let count = |what| sums.get(what).map_or(0, |sums| sums.0);
             let average = |what| sums.get(what).map(|(count, ms)| seconds(ms + count / 2, *count));
             json!({
@@ -158,7 +159,7 @@ impl Records {
         for message in &self.messages {
             let at = time(&message["createdAt"]);
             let direction = message["direction"].as_str().expect("direction");
-            if direction == "internal" || !period.holds(at) {
+            if direction == "internal" || !period.contains(at) {
                 continue;
             }
             let key = match group_by {
@@ -171,7 +172,7 @@ impl Records {
             *sums.entry(direction).or_default() += 1;
             *sums.entry("failed").or_default() += i64::from(message["status"] == "failed");
         }
-        self.shown(rows, period, group_by, |sums| {
+        self.labelled_rows(rows, period, group_by, |sums| {
             let count = |what| sums.get(what).copied().unwrap_or_default();
             json!({"inbound": count("inbound"), "outbound": count("outbound"), "failed": count("failed")})
         })
@@ -181,7 +182,7 @@ impl Records {
     pub fn desk(&self) -> (Value, Option<DateTime<Utc>>) {
         let open: Vec<_> = self.tickets.iter().filter(|(ticket, _)| ticket["status"] == "open").collect();
         let waiting: Vec<_> = open.iter().filter_map(|(ticket, events)| self.waiting_since(ticket, events)).collect();
-        let count = |is_one: &dyn Fn(&Value) -> bool| open.iter().filter(|(ticket, _)| is_one(ticket)).count();
+        let count = |is_counted: &dyn Fn(&Value) -> bool| open.iter().filter(|(ticket, _)| is_counted(ticket)).count();
         let by = |noun: &str, group: &dyn Fn(i64) -> Value| {
             let mut ids: Vec<_> = self.names.iter().filter(|((one, _), _)| *one == noun).collect();
             ids.sort_by_key(|((_, id), _)| *id);
@@ -210,8 +211,8 @@ impl Records {
     /// The time of the contact's first message that is not answered, or `None`.
     fn waiting_since(&self, ticket: &Value, events: &[Value]) -> Option<DateTime<Utc>> {
         let closed = events.iter().rev().find(|event| event["type"] == "closed").map(|event| time(&event["createdAt"]));
-        let of_it = self.messages.iter().filter(|message| message["ticketId"] == ticket["id"]);
-        of_it.filter(|message| closed.is_none_or(|closed| time(&message["createdAt"]) > closed)).fold(
+        let of_ticket = self.messages.iter().filter(|message| message["ticketId"] == ticket["id"]);
+        of_ticket.filter(|message| closed.is_none_or(|closed| time(&message["createdAt"]) > closed)).fold(
             None,
             |waiting, message| match message["direction"].as_str() {
                 Some("inbound") => waiting.or_else(|| Some(time(&message["createdAt"]))),
@@ -221,7 +222,7 @@ impl Records {
         )
     }
 
-    /// How often tickets were closed with each type, by the last one that was set before they were reopened.
+    /// The number of closings by wrap-up type. A closing counts for the last type set before the next reopening.
     pub fn wrapups(&self, period: Period, queue: Option<i64>) -> BTreeMap<i64, i64> {
         let mut counts = BTreeMap::new();
         for (_, events) in &self.tickets {
@@ -230,7 +231,7 @@ impl Records {
                 if ["opened", "transferred"].contains(&event["type"].as_str().expect("type")) {
                     place = event["to"]["queue"]["id"].as_i64();
                 }
-                if event["type"] != "closed" || !period.holds(time(&event["createdAt"])) {
+                if event["type"] != "closed" || !period.contains(time(&event["createdAt"])) {
                     continue;
                 }
                 let until = events[index..].iter().take_while(|event| event["type"] != "reopened");
@@ -243,7 +244,7 @@ impl Records {
         counts
     }
 
-    fn shown<S: Default>(
+    fn labelled_rows<S: Default>(
         &self,
         mut rows: BTreeMap<Key, S>,
         period: Period,
@@ -275,7 +276,7 @@ impl Records {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // Of some hours in milliseconds nothing is lost.
+#[allow(clippy::cast_precision_loss)] // Some hours in milliseconds fit an `f64` exactly.
 fn seconds(ms: i64, count: i64) -> f64 {
     (ms / count) as f64 / 1000.0
 }

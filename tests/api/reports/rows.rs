@@ -8,8 +8,8 @@ use super::rows;
 use crate::steps::{close, id, sent};
 use crate::support::{Reply, TestApp, eventually, within_one};
 
-/// A visitor's session in the webchat, and the ticket that the first message opens.
-async fn visitor(app: &TestApp, name: &str) -> (String, i64) {
+/// Starts a visitor's session, and sends its first message. Returns the session and the ticket that this opens.
+async fn start_conversation(app: &TestApp, name: &str) -> (String, i64) {
     let (session, _) = app.session(name).await;
     let message = app.api.post(&format!("/webchat/sessions/{}/messages", session.0), json!({"body": "hello"})).await;
     (session.0, message.data(201)["ticketId"].as_i64().expect("ticket"))
@@ -31,12 +31,12 @@ fn seconds(ms: i64) -> Value {
 }
 
 #[actix_web::test]
-async fn a_contact_waits_for_the_first_words_of_a_person_once_an_opening_and_for_no_automation() {
+async fn the_first_response_of_each_opening_is_a_persons_message_and_no_automation() {
     let app = TestApp::shared().await;
     let support = app.company.support;
     app.api.put(&format!("/queues/{support}"), json!({"greeting": "Hello!"})).await.data(200);
-    let (_, answered) = visitor(&app, "answered").await;
-    visitor(&app, "never answered").await;
+    let (_, answered) = start_conversation(&app, "answered").await;
+    start_conversation(&app, "never answered").await;
     wait_a_little().await;
     sent(&app.api, json!({"ticketId": answered, "type": "text", "body": "first"})).await;
     wait_a_little().await;
@@ -97,7 +97,7 @@ async fn the_period_is_the_last_thirty_days_unless_another_is_asked_for() {
 }
 
 #[actix_web::test]
-async fn a_report_that_nobody_can_make_is_refused_by_every_field_that_is_wrong() {
+async fn an_invalid_report_is_refused_with_every_wrong_field() {
     let app = TestApp::shared().await;
     for (query, fields) in [
         ("from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z", vec!["to"]),
@@ -123,7 +123,7 @@ async fn a_report_that_nobody_can_make_is_refused_by_every_field_that_is_wrong()
 }
 
 #[actix_web::test]
-async fn queues_and_users_who_are_gone_keep_their_label() {
+async fn deleted_queues_and_users_keep_their_label() {
     let app = TestApp::shared().await;
     let queue = id(app.api.post("/queues", json!({"name": "Fair 2026"})).await.data(201));
     let user = json!({"name": "Zoe", "email": "zoe@example.com", "queueIds": [queue]});
@@ -148,7 +148,7 @@ async fn queues_and_users_who_are_gone_keep_their_label() {
 }
 
 #[actix_web::test]
-async fn the_rows_are_csv_for_who_asks_for_it() {
+async fn a_report_is_csv_for_a_client_that_accepts_it() {
     let app = TestApp::shared().await;
     let name = "=HYPERLINK(\"http://evil.example\")";
     let queue = id(app.api.post("/queues", json!({"name": name})).await.data(201));
@@ -193,8 +193,8 @@ async fn the_service_desk_is_shown_as_it_is_now() {
     });
     assert_eq!(app.api.get("/dashboards/service").await.data(200), &empty);
 
-    let (session, waiting) = visitor(&app, "waiting").await;
-    let (_, answered) = visitor(&app, "answered").await;
+    let (session, waiting) = start_conversation(&app, "waiting").await;
+    let (_, answered) = start_conversation(&app, "answered").await;
     let quiet = app.ticket("5511900000001").await;
     let closed = app.ticket("5511900000002").await;
     close(&app.api, closed.0).await;

@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::recount::Period;
-use super::{quarter, rows};
+use super::{quarter_hour_of, rows};
 use crate::steps::id;
 use crate::support::{TestApp, eventually};
 
@@ -75,21 +75,22 @@ async fn check(app: &TestApp, cards: &[Value], period: Period, board: Option<i64
         let mut expected = recount(cards, period, board, group);
         for row in &shown {
             let sums = expected.remove(&row["key"].to_string()).unwrap_or_default();
-            let is = (
+            let reported = (
                 row["wonCards"].as_u64(),
                 decimal(&row["wonValue"]),
                 row["lostCards"].as_u64(),
                 decimal(&row["lostValue"]),
             );
-            let counts = (Some(sums.won.len() as u64), sums.won_value, Some(sums.lost.len() as u64), sums.lost_value);
-            assert_eq!(is, counts, "by {group}: {row}, {period:?}, board {board:?}");
+            let recounted =
+                (Some(sums.won.len() as u64), sums.won_value, Some(sums.lost.len() as u64), sums.lost_value);
+            assert_eq!(reported, recounted, "by {group}: {row}, {period:?}, board {board:?}");
         }
         assert!(expected.is_empty(), "by {group}: {expected:?} is missing, {period:?}");
     }
 }
 
 #[actix_web::test]
-async fn sales_are_what_the_cards_come_to_by_every_day_user_origin_and_product() {
+async fn sales_equal_a_recount_of_the_cards_by_day_user_origin_and_product() {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
@@ -137,11 +138,11 @@ async fn sales_are_what_the_cards_come_to_by_every_day_user_origin_and_product()
         moved.bind(card).bind(back).execute(&app.db).await.expect("moved back");
     }
     let cards = app.api.all("/crm/cards").await;
-    let to = quarter(Utc::now()) + TimeDelta::minutes(15);
+    let to = quarter_hour_of(Utc::now()) + TimeDelta::minutes(15);
     for zone in [Tz::America__Sao_Paulo, Tz::Asia__Kathmandu, Tz::Europe__Lisbon] {
         check(&app, &cards, Period { from: to - TimeDelta::days(41), to, zone }, None).await;
         for board in &boards {
-            let from = quarter(to - TimeDelta::minutes(random.random_range(60..60 * 24 * 40)));
+            let from = quarter_hour_of(to - TimeDelta::minutes(random.random_range(60..60 * 24 * 40)));
             check(&app, &cards, Period { from, to: from + TimeDelta::days(7), zone }, Some(*board)).await;
         }
     }
@@ -149,10 +150,7 @@ async fn sales_are_what_the_cards_come_to_by_every_day_user_origin_and_product()
     let origin = origins[1].clone();
     app.api.delete(&format!("/products/{}", products[0])).await;
     let shown = rows(&app, "/reports/sales?groupBy=product").await;
-    assert!(
-        shown.iter().all(|row| row["key"] != products[0]),
-        "a card's line of a product that is gone is of none: {shown:?}"
-    );
+    assert!(shown.iter().all(|row| row["key"] != products[0]), "a deleted product has a row: {shown:?}");
     let shown = rows(&app, "/reports/sales?groupBy=origin").await;
     assert!(shown.iter().filter(|row| row["key"] == origin).all(|row| row["label"] == "Fair"), "{shown:?}");
 
@@ -182,19 +180,19 @@ async fn a_removed_user_keeps_their_sales_and_name() {
     }
     api.post(&format!("/crm/cards/{}/lose", cards[2]), json!({"statusReason": "too dear"})).await.data(200);
     let name = api.get(&format!("/users/{ben}")).await.data(200)["name"].clone();
-    let kept = Some((name.clone(), json!(2), json!(1)));
-    assert_eq!(of_ben().await, kept);
+    let before = Some((name.clone(), json!(2), json!(1)));
+    assert_eq!(of_ben().await, before);
     assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
     // The same at once, and when no card refers to the user any more.
-    assert_eq!(of_ben().await, kept);
-    eventually("the cards are nobody's", || async {
+    assert_eq!(of_ben().await, before);
+    eventually("no card refers to the user", || async {
         let referring = "select count(*) from cards where company_id = $1 and assigned_user_id = $2";
         let referring = sqlx::query_scalar(referring).bind(app.company.id).bind(ben);
         let count: i64 = referring.fetch_one(&app.db).await.expect("a count");
         count == 0
     })
     .await;
-    assert_eq!(of_ben().await, kept);
+    assert_eq!(of_ben().await, before);
 
     // A card that is assigned to no one when won is not theirs, nor is one that is assigned to another user later.
     api.post(&format!("/crm/cards/{}/win", cards[3]), json!({})).await.data(200);

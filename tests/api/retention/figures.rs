@@ -1,4 +1,4 @@
-//! The figures of reports stay as they were counted.
+//! A removal of old conversations changes no figure of a report, and delays no other company's removal.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::reports::{self, Difference};
@@ -6,7 +6,7 @@ use hotline_persistence::tables::retentions;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
+use super::{DAYS, FIRST_ID, frequent_sweeps, insert_closed, keep_for, rows};
 use crate::steps::{close, sent};
 use crate::support::{OwnApp, TestApp, eventually, within_one};
 
@@ -16,7 +16,7 @@ async fn rebuild(app: &TestApp) -> Difference {
 }
 
 /// Every report of the last hundred days.
-async fn reported(app: &TestApp) -> Vec<Value> {
+async fn all_reports(app: &TestApp) -> Vec<Value> {
     let time = |days: i64| (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%dT00:00:00Z");
     let period = format!("from={}&to={}&timeZone=UTC", time(-100), time(1));
     let mut found = Vec::new();
@@ -32,63 +32,63 @@ async fn reported(app: &TestApp) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
-    let app = OwnApp::start_with(quick()).await;
+async fn figures_stay_as_they_were_counted_after_a_removal_and_a_rebuild() {
+    let app = OwnApp::start_with(frequent_sweeps()).await;
     // Every report is of the same days.
     within_one(TimeDelta::days(1)).await;
     let (db, here) = (&app.db, (app.company.id, app.company.phone));
     for number in 0..12 {
         let contact = app.contact(&format!("55119000000{number:02}")).await.0;
-        old(db, here, contact, FIRST_ID + number, 24 + 5 * number).await;
+        insert_closed(db, here, contact, FIRST_ID + number, 24 + 5 * number).await;
     }
     let body = json!({"channelId": app.company.phone, "number": "5511911111111", "type": "text", "body": "hello"});
     let today = sent(&app.api, body).await["ticketId"].as_i64().expect("ticket");
     close(&app.api, today).await;
-    assert!(!rebuild(&app).await.is_none(), "what was put into the tables was not counted");
+    assert!(!rebuild(&app).await.is_none(), "the rebuild did not count the inserted rows");
     assert!(rebuild(&app).await.is_none());
-    let counted = reported(&app).await;
+    let counted = all_reports(&app).await;
 
     keep_for(&app, app.company.id, DAYS).await;
     assert_eq!(
         (rows(&app, FIRST_ID).await.0, rows(&app, FIRST_ID + 1).await.0, rows(&app, FIRST_ID + 2).await.0),
         (1, 1, 0)
     );
-    assert_eq!(reported(&app).await, counted, "they stay as they were");
-    assert!(rebuild(&app).await.is_none(), "what is gone is not missed");
-    assert_eq!(reported(&app).await, counted);
-    // The figures of what is left are still counted again, and earlier ones are not touched.
+    assert_eq!(all_reports(&app).await, counted, "the removal changed a figure");
+    assert!(rebuild(&app).await.is_none(), "the rebuild missed removed rows");
+    assert_eq!(all_reports(&app).await, counted);
+    // A rebuild still corrects the figures of the days that are kept, and leaves earlier ones as they are.
     for statement in [
         "update report_messages set outbound = outbound + 7 where at > now() - interval '29 days'",
         "update report_tickets set opened = opened + 7 where at > now() - interval '29 days'",
     ] {
         sqlx::query(statement).execute(db).await.expect(statement);
     }
-    assert_ne!(reported(&app).await, counted);
+    assert_ne!(all_reports(&app).await, counted);
     assert!(!rebuild(&app).await.is_none());
-    assert_eq!(reported(&app).await, counted);
-    // Also once everything is kept again.
-    retentions::set(db, app.company.id, None).await.expect("said");
+    assert_eq!(all_reports(&app).await, counted);
+    // The same holds once the company keeps everything again.
+    retentions::set(db, app.company.id, None).await.expect("the retention is set");
     assert!(rebuild(&app).await.is_none());
-    assert_eq!(reported(&app).await, counted);
+    assert_eq!(all_reports(&app).await, counted);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
     const MANY: i64 = 3_000;
-    let app = OwnApp::start_with(quick()).await;
+    let app = OwnApp::start_with(frequent_sweeps()).await;
     let db = &app.db;
     let (other, _) = app.another_company().await;
     let contact = app.contact("5511900000001").await.0;
-    old(db, (app.company.id, app.company.phone), contact, FIRST_ID, 40).await;
+    insert_closed(db, (app.company.id, app.company.phone), contact, FIRST_ID, 40).await;
     let many = "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
             reopen_count, opened_at, closed_at, created_at, updated_at)
         select company_id, id + k, channel_id, contact_id, status, creation_source, 0, 0, opened_at, closed_at, created_at,
             updated_at from tickets, generate_series(1, $1) k where id = $2";
     sqlx::query(many).bind(MANY).bind(FIRST_ID).execute(db).await.expect(many);
-    let few = "insert into contacts (company_id, name) values ($1, 'Ana') returning id";
-    let few: i64 = sqlx::query_scalar(few).bind(other.id).fetch_one(db).await.expect(few);
-    old(db, (other.id, other.phone), few, 2 * FIRST_ID, 40).await;
+    let insert = "insert into contacts (company_id, name) values ($1, 'Ana') returning id";
+    let other_contact: i64 = sqlx::query_scalar(insert).bind(other.id).fetch_one(db).await.expect(insert);
+    insert_closed(db, (other.id, other.phone), other_contact, 2 * FIRST_ID, 40).await;
 
     // Records how many tickets of the first company are left when the other company's is removed.
     for statement in [
@@ -107,24 +107,24 @@ async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
     ] {
         sqlx::query(AssertSqlSafe(statement)).execute(db).await.expect("a trigger");
     }
-    retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
-    retentions::set(db, other.id, Some(DAYS)).await.expect("said");
-    eventually("the other's is gone", || async { rows(&app, 2 * FIRST_ID).await.0 == 0 }).await;
+    retentions::set(db, app.company.id, Some(DAYS)).await.expect("the retention is set");
+    retentions::set(db, other.id, Some(DAYS)).await.expect("the retention is set");
+    eventually("the other company's conversation is removed", || async { rows(&app, 2 * FIRST_ID).await.0 == 0 }).await;
     let left_then: i64 = sqlx::query_scalar("select count from left_then").fetch_one(db).await.expect("a count");
-    assert!(left_then > 0, "the first one was waited for");
-    let left = async || -> i64 {
-        let left = sqlx::query_scalar("select count(*) from tickets where company_id = $1");
-        left.bind(app.company.id).fetch_one(db).await.expect("a count")
+    assert!(left_then > 0, "the other company's removal waited until the first company's was complete");
+    let count_tickets = async || -> i64 {
+        let count = sqlx::query_scalar("select count(*) from tickets where company_id = $1");
+        count.bind(app.company.id).fetch_one(db).await.expect("a count")
     };
-    // Without a rule, all that is left is kept at once.
-    retentions::set(db, app.company.id, None).await.expect("said");
-    let kept = left().await;
-    // Twice, so that one of them began after that.
+    // Without a retention, nothing more is removed from now on.
+    retentions::set(db, app.company.id, None).await.expect("the retention is set");
+    let kept = count_tickets().await;
+    // Two removals, so that one of them began after the retention was cleared.
     for _ in 0..2 {
         keep_for(&app, other.id, DAYS).await;
     }
-    assert_eq!(left().await, kept);
-    retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
-    eventually("all of it is gone", || async { left().await == 0 }).await;
+    assert_eq!(count_tickets().await, kept);
+    retentions::set(db, app.company.id, Some(DAYS)).await.expect("the retention is set");
+    eventually("all of the first company's tickets are removed", || async { count_tickets().await == 0 }).await;
     app.stop().await;
 }

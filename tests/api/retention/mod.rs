@@ -20,13 +20,19 @@ pub const DAYS: i32 = 30;
 pub const FIRST_ID: i64 = 10_000_000;
 
 /// Options of a service that often looks for conversations to remove.
-pub fn quick() -> TestOptions {
+pub fn frequent_sweeps() -> TestOptions {
     let engine = EngineOptions { sweep_every: Duration::from_millis(10), ..TestOptions::default().engine };
     TestOptions { engine, ..TestOptions::default() }
 }
 
-/// A conversation that was closed so many days ago: two messages of the company's, a note, and two events.
-pub async fn old(db: &PgPool, (company, channel): (CompanyId, ChannelId), contact: i64, ticket: i64, days: i64) {
+/// Inserts a conversation that was closed so many days ago: two outbound messages, a note, and two events.
+pub async fn insert_closed(
+    db: &PgPool,
+    (company, channel): (CompanyId, ChannelId),
+    contact: i64,
+    ticket: i64,
+    days: i64,
+) {
     for statement in [
         "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count, reopen_count,
              opened_at, closed_at, created_at, updated_at, last_message_id)
@@ -47,18 +53,18 @@ pub async fn old(db: &PgPool, (company, channel): (CompanyId, ChannelId), contac
     sqlx::query("select hotline_fill_zones($1)").bind(company).execute(db).await.expect("zones");
 }
 
-/// Sets how long a company keeps its conversations, and waits until all that is due was looked at.
+/// Sets how long a company keeps its conversations, and waits until a removal with that setting has completed.
 pub async fn keep_for(app: &TestApp, company: CompanyId, days: i32) {
-    retentions::set(&app.db, company, Some(days)).await.expect("said");
-    looked_through(app, company).await;
+    retentions::set(&app.db, company, Some(days)).await.expect("the retention is set");
+    wait_for_removal(app, company).await;
 }
 
-/// Waits until all that is due was looked at since that was set.
-pub async fn looked_through(app: &TestApp, company: CompanyId) {
-    eventually("the company was looked through", || async {
-        let is_over =
+/// Waits until a removal has completed since the company's retention was last set.
+pub async fn wait_for_removal(app: &TestApp, company: CompanyId) {
+    eventually("the removal has completed", || async {
+        let has_completed =
             sqlx::query_scalar("select coalesce(ran_at >= updated_at, false) from retentions where company_id = $1");
-        is_over.bind(company).fetch_one(&app.db).await.expect("an answer")
+        has_completed.bind(company).fetch_one(&app.db).await.expect("an answer")
     })
     .await;
 }

@@ -4,7 +4,7 @@ use hotline::service::EventOptions;
 use hotline_persistence::tables::retentions;
 use serde_json::{Value, json};
 
-use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
+use super::{DAYS, FIRST_ID, frequent_sweeps, insert_closed, keep_for, rows};
 use crate::media::{MediaFixture, PNG, url};
 use crate::plain::created;
 use crate::steps::{close, id, listed, restarted, sent};
@@ -52,7 +52,7 @@ async fn a_conversation_is_removed_with_its_own_records_and_nothing_else() {
     let (other, other_api) = app.another_company().await;
     let message = json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"});
     let other_contact = sent(&other_api, message).await["contactId"].as_i64().expect("contact");
-    old(&app.db, (other.id, other.webchat), other_contact, FIRST_ID, 400).await;
+    insert_closed(&app.db, (other.id, other.webchat), other_contact, FIRST_ID, 400).await;
     assert_eq!(app.stored_files().len(), 1);
 
     keep_for(&app, app.company.id, DAYS).await;
@@ -101,11 +101,11 @@ async fn close_with_wrapup(app: &TestApp, ticket: i64) {
 
 #[actix_web::test]
 async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
-    let app = OwnApp::start_with(TestOptions { metrics: true, ..quick() }).await;
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..frequent_sweeps() }).await;
     let (db, channel) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
     for ticket in 0..4 {
-        old(db, channel, contact, FIRST_ID + ticket, 40 - ticket).await;
+        insert_closed(db, channel, contact, FIRST_ID + ticket, 40 - ticket).await;
     }
     // The first message of the oldest of these conversations.
     let set_queued = "update messages set status = 'queued' where id = $1";
@@ -115,7 +115,7 @@ async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
     // The session's row must exist before it is assigned to the old conversation.
     let log = &app.service.app.engine.store().log;
     log.wait_until_flushed(log.appended()).await.expect("the session is in the tables");
-    old(db, (app.company.id, app.company.webchat), visitor.0, FIRST_ID + 9, 50).await;
+    insert_closed(db, (app.company.id, app.company.webchat), visitor.0, FIRST_ID + 9, 50).await;
     let set_ticket = "update webchat_sessions set ticket_id = $1";
     sqlx::query(set_ticket).bind(FIRST_ID + 9).execute(db).await.expect(set_ticket);
 
@@ -150,7 +150,7 @@ async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
 async fn old_events_are_removed_with_old_conversations() {
     // Longer than the events are old: only the company's own rule removes them.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
-    let app = OwnApp::start_with(TestOptions { events, ..quick() }).await;
+    let app = OwnApp::start_with(TestOptions { events, ..frequent_sweeps() }).await;
     let (_, other_api) = app.another_company().await;
     let event_ids = async |api: &crate::support::Api| -> Vec<i64> {
         let reply = api.get("/events?after=0&limit=100").await;
@@ -179,10 +179,10 @@ async fn old_events_are_removed_with_old_conversations() {
 
 #[actix_web::test]
 async fn a_campaign_keeps_its_outcomes_and_a_pending_schedule_stays() {
-    let app = OwnApp::start_with(quick()).await;
+    let app = OwnApp::start_with(frequent_sweeps()).await;
     let (db, channel) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
-    old(db, channel, contact, FIRST_ID, 40).await;
+    insert_closed(db, channel, contact, FIRST_ID, 40).await;
     // Every statement is given company, channel, ticket and contact. PostgreSQL infers the types of its parameters from
     // their use, so those that a statement does not need are compared with 0.
     for statement in [

@@ -3,34 +3,37 @@
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
 
-use super::{Team, channel, dialogue, number, provided, start, visitor, write_as_contact, write_as_visitor, write_to};
+use super::{
+    Team, channel, dialogue, number, provider_channel, start, visitor, write_as_contact, write_as_visitor, write_to,
+};
 use crate::hooks::MARIA;
 use crate::steps::{close, id, sql, ticket};
 use crate::support::{Api, Provider};
 
-async fn greets(api: &Api, queue: i64, greeting: &str) {
+async fn set_greeting(api: &Api, queue: i64, greeting: &str) {
     api.put(&format!("/queues/{queue}"), json!({"greeting": greeting})).await.data(200);
 }
 
-fn line(direction: &str, source: &str, body: &str) -> (String, String, String) {
+/// A message as [`dialogue`] shows it.
+fn message(direction: &str, source: &str, body: &str) -> (String, String, String) {
     (direction.to_owned(), source.to_owned(), body.to_owned())
 }
 
 #[actix_web::test]
-async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
+async fn a_visitor_is_greeted_once_a_ticket_after_their_first_message() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
-    greets(api, team.queue, "Hello {{firstName}} <{{email}}>, {{agent}} of {{queue}} is with you.").await;
+    set_greeting(api, team.queue, "Hello {{firstName}} <{{email}}>, {{agent}} of {{queue}} is with you.").await;
     let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
     let session = visitor(api, webchat, json!({"name": "Vera Lima", "email": "vera@example.com"})).await;
     let greeting = |agent: &str| {
         let text = format!("Hello Vera <vera@example.com>, {agent} of Team Carla Dora is with you.");
-        line("outbound", "automation", &text)
+        message("outbound", "automation", &text)
     };
 
     let first = write_as_visitor(api, &session, "Hi").await;
-    let expected = vec![line("inbound", "contact", "Hi"), greeting("Carla")];
+    let expected = vec![message("inbound", "contact", "Hi"), greeting("Carla")];
     assert_eq!(dialogue(api, first).await, expected);
     // What the visitor sees, in its order.
     let seen = api.all(&format!("/webchat/sessions/{session}/messages")).await;
@@ -40,11 +43,14 @@ async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
 
     // There is no second greeting while the ticket is open, and another one for the next ticket.
     assert_eq!(write_as_visitor(api, &session, "Are you there?").await, first);
-    assert_eq!(dialogue(api, first).await, [&expected[..], &[line("inbound", "contact", "Are you there?")]].concat());
+    assert_eq!(
+        dialogue(api, first).await,
+        [&expected[..], &[message("inbound", "contact", "Are you there?")]].concat()
+    );
     close(api, first).await;
     let second = write_as_visitor(api, &session, "Me again").await;
     assert_ne!(second, first);
-    assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Me again"), greeting("Dora")]);
+    assert_eq!(dialogue(api, second).await, [message("inbound", "contact", "Me again"), greeting("Dora")]);
     app.stop().await;
 }
 
@@ -53,12 +59,12 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "manual", ["Carla"]).await;
-    greets(api, team.queue, "Hello {{name}}.").await;
-    let phone = provided(&app, &provider, team.queue).await;
-    let greeting = line("outbound", "automation", "Hello Maria Silva.");
+    set_greeting(api, team.queue, "Hello {{name}}.").await;
+    let phone = provider_channel(&app, &provider, team.queue).await;
+    let greeting = message("outbound", "automation", "Hello Maria Silva.");
 
     let first = write_as_contact(&app, &phone, MARIA, "wamid.1", "Olá").await;
-    assert_eq!(dialogue(api, first).await, [line("inbound", "contact", "Olá"), greeting.clone()]);
+    assert_eq!(dialogue(api, first).await, [message("inbound", "contact", "Olá"), greeting.clone()]);
     let sent = provider.accepts(&phone.account, 1).await;
     assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
     // The provider repeats the call, and the contact writes more: there is no second greeting.
@@ -74,7 +80,7 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
 
     close(api, first).await;
     let second = write_as_contact(&app, &phone, MARIA, "wamid.3", "Oi").await;
-    assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Oi"), greeting]);
+    assert_eq!(dialogue(api, second).await, [message("inbound", "contact", "Oi"), greeting]);
     assert_eq!(provider.accepts(&phone.account, 3).await.len(), 3);
     app.stop().await;
 }
@@ -84,16 +90,19 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "round_robin", ["Carla"]).await;
-    greets(api, team.queue, "Hello.").await;
-    let phone = provided(&app, &provider, team.queue).await;
+    set_greeting(api, team.queue, "Hello.").await;
+    let phone = provider_channel(&app, &provider, team.queue).await;
     let written = write_to(api, phone.id.0, MARIA).await;
     assert_eq!(write_as_contact(&app, &phone, MARIA, "wamid.1", "Olá").await, written);
-    assert_eq!(dialogue(api, written).await, [line("outbound", "api", "Hello"), line("inbound", "contact", "Olá")]);
+    assert_eq!(
+        dialogue(api, written).await,
+        [message("outbound", "api", "Hello"), message("inbound", "contact", "Olá")]
+    );
     let contact = app.contact(&number(1)).await;
     let open = json!({"channelId": phone.id, "contactId": contact});
     let opened = id(api.post("/tickets", open).await.data(201));
     assert!(dialogue(api, opened).await.is_empty());
-    // Reopened is not opened.
+    // A ticket that is opened again gets no greeting.
     close(api, written).await;
     let body =
         json!({"channelId": phone.id, "number": MARIA, "type": "text", "body": "One more", "reopenTicket": true});
@@ -109,7 +118,7 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
         }
         let from = number(10 + index);
         let ticket = write_as_contact(&app, &phone, &from, &format!("wamid.1{index}"), &format!("Hi {index}")).await;
-        assert_eq!(dialogue(api, ticket).await, [line("inbound", "contact", &format!("Hi {index}"))]);
+        assert_eq!(dialogue(api, ticket).await, [message("inbound", "contact", &format!("Hi {index}"))]);
     }
     app.stop().await;
 }

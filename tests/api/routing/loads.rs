@@ -10,7 +10,7 @@ use crate::plain::deleted;
 use crate::steps::{close, ids, restarted};
 use crate::support::{Api, TestApp};
 
-async fn transferred(api: &Api, ticket: i64, user: Value) {
+async fn transfer(api: &Api, ticket: i64, user: Value) {
     api.post(&format!("/tickets/{ticket}/transfer"), json!({"userId": user})).await.data(200);
 }
 
@@ -20,7 +20,7 @@ async fn one_of(api: &Api, agent: i64) -> i64 {
 }
 
 /// The agents who get the next tickets.
-async fn next(app: &TestApp, phone: i64, numbers: &mut impl Iterator<Item = String>, count: usize) -> Vec<i64> {
+async fn next_agents(app: &TestApp, phone: i64, numbers: &mut impl Iterator<Item = String>, count: usize) -> Vec<i64> {
     let mut got = Vec::new();
     for number in numbers.by_ref().take(count) {
         got.push(holder(&app.api, write_to(&app.api, phone, &number).await).await.expect("an agent"));
@@ -41,33 +41,33 @@ async fn loads_are_counted_from_the_tables_and_follow_every_change() {
     }
     // After a restart, no load is in memory.
     let app = restarted(app).await;
-    assert_eq!(next(&app, phone, numbers, 3).await, [eva, dora, eva]);
+    assert_eq!(next_agents(&app, phone, numbers, 3).await, [eva, dora, eva]);
     assert_eq!(team.loads(&app.api).await, [3, 2, 2]);
 
-    transferred(&app.api, one_of(&app.api, carla).await, json!(eva)).await;
-    assert_eq!(next(&app, phone, numbers, 2).await, [carla, dora], "2, 2, 3: equals take turns");
-    transferred(&app.api, one_of(&app.api, eva).await, Value::Null).await;
-    assert_eq!(next(&app, phone, numbers, 1).await, [eva], "who was taken one from");
+    transfer(&app.api, one_of(&app.api, carla).await, json!(eva)).await;
+    assert_eq!(next_agents(&app, phone, numbers, 2).await, [carla, dora], "2, 2, 3: equals take turns");
+    transfer(&app.api, one_of(&app.api, eva).await, Value::Null).await;
+    assert_eq!(next_agents(&app, phone, numbers, 1).await, [eva], "the agent from whom a ticket was taken");
     let closed = one_of(&app.api, dora).await;
     close(&app.api, closed).await;
-    assert_eq!(next(&app, phone, numbers, 1).await, [dora], "who closed one");
+    assert_eq!(next_agents(&app, phone, numbers, 1).await, [dora], "the agent who closed a ticket");
     app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
-    assert_eq!(next(&app, phone, numbers, 3).await, [eva, carla, dora], "3, 4, 3: the reopened one counts");
+    assert_eq!(next_agents(&app, phone, numbers, 3).await, [eva, carla, dora], "3, 4, 3: the reopened one counts");
     assert_eq!(team.loads(&app.api).await, [4, 5, 4]);
 
     close(&app.api, one_of(&app.api, carla).await).await;
     deleted(&app.api, &format!("/users/{eva}")).await;
     let waiting = ids(&app.api.all("/tickets?status=open&unassigned=true").await);
-    assert_eq!(waiting.len(), 5, "what Eva had waits, and the one that was taken from her");
-    assert_eq!(next(&app, phone, numbers, 2).await, [carla, carla], "3, 5");
+    assert_eq!(waiting.len(), 5, "Eva's four tickets and the one taken from her do not all wait");
+    assert_eq!(next_agents(&app, phone, numbers, 2).await, [carla, carla], "3, 5");
     for ticket in &waiting[..2] {
-        transferred(&app.api, *ticket, json!(carla)).await;
+        transfer(&app.api, *ticket, json!(carla)).await;
     }
-    assert_eq!(next(&app, phone, numbers, 2).await, [dora, dora], "7, 5");
-    transferred(&app.api, waiting[2], json!(carla)).await;
+    assert_eq!(next_agents(&app, phone, numbers, 2).await, [dora, dora], "7, 5");
+    transfer(&app.api, waiting[2], json!(carla)).await;
     let app = restarted(app).await;
     // After a restart turns begin with the first; loads are as they were.
-    assert_eq!(next(&app, phone, numbers, 2).await, [dora, carla], "8, 7, then 8, 8");
+    assert_eq!(next_agents(&app, phone, numbers, 2).await, [dora, carla], "8, 7, then 8, 8");
     app.stop().await;
 }
 
@@ -79,7 +79,7 @@ async fn equals_take_turns() {
     let numbers = &mut (0..).map(number);
     let [carla, dora, eva] = team.agents[..] else { panic!("three agents") };
     for _ in 0..2 {
-        assert_eq!(next(&app, phone, numbers, 3).await, [carla, dora, eva]);
+        assert_eq!(next_agents(&app, phone, numbers, 3).await, [carla, dora, eva]);
     }
     // An agent who has just had a ticket does not get the next, though all loads are equal again: a ticket that is
     // closed by the message that opens it is no load.
@@ -104,11 +104,11 @@ async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() 
     let team = Team::of(api, "least_busy", ["Carla", "Dora", "Eva"]).await;
     let one = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
     let two = channel(&app, &app.company, "Two", ChannelType::Whatsapp, team.queue).await;
-    // Carla has some to begin with.
-    let mut held = Vec::new();
+    // Carla has twenty tickets at first.
+    let mut carlas = Vec::new();
     for index in 0..20 {
         let more = json!({"queueId": team.queue, "userId": team.agents[0]});
-        held.push(opened(&app, &number(1000 + index), more).await);
+        carlas.push(opened(&app, &number(1000 + index), more).await);
     }
     join_all((0..300).map(async |index| {
         let channel = if index % 2 == 0 { one } else { two };
@@ -119,8 +119,8 @@ async fn three_hundred_tickets_that_open_at_once_end_within_one_of_each_other() 
     loads.sort_unstable();
     assert_eq!(loads, [106, 107, 107]);
 
-    // Closings and openings at once: who closes gets more.
-    join_all(held.iter().map(|ticket| close(api, *ticket))).await;
+    // Carla's first tickets close, so she gets more of the next hundred.
+    join_all(carlas.iter().map(|ticket| close(api, *ticket))).await;
     join_all((300..400).map(async |index| write_to(api, one, &number(index)).await)).await;
     let mut loads = team.loads(api).await;
     loads.sort_unstable();

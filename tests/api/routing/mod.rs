@@ -53,18 +53,18 @@ impl Team {
         let mut team = Self { queue, agents: Vec::new() };
         for name in names {
             let agent = agent(api, name).await;
-            team.joined(api, agent).await;
+            team.add(api, agent).await;
             team.agents.push(agent);
         }
         team
     }
 
-    async fn joined(&self, api: &Api, agent: i64) {
+    async fn add(&self, api: &Api, agent: i64) {
         let reply = api.put(&format!("/queues/{}/users/{agent}", self.queue), json!({})).await;
         assert!(reply.status.is_success(), "{}", reply.body);
     }
 
-    async fn left(&self, api: &Api, agent: i64) {
+    async fn remove(&self, api: &Api, agent: i64) {
         let reply = api.delete(&format!("/queues/{}/users/{agent}", self.queue)).await;
         assert!(reply.status.is_success(), "{}", reply.body);
     }
@@ -73,7 +73,10 @@ impl Team {
     async fn loads(&self, api: &Api) -> Vec<usize> {
         let held = self.agents.iter().map(async |agent| {
             let held = api.all(&format!("/tickets?status=open&userId={agent}")).await;
-            assert!(held.iter().all(|ticket| ticket["assignedTo"]["id"] == *agent), "not what was asked for");
+            assert!(
+                held.iter().all(|ticket| ticket["assignedTo"]["id"] == *agent),
+                "the filter found another agent's ticket"
+            );
             held.len()
         });
         join_all(held).await
@@ -93,7 +96,7 @@ async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType
 }
 
 /// A phone channel with a provider, whose tickets go to a queue.
-async fn provided(app: &TestApp, provider: &Provider, queue: i64) -> ProviderChannel {
+async fn provider_channel(app: &TestApp, provider: &Provider, queue: i64) -> ProviderChannel {
     let setup = Setup { provider_url: Some(&provider.url), queue: Some(QueueId::new(queue)), ..Setup::default() };
     ProviderChannel::create(app, &app.company, ChannelType::Whatsapp, setup).await
 }

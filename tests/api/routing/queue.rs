@@ -4,7 +4,8 @@ use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
 use super::{
-    Team, channel, holder, number, opening, provided, start, visitor, write_as_contact, write_as_visitor, write_to,
+    Team, channel, holder, number, opening, provider_channel, start, visitor, write_as_contact, write_as_visitor,
+    write_to,
 };
 use crate::hooks::MARIA;
 use crate::steps::{id, ticket};
@@ -16,7 +17,7 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
     let app = start().await;
     let (api, provider) = (&app.api, Provider::start().await);
     let team = Team::of(api, "manual", ["Carla"]).await;
-    let phone = provided(&app, &provider, team.queue).await;
+    let phone = provider_channel(&app, &provider, team.queue).await;
     let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
     let contact = app.contact(&number(1)).await;
     let open = json!({"channelId": phone.id, "contactId": contact});
@@ -29,7 +30,7 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
     for opened in tickets {
         let shown = ticket(api, opened).await;
         assert_eq!(shown["queue"]["id"], team.queue, "{shown}");
-        assert_eq!(shown["assignedTo"], Value::Null, "nobody distributes a `manual` queue: {shown}");
+        assert_eq!(shown["assignedTo"], Value::Null, "a ticket of a `manual` queue was assigned: {shown}");
         let to = opening(api, opened).await;
         assert_eq!((&to["queue"]["id"], &to["assignedTo"]), (&json!(team.queue), &Value::Null));
     }
@@ -49,8 +50,8 @@ async fn a_transfer_after_a_send_keeps_the_agent_who_belongs_to_the_queue_and_no
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
     let other = Team::of(api, "least_busy", ["Eva"]).await;
     // Carla works in both.
-    other.joined(api, team.agents[0]).await;
-    let phone = provided(&app, &provider, team.queue).await;
+    other.add(api, team.agents[0]).await;
+    let phone = provider_channel(&app, &provider, team.queue).await;
     provider.always(&phone.account, Answer::status(503));
     let mut tickets = Vec::new();
     for index in [1, 2] {

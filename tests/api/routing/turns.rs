@@ -38,7 +38,7 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
                     drop(api.post("/tickets", json!({"channelId": two, "contactId": contact})).await.data(201).clone())
                 }
                 _ => {
-                    // The phone channel without a queue, and the queue by its name.
+                    // The channel has no queue; the request names one.
                     let open = json!({"channelId": app.company.phone, "contactId": contact, "queueId": team.queue});
                     api.post("/tickets", open).await.data(201);
                 }
@@ -53,7 +53,7 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
 }
 
 #[actix_web::test]
-async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
+async fn an_agent_who_is_inactive_or_outside_the_queue_has_no_turn() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora", "Eva"]).await;
@@ -74,20 +74,20 @@ async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
     api.put(&format!("/users/{dora}"), json!({"active": true})).await.data(200);
     assert_eq!(next(3).await, [carla, dora, eva]);
     let fay = agent(api, "Fay").await;
-    team.joined(api, fay).await;
+    team.add(api, fay).await;
     assert_eq!(next(2).await, [fay, carla]);
-    team.left(api, eva).await;
+    team.remove(api, eva).await;
     assert_eq!(next(2).await, [dora, fay]);
     deleted(api, &format!("/users/{dora}")).await;
     assert_eq!(next(2).await, [carla, fay]);
     // No agent is left in the queue: the ticket waits.
     for agent in [carla, fay] {
-        team.left(api, agent).await;
+        team.remove(api, agent).await;
     }
     let waiting = write_to(api, phone, &number(1000)).await;
     assert_eq!(holder(api, waiting).await, None);
     // A ticket of a queue with manual distribution waits as well.
-    team.joined(api, fay).await;
+    team.add(api, fay).await;
     api.put(&format!("/queues/{}", team.queue), json!({"distribution": "manual"})).await.data(200);
     let waiting = write_to(api, phone, &number(1001)).await;
     assert_eq!(holder(api, waiting).await, None);
@@ -95,7 +95,7 @@ async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
 }
 
 #[actix_web::test]
-async fn who_is_named_gets_it_and_the_turn_stays() {
+async fn an_agent_whom_the_request_names_gets_the_ticket_and_the_turn_stays() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
@@ -140,7 +140,7 @@ async fn a_panic_while_a_ticket_opens_leaves_the_turn_where_it_was() {
 }
 
 #[actix_web::test]
-async fn two_companies_do_not_mix() {
+async fn tickets_of_two_companies_that_open_at_once_stay_with_their_own_agents() {
     let app = start().await;
     let (other, other_api) = app.another_company().await;
     let mut sides = Vec::new();

@@ -92,12 +92,12 @@ async fn a_board_begins_with_the_stages_it_is_given_or_with_three() {
     let lists = json!([{"label": "c", "position": 7}, {"label": "a", "position": 0}, {"label": "d", "doneList": null}, {"label": "b", "position": 0}]);
     let made = created(&app.api, BOARDS, json!({"name": "d", "crmBoardLists": lists})).await;
     let placed = [("a", 0), ("b", 0), ("c", 7), ("d", 8)].map(|(label, place)| (label.to_owned(), place, false));
-    assert_eq!(shown_stages(&app, made).await, placed, "of one position the earlier one is first");
+    assert_eq!(shown_stages(&app, made).await, placed, "stages of one position are not in the order of the request");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_a_board_cannot_be_is_refused_field_by_field_and_nothing_of_it_is_made() {
+async fn an_invalid_board_is_refused_with_every_wrong_field_and_changes_nothing() {
     let app = TestApp::shared().await;
     let (theirs, _) = app.another_company().await;
     let every = &["name", "description", "monthlyGoal", "yearlyGoal"][..];
@@ -153,7 +153,7 @@ async fn what_a_board_cannot_be_is_refused_field_by_field_and_nothing_of_it_is_m
 }
 
 #[actix_web::test]
-async fn an_archived_board_is_listed_when_it_is_asked_for() {
+async fn an_archived_board_is_listed_only_by_its_filter() {
     let app = TestApp::shared().await;
     let (one, two) = (board(&app.api, "One").await, board(&app.api, "Two").await);
     let path = format!("{BOARDS}/{one}");
@@ -161,7 +161,7 @@ async fn an_archived_board_is_listed_when_it_is_asked_for() {
     let archived = archive(true).await;
     assert_eq!(archived["archived"], true);
     assert_timestamp(&archived["archivedAt"]);
-    assert_eq!(archive(true).await["archivedAt"], archived["archivedAt"], "it is archived since then");
+    assert_eq!(archive(true).await["archivedAt"], archived["archivedAt"], "archiving it again changed its time");
     for (filter, expected) in [
         ("", vec![two]),
         ("?archived=false", vec![two]),
@@ -195,7 +195,7 @@ async fn boards_are_listed_and_found() {
 }
 
 #[actix_web::test]
-async fn a_board_is_made_once_and_nobody_elses() {
+async fn a_board_is_created_once_per_key_and_not_found_by_another_company() {
     let app = TestApp::shared().await;
     check_created_once(&app, BOARDS, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     let one = board(&app.api, "Ours").await;
@@ -204,7 +204,7 @@ async fn a_board_is_made_once_and_nobody_elses() {
 }
 
 #[actix_web::test]
-async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
+async fn a_board_with_cards_is_not_deleted_and_one_without_is_deleted_with_its_stages() {
     let app = TestApp::shared().await;
     let (full, empty) = (board(&app.api, "Full").await, board(&app.api, "Empty").await);
     let stage = stages(&app, full).await[1].id;
@@ -215,7 +215,7 @@ async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
     let refused = app.api.delete(&path).await;
     let details = json!({"state": "the board has cards", "reason": "in_use", "by": [{"type": "card", "count": 2}]});
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
-    assert_eq!(stages(&app, full).await.len(), 3, "its stages are there still");
+    assert_eq!(stages(&app, full).await.len(), 3, "the refused deletion removed stages");
     deleted(&app.api, &format!("{BOARDS}/{empty}")).await;
     let left = sqlx::query_scalar("select count(*) from board_lists where company_id = $1").bind(app.company.id);
     let left: i64 = left.fetch_one(&app.db).await.expect("a count");
@@ -227,7 +227,7 @@ async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
 }
 
 #[actix_web::test]
-async fn who_made_a_board_is_shown_until_they_leave_and_a_queue_that_goes_is_off_it() {
+async fn a_board_no_longer_shows_a_deleted_creator_or_a_deleted_queue() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let queue = created(&app.api, "/queues", json!({"name": "Fairs"})).await;
@@ -239,7 +239,7 @@ async fn who_made_a_board_is_shown_until_they_leave_and_a_queue_that_goes_is_off
         .bind(made)
         .execute(&app.db)
         .await
-        .expect("as a person makes it");
+        .expect("the creator is set");
     let shown = async || app.api.all(BOARDS).await[0].clone();
     assert_eq!(shown().await["createdByUserId"], json!(company.ben));
     deleted(&app.api, &format!("/users/{}", company.ben)).await;

@@ -16,7 +16,7 @@ async fn shown(api: &Api, board: i64) -> Value {
 }
 
 /// Labels of the stages, how many cards each has, and the ids of those shown.
-fn held(board: &Value) -> Vec<(String, i64, Vec<i64>)> {
+fn stage_contents(board: &Value) -> Vec<(String, i64, Vec<i64>)> {
     let stage = |stage: &Value| {
         let label = stage["label"].as_str().expect("a label").to_owned();
         (label, stage["countCards"].as_i64().expect("a count"), ids(stage["cards"].as_array().expect("cards")))
@@ -59,7 +59,7 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
     assert_eq!(lists[0]["cards"][1]["productsTotal"], 0.3);
     expected["lists"] = json!(lists);
     assert_eq!(api.get(&format!("{BOARDS}/{solar}")).await.body, json!({"data": expected}));
-    assert!(listed.get("lists").is_none(), "a listing has none");
+    assert!(listed.get("lists").is_none(), "a listing has `lists`");
 
     // The board shows cards and stages where they have been moved.
     api.post(&format!("/crm/cards/{second}/move"), json!({"crmBoardListId": to_do, "position": 0})).await.data(200);
@@ -68,15 +68,15 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
     api.put(&format!("{BOARDS}/{solar}/lists/order"), order).await.data(200);
     let of = |label: &str, cards: &[i64]| (label.to_owned(), i64::try_from(cards.len()).expect("few"), cards.to_vec());
     assert_eq!(
-        held(&shown(api, solar).await),
+        stage_contents(&shown(api, solar).await),
         [of("Done", &[third]), of("To do", &[second, first]), of("In progress", &[])]
     );
     deleted(api, &format!("/crm/cards/{first}")).await;
     deleted(api, &format!("{BOARDS}/{solar}/lists/{doing}")).await;
     api.put(&format!("{BOARDS}/{solar}"), json!({"archived": true})).await.data(200);
     let archived = shown(api, solar).await;
-    assert_eq!(archived["archived"], true, "it is reachable by its id");
-    assert_eq!(held(&archived), [of("Done", &[third]), of("To do", &[second])]);
+    assert_eq!(archived["archived"], true, "an archived board is not shown as archived");
+    assert_eq!(stage_contents(&archived), [of("Done", &[third]), of("To do", &[second])]);
     app.stop().await;
 }
 
@@ -96,12 +96,12 @@ async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
     .execute(&app.db)
     .await
     .expect("cards");
-    let held = held(&shown(&app.api, solar).await);
-    let (_, count, cards) = &held[1];
+    let contents = stage_contents(&shown(&app.api, solar).await);
+    let (_, count, cards) = &contents[1];
     assert_eq!((*count, cards.len()), (130, 100));
     let page = app.api.get(&format!("{BOARDS}/{solar}/cards?crmBoardListId={long}")).await;
     assert_eq!(cards, &ids(page.data(200).as_array().expect("a page")));
-    assert!(cards.is_sorted_by(|above, below| above > below), "from the top");
+    assert!(cards.is_sorted_by(|above, below| above > below), "the cards are not in the order of the stage");
     app.stop().await;
 }
 
@@ -117,7 +117,7 @@ async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_cont
     run("insert into cards (company_id, board_id, list_id, position, name, creation_source)
          select $1, $2, s.id, n, 'Card ' || n, 'api' from board_lists s, generate_series(1, 30) n where s.board_id = $2")
     .await;
-    let few = held(&shown(&app.api, large).await);
+    let few = stage_contents(&shown(&app.api, large).await);
     assert_eq!(few.len(), 50);
     assert!(few.iter().all(|(_, count, cards)| (*count, cards.len()) == (30, 20)), "{few:?}");
     let first = stages(&app, large).await[0].id;
@@ -133,11 +133,11 @@ async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_cont
              and k.position <= case s.label when 'Stage 1' then 1 else 3 end")
     .await;
     let board = shown(&app.api, large).await;
-    let many = held(&board);
+    let many = stage_contents(&board);
     for (label, count, cards) in &many {
         assert_eq!((*count, cards.len()), (30, if label == "Stage 1" { 20 } else { 2 }), "{label}");
     }
-    assert!(many.iter().zip(&few).all(|(many, few)| few.2.starts_with(&many.2)), "from the top");
+    assert!(many.iter().zip(&few).all(|(many, few)| few.2.starts_with(&many.2)), "the shown cards are not the topmost");
     let contacts = |stage: &Value| stage["cards"].as_array().expect("cards").iter().map(contacts_of).sum::<usize>();
     let carried: usize = board["lists"].as_array().expect("stages").iter().map(contacts).sum();
     assert_eq!(carried, 49 * 200 + 100);

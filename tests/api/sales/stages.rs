@@ -71,7 +71,7 @@ async fn a_stage_is_added_changed_and_deleted() {
 }
 
 #[actix_web::test]
-async fn what_a_stage_cannot_be_is_refused_field_by_field() {
+async fn an_invalid_stage_is_refused_with_every_wrong_field() {
     let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let before = stage_ids(&app, board).await;
@@ -101,7 +101,7 @@ async fn what_a_stage_cannot_be_is_refused_field_by_field() {
 }
 
 #[actix_web::test]
-async fn a_stage_is_of_its_board_alone() {
+async fn a_stage_is_not_found_under_another_board() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let (ours, beside) = (board(&app.api, "Ours").await, board(&app.api, "Beside").await);
@@ -137,7 +137,7 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
     let one = format!("{path}/{to_do}");
     let refused = app.api.put(&one, json!({"label": "Won", "doneList": true})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
-    assert_eq!(stages(&app, board).await[0].label, "To do", "nothing of it stands");
+    assert_eq!(stages(&app, board).await[0].label, "To do", "the refused change was made in part");
     // A stage may be set to what it already is.
     app.api.put(&format!("{path}/{done}"), json!({"doneList": true})).await.data(200);
     app.api.put(&format!("{path}/{done}"), json!({"doneList": false})).await.data(200);
@@ -151,7 +151,7 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
 }
 
 #[actix_web::test]
-async fn of_fifty_at_once_one_becomes_the_stage_for_won_cards() {
+async fn of_fifty_requests_at_once_one_sets_the_stage_for_won_cards() {
     let app = TestApp::shared().await;
     let board = open_board(&app.api, &["New"]).await;
     let path = lists(board);
@@ -202,7 +202,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
     }
     assert_eq!(made, 47);
     let places: Vec<i32> = stages(&app, board).await.iter().map(|stage| stage.position).collect();
-    assert_eq!(places, (1..=50).collect::<Vec<_>>(), "no two have one place");
+    assert_eq!(places, (1..=50).collect::<Vec<_>>(), "positions are not 1 to 50");
     // A deleted stage makes room for another.
     let last = stage_ids(&app, board).await[49];
     deleted(&app.api, &format!("{path}/{last}")).await;
@@ -211,7 +211,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
 }
 
 #[actix_web::test]
-async fn a_stage_with_cards_stays() {
+async fn a_stage_with_cards_is_not_deleted() {
     let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let [_, full, _] = &stages(&app, board).await[..] else { panic!("three stages") };
@@ -270,7 +270,7 @@ async fn an_order_names_every_stage_of_the_board_once() {
 }
 
 #[actix_web::test]
-async fn orders_and_new_stages_at_once_leave_one_of_the_orders() {
+async fn orders_set_at_once_leave_the_stages_in_one_of_them() {
     let app = TestApp::shared().await;
     let board = open_board(&app.api, &["a", "b", "c", "d"]).await;
     let path = format!("{}/order", lists(board));
@@ -298,7 +298,7 @@ async fn orders_and_new_stages_at_once_leave_one_of_the_orders() {
     let stages = lists(board);
     let (made, ordered) =
         tokio::join!(app.api.post(&stages, json!({"label": "New"})), app.api.put(&path, json!({"orderedIds": first})));
-    assert_eq!(made.data(201)["position"], 5, "a new stage is the last one either way");
+    assert_eq!(made.data(201)["position"], 5, "the new stage is not the last one");
     assert!([200, 422].contains(&ordered.status.as_u16()), "{}", ordered.body);
     app.stop().await;
 }

@@ -3,16 +3,16 @@
 use futures_util::future::join;
 use serde_json::{Value, json};
 
-use super::{TEN_MINUTES_MS, in_ms, move_clock_to, schedule, shown, time, to, wait_for_status};
+use super::{TEN_MINUTES_MS, in_ms, move_clock_to, request_to, schedule, shown, time, wait_for_status};
 use crate::steps::{NOBODY, channel, id, listed, sql};
 use crate::support::{OwnApp, TestApp, eventually};
 use hotline_persistence::tables::channels::ChannelType;
 
 #[actix_web::test]
-async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
+async fn every_wrong_field_is_named_and_unknown_records_are_not_found() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
-    let good = to(&app, contact, "hello", &in_ms(60_000));
+    let good = request_to(&app, contact, "hello", &in_ms(60_000));
     let kept = schedule(&app, good.clone()).await;
     let path = format!("/schedules/{kept}");
     let before = shown(&app, kept).await;
@@ -51,9 +51,9 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
     }
     for absent in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
         let path = format!("/schedules/{absent}");
-        let asked =
+        let replies =
             [app.api.get(&path).await, app.api.delete(&path).await, app.api.put(&path, json!({"body": "x"})).await];
-        for reply in asked {
+        for reply in replies {
             reply.error(404, "ERR_API_NOT_FOUND");
         }
     }
@@ -63,7 +63,7 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
 }
 
 #[actix_web::test]
-async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
+async fn a_message_whose_records_are_deleted_before_it_is_due_fails_with_the_reason_and_delays_no_other() {
     let app = OwnApp::start().await;
     let fax = channel(&app, "Fax", ChannelType::Whatsapp).await;
     let queue = app.api.post("/queues", json!({"name": "Gone"})).await.data(201)["id"].clone();
@@ -72,7 +72,7 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     let no_number = app.api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].clone();
     let at = in_ms(TEN_MINUTES_MS);
     let with = |change: Value| {
-        let mut body = to(&app, contact, "hello", &at);
+        let mut body = request_to(&app, contact, "hello", &at);
         for (field, value) in change.as_object().expect("fields") {
             body[field] = value.clone();
         }
@@ -103,8 +103,8 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
         made.push(schedule(&app, body.clone()).await);
     }
     let good = schedule(&app, with(json!({}))).await;
-    let over = schedule(&app, with(json!({"contactId": leaver}))).await;
-    app.api.delete(&format!("/schedules/{over}")).await;
+    let canceled = schedule(&app, with(json!({"contactId": leaver}))).await;
+    app.api.delete(&format!("/schedules/{canceled}")).await;
 
     assert_eq!(app.api.delete(&format!("/contacts/{leaver}")).await.status, 204);
     assert_eq!(app.api.delete(&format!("/queues/{queue}")).await.status, 204);
@@ -122,38 +122,38 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     let sent = wait_for_status(&app, good, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await, [sent["messageId"].as_i64().expect("a message")]);
     // The canceled message was deleted with its contact.
-    app.api.get(&format!("/schedules/{over}")).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.get(&format!("/schedules/{canceled}")).await.error(404, "ERR_API_NOT_FOUND");
     app.stop().await;
 }
 
 /// The deletion of a contact reaches other records in steps. A message that is due before the steps reach it fails
 /// by itself, with the error that the deletion would have set.
 #[actix_web::test]
-async fn what_is_due_before_the_deletion_of_its_contact_reaches_it_fails_by_that_all_the_same() {
+async fn a_message_due_before_the_deletion_of_its_contact_reaches_it_fails_with_the_same_error() {
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
     let at = in_ms(TEN_MINUTES_MS);
-    let scheduled = schedule(&app, to(&app, contact, "hello", &at)).await;
+    let scheduled = schedule(&app, request_to(&app, contact, "hello", &at)).await;
     let before = shown(&app, scheduled).await;
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let card = json!({"boardId": board, "name": "Chairs", "contactIds": [contact]});
     let card = id(app.api.post("/crm/cards", card).await.data(201));
     // The first step waits for this card.
-    let mut held = app.db.begin().await.expect("a transaction");
+    let mut blocker = app.db.begin().await.expect("a transaction");
     let hold = "select from cards where company_id = $1 and id = $2 for update";
-    sqlx::query(hold).bind(app.company.id).bind(card).execute(&mut *held).await.expect("a lock");
+    sqlx::query(hold).bind(app.company.id).bind(card).execute(&mut *blocker).await.expect("a lock");
     let path = format!("/contacts/{contact}");
-    let waits = async {
+    let send_meanwhile = async {
         eventually("the contact was deleted", || async { app.api.get(&path).await.status == 404 }).await;
         move_clock_to(time(&json!(at)));
         wait_for_status(&app, scheduled, "failed").await;
-        held.rollback().await.expect("the lock is released");
+        blocker.rollback().await.expect("the lock is released");
     };
-    let (deleted, ()) = join(app.api.delete(&path), waits).await;
+    let (deleted, ()) = join(app.api.delete(&path), send_meanwhile).await;
     assert_eq!(deleted.status, 204);
     let events = async || app.api.get("/events?types=schedule.failed").await.data(200).clone();
     let is_listed = || async { events().await.as_array().is_some_and(|events| !events.is_empty()) };
-    eventually("that it failed is listed", is_listed).await;
+    eventually("the failure is in the list of events", is_listed).await;
     let events = events().await;
     assert_eq!(events.as_array().map(Vec::len), Some(1), "{events}");
     let previous = json!({"contact": before["contact"], "error": null, "status": "pending"});

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{TEN_MINUTES_MS, in_ms, move_clock_to, schedule, shown, time, to, wait_for_status};
+use super::{TEN_MINUTES_MS, in_ms, move_clock_to, request_to, schedule, shown, time, wait_for_status};
 use crate::check_list::{check_list, check_span};
 use crate::steps::{assert_timestamp, id, listed, ticket};
 use crate::support::{OwnApp, Person, Reply, TestApp, eventually};
@@ -45,7 +45,7 @@ async fn a_message_is_scheduled_changed_and_canceled() {
             json!({"contactId": other}),
             json!({"contact": {"id": other, "name": "5511900000002", "number": "5511900000002"}}),
         ),
-        // A change sets neither who wrote the message nor its status.
+        // A change of the author or of the status is ignored.
         (json!({"sendAt": later, "userId": app.company.ben, "status": "sent"}), json!({"sendAt": later})),
     ] {
         let reply = app.api.put(&path, change.clone()).await;
@@ -77,7 +77,7 @@ async fn a_message_is_scheduled_changed_and_canceled() {
 }
 
 #[actix_web::test]
-async fn it_leaves_at_its_time_as_its_conversations_message() {
+async fn a_scheduled_message_is_sent_at_its_time_in_its_conversation() {
     let app = OwnApp::start().await;
     let (_, contact) = app.session("visitor").await;
     let at = in_ms(TEN_MINUTES_MS);
@@ -124,11 +124,11 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
 }
 
 #[actix_web::test]
-async fn a_change_moves_it_and_a_retry_makes_one() {
+async fn a_change_reschedules_a_message_and_a_retry_repeats_no_request() {
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
-    let far = schedule(&app, to(&app, contact, "far", &in_ms(86_400_000))).await;
-    let near = schedule(&app, to(&app, contact, "near", &in_ms(60_000))).await;
+    let far = schedule(&app, request_to(&app, contact, "far", &in_ms(86_400_000))).await;
+    let near = schedule(&app, request_to(&app, contact, "near", &in_ms(60_000))).await;
     // One message moves from a time that only the tables hold to one that memory holds, the other the opposite way.
     let soon = in_ms(TEN_MINUTES_MS);
     app.api.put(&format!("/schedules/{far}"), json!({"sendAt": soon, "body": "moved"})).await.data(200);
@@ -139,7 +139,7 @@ async fn a_change_moves_it_and_a_retry_makes_one() {
     assert_eq!(shown(&app, near).await["status"], "pending");
     app.api.delete(&format!("/schedules/{near}")).await;
 
-    let body = to(&app, contact, "once", &in_ms(60_000)).to_string();
+    let body = request_to(&app, contact, "once", &in_ms(60_000)).to_string();
     let make = || Reply::of(app.api.keyed(Method::POST, "/schedules", "make", body.as_str()));
     let (first, twin) = (make().await, make().await);
     assert_eq!((first.data(201), twin.is_replay()), (twin.data(201), true));
@@ -160,7 +160,7 @@ async fn the_list_has_every_filter() {
     let (first, second) = (app.contact("5511900000001").await.0, app.contact("5511900000002").await.0);
     let mut all = Vec::new();
     for (contact, hours) in [(first, 3), (second, 1), (first, 2), (second, 4), (first, 5)] {
-        all.push(schedule(&app, to(&app, contact, "hello", &in_ms(hours * 3_600_000))).await);
+        all.push(schedule(&app, request_to(&app, contact, "hello", &in_ms(hours * 3_600_000))).await);
     }
     let on_webchat = json!({"channelId": app.company.webchat});
     app.api.put(&format!("/schedules/{}", all[4]), on_webchat).await.data(200);
@@ -187,19 +187,19 @@ async fn the_list_has_every_filter() {
 
 /// No request sends a scheduled message at its time, yet its events name who scheduled it.
 #[actix_web::test]
-async fn what_is_sent_later_is_by_who_scheduled_it() {
+async fn events_of_a_scheduled_message_name_who_scheduled_it() {
     let app = OwnApp::start().await;
     Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let first = app.contact("5511900000001").await.0;
     let second = app.contact("5511900000002").await.0;
     let at = in_ms(TEN_MINUTES_MS);
-    let of_token = schedule(&app, to(&app, first, "from the shop", &at)).await;
-    let of_ana = id(ana.post("/schedules", to(&app, second, "from Ana", &at)).await.data(201));
+    let of_token = schedule(&app, request_to(&app, first, "from the shop", &at)).await;
+    let of_ana = id(ana.post("/schedules", request_to(&app, second, "from Ana", &at)).await.data(201));
     // This text is blank once its variables are filled in.
     let blank = "{{nothing}} ";
-    let blank_of_token = schedule(&app, to(&app, first, blank, &at)).await;
-    let blank_of_ana = id(ana.post("/schedules", to(&app, second, blank, &at)).await.data(201));
+    let blank_of_token = schedule(&app, request_to(&app, first, blank, &at)).await;
+    let blank_of_ana = id(ana.post("/schedules", request_to(&app, second, blank, &at)).await.data(201));
     move_clock_to(time(&json!(at)));
     for (schedule, status) in
         [(of_token, "sent"), (of_ana, "sent"), (blank_of_token, "failed"), (blank_of_ana, "failed")]
@@ -209,7 +209,7 @@ async fn what_is_sent_later_is_by_who_scheduled_it() {
     let types = "message.created,ticket.opened,schedule.sent,schedule.failed";
     let listed = async || app.api.get(&format!("/events?types={types}")).await.data(200).clone();
     let are_listed = || async { listed().await.as_array().is_some_and(|events| events.len() == 8) };
-    eventually("all is listed", are_listed).await;
+    eventually("all eight events are listed", are_listed).await;
     let ana = json!({"type": "user", "id": app.company.ana, "name": "Ana"});
     for event in listed().await.as_array().expect("a list") {
         let contact = event["data"].get("contactId").unwrap_or(&event["data"]["contact"]["id"]);

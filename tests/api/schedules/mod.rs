@@ -14,7 +14,7 @@ use crate::support::{TestApp, eventually};
 
 /// The time so many milliseconds from now, as the API writes it.
 fn in_ms(milliseconds: i64) -> String {
-    written(clock::now() + TimeDelta::milliseconds(milliseconds))
+    rfc3339(clock::now() + TimeDelta::milliseconds(milliseconds))
 }
 
 /// A delay shorter than the one after which a session ends by itself.
@@ -26,7 +26,7 @@ fn move_clock_to(time: DateTime<Utc>) {
     clock::advance((time - clock::now()).to_std().expect("a time to come"));
 }
 
-fn written(time: DateTime<Utc>) -> String {
+fn rfc3339(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
@@ -36,7 +36,7 @@ fn time(value: &Value) -> DateTime<Utc> {
 }
 
 /// The body of a request that schedules a message to a contact on the phone channel.
-fn to(app: &TestApp, contact: i64, body: &str, send_at: &str) -> Value {
+fn request_to(app: &TestApp, contact: i64, body: &str, send_at: &str) -> Value {
     json!({"contactId": contact, "channelId": app.company.phone, "body": body, "sendAt": send_at})
 }
 

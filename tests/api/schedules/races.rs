@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::{contacts, in_ms, schedule, shown, time, to};
+use super::{contacts, in_ms, request_to, schedule, shown, time};
 use crate::steps::id;
 use crate::support::{OwnApp, Reply, TestApp, eventually, until_blocked};
 
@@ -52,8 +52,8 @@ impl Aim {
         Duration::from_millis(wait.max(0).unsigned_abs())
     }
 
-    fn learn(&self, has_left: bool) {
-        self.after.fetch_add(if has_left { -1 } else { 1 }, Ordering::Relaxed);
+    fn learn(&self, was_sent: bool) {
+        self.after.fetch_add(if was_sent { -1 } else { 1 }, Ordering::Relaxed);
     }
 }
 
@@ -61,7 +61,7 @@ impl Aim {
 async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> i64 {
     loop {
         let at = in_ms(aim.ahead.load(Ordering::Relaxed));
-        let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &at)).await;
+        let reply = app.api.post("/schedules", request_to(app, contact, &number.to_string(), &at)).await;
         // Its time had passed before the request was read.
         if reply.status == 422 {
             aim.ahead.fetch_add(AHEAD_MS, Ordering::Relaxed);
@@ -75,7 +75,7 @@ async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> 
 }
 
 /// Cancels a message, or puts it off for long.
-async fn ask(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
+async fn cancel_or_delay(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
     let path = format!("/schedules/{schedule}");
     if is_cancel {
         app.api.delete(&path).await
@@ -87,13 +87,13 @@ async fn ask(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
 async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Race {
     let schedule = about_to_leave(app, aim, contact, number).await;
     let is_cancel = number % 2 == 0;
-    let reply = ask(app, schedule, is_cancel).await;
+    let reply = cancel_or_delay(app, schedule, is_cancel).await;
     aim.learn(reply.status == 409);
     Race { schedule, is_cancel, reply }
 }
 
 #[actix_web::test]
-async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
+async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     let app = OwnApp::start().await;
     let contacts = contacts(&app, RACES).await;
     let (app, aim) = (&app, &Aim::default());
@@ -111,29 +111,29 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
         let far = "2089-01-01T00:00:00Z";
         app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
     };
-    eventually("what was not called off has left", settled).await;
+    eventually("every message that was not canceled or delayed is sent", settled).await;
     let sent: Vec<Value> = app.api.all("/messages").await.into_iter().map(|message| message["id"].clone()).collect();
-    let (mut done, mut too_late) = (0, 0);
+    let (mut applied, mut too_late) = (0, 0);
     for Race { schedule, is_cancel, reply } in &races {
         let now = shown(app, *schedule).await;
-        let is_done = match (reply.status.as_u16(), is_cancel) {
+        let is_applied = match (reply.status.as_u16(), is_cancel) {
             (204, true) | (200, false) => true,
             (409, _) => false,
             _ => panic!("{}", reply.body),
         };
-        let expected = match (is_done, is_cancel) {
+        let expected = match (is_applied, is_cancel) {
             (true, true) => "canceled",
             (true, false) => "pending",
             (false, _) => "sent",
         };
         assert_eq!(now["status"], expected, "{now}");
-        assert_eq!(now["messageId"].is_null(), is_done, "{now}");
-        assert!(is_done || sent.contains(&now["messageId"]), "{now}");
-        *if is_done { &mut done } else { &mut too_late } += 1;
+        assert_eq!(now["messageId"].is_null(), is_applied, "{now}");
+        assert!(is_applied || sent.contains(&now["messageId"]), "{now}");
+        *if is_applied { &mut applied } else { &mut too_late } += 1;
     }
-    println!("{done} were obeyed, {too_late} came too late");
-    assert_eq!(sent.len(), too_late, "a message left that was called off, or left twice");
-    assert!(done > 20 && too_late > 20, "there was no race");
+    println!("{applied} were applied, {too_late} came too late");
+    assert_eq!(sent.len(), too_late, "a canceled or delayed message was sent, or one was sent twice");
+    assert!(applied > 20 && too_late > 20, "there was no race");
 }
 
 /// How many messages two callers cancel or change at about the moment in which they are sent.
@@ -164,13 +164,14 @@ async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Meeting {
     let schedule = about_to_leave(app, aim, contact, number).await;
     // Two cancels, a cancel and an update, or two updates.
     let cancels = [number % 3 < 2, number % 3 < 1];
-    let (first, second) = futures_util::join!(ask(app, schedule, cancels[0]), ask(app, schedule, cancels[1]));
+    let (first, second) =
+        futures_util::join!(cancel_or_delay(app, schedule, cancels[0]), cancel_or_delay(app, schedule, cancels[1]));
     aim.learn(first.status == 409 && second.status == 409);
     Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] }
 }
 
 #[actix_web::test]
-async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
+async fn both_replies_to_two_changes_at_once_are_true() {
     let app = OwnApp::start().await;
     let contacts = contacts(&app, MEETINGS).await;
     let (app, aim) = (&app, &Aim::default());
@@ -187,7 +188,7 @@ async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
         let far = "2089-01-01T00:00:00Z";
         app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
     };
-    eventually("what was not called off has left", settled).await;
+    eventually("every message that was not canceled or delayed is sent", settled).await;
     for meeting in &meetings {
         let Meeting { schedule, asked } = meeting;
         let (cancels, updates) = (meeting.count((true, 204)), meeting.count((false, 200)));
@@ -199,34 +200,39 @@ async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
     }
     let [canceled, changed, sent] = counted(&meetings);
     println!("{canceled} were canceled, {changed} were changed, {sent} left");
-    assert_eq!(app.api.all("/messages").await.len(), sent, "a message left that was called off, or left twice");
+    assert_eq!(
+        app.api.all("/messages").await.len(),
+        sent,
+        "a canceled or delayed message was sent, or one was sent twice"
+    );
 }
 
 /// How many messages are moved to a contact at once while it is being deleted.
 const MOVES: i64 = 16;
 
-/// Such a message could never be sent: it stays with its own contact.
+/// A message of a deleted contact could never be sent, so it stays with its own contact.
 #[actix_web::test]
 async fn no_message_is_moved_to_a_contact_that_is_being_deleted() {
     let app = TestApp::shared().await;
     let [stays, leaver]: [i64; 2] = contacts(&app, 2).await.try_into().expect("two");
     let mut made = Vec::new();
     for number in 0..MOVES {
-        made.push(schedule(&app, to(&app, stays, &number.to_string(), "2090-01-01T00:00:00.000Z")).await);
+        made.push(schedule(&app, request_to(&app, stays, &number.to_string(), "2090-01-01T00:00:00.000Z")).await);
     }
-    let mut held = app.db.begin().await.expect("a transaction");
+    let mut blocker = app.db.begin().await.expect("a transaction");
     let hold = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
-    hold.bind(app.company.id).bind(leaver).execute(&mut *held).await.expect("it is held");
+    hold.bind(app.company.id).bind(leaver).execute(&mut *blocker).await.expect("the contact is locked");
     let move_it = |schedule: i64| {
         let api = &app.api;
         async move { api.put(&format!("/schedules/{schedule}"), json!({"contactId": leaver})).await }
     };
     let moves = async {
-        until_blocked(1, &mut held, &app.db).await;
+        until_blocked(1, &mut blocker, &app.db).await;
         let release = async {
-            // Asked after all of them, so they wait for the deletion by now. One that does not finds no contact later.
+            // This request is sent after all changes, so they wait for the deletion by now. A later change finds no
+            // contact.
             shown(&app, made[0]).await;
-            held.rollback().await.expect("it is released");
+            blocker.rollback().await.expect("it is released");
         };
         join(join_all(made.iter().map(|schedule| move_it(*schedule))), release).await.0
     };

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use hotline_actors::clock;
 use serde_json::json;
 
-use super::{TEN_MINUTES_MS, contacts, in_ms, move_clock_to, schedule, time, to, written};
+use super::{TEN_MINUTES_MS, contacts, in_ms, move_clock_to, request_to, rfc3339, schedule, time};
 use crate::steps::{listed, restarted};
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::TestOptions;
@@ -28,7 +28,7 @@ async fn metrics(app: &OwnApp) -> ScrapedMetrics {
 }
 
 /// Schedules all messages, in a service of its own. Returns that service, and when the first message is due.
-async fn two_thousand() -> (OwnApp, DateTime<Utc>) {
+async fn schedule_all() -> (OwnApp, DateTime<Utc>) {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let contacts = contacts(&app, MESSAGES / 2).await;
     // Until all are scheduled none is due.
@@ -36,7 +36,7 @@ async fn two_thousand() -> (OwnApp, DateTime<Utc>) {
     stream::iter(0..MESSAGES)
         .map(|number| {
             let contact = contacts[usize::try_from(number).expect("an index") % contacts.len()];
-            let body = to(&app, contact, &number.to_string(), &written(due(begin, number)));
+            let body = request_to(&app, contact, &number.to_string(), &rfc3339(due(begin, number)));
             let app = &app;
             async move { schedule(app, body).await }
         })
@@ -55,7 +55,7 @@ fn due(begin: DateTime<Utc>, number: i64) -> DateTime<Utc> {
 }
 
 /// Waits until all have been sent, each once. Returns how late the earliest and the latest was, in milliseconds.
-async fn late_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
+async fn lateness_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
     eventually("all have left", || async { app.api.get("/schedules?status=pending").await.body["data"] == json!([]) })
         .await;
     let mut left: HashMap<i64, Vec<i64>> = HashMap::new();
@@ -79,7 +79,7 @@ async fn late_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
 async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_time() {
     /// How many times the clock is advanced while they are sent.
     const STEPS: i64 = 4;
-    let (app, begin) = two_thousand().await;
+    let (app, begin) = schedule_all().await;
     for step in 1..=STEPS {
         let last = MESSAGES * step / STEPS - 1;
         move_clock_to(due(begin, last));
@@ -92,20 +92,20 @@ async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_tim
         .await;
     }
     // The clock stands still between the steps, so a message is late by less than a step.
-    let (earliest, latest) = late_ms(app, begin).await;
+    let (earliest, latest) = lateness_ms(app, begin).await;
     assert!(earliest >= 0 && latest < MESSAGES * APART_MS / STEPS, "{earliest} {latest}");
 }
 
 #[actix_web::test]
 async fn two_thousand_within_ten_seconds_leave_at_their_time_measured() {
-    let (app, begin) = two_thousand().await;
+    let (app, begin) = schedule_all().await;
     clock::advance((begin - clock::now()).to_std().expect("a time to come"));
-    let (earliest, latest) = late_ms(app, begin).await;
+    let (earliest, latest) = lateness_ms(app, begin).await;
     assert!(earliest >= 0 && latest <= LATE_MS_MAX, "{earliest} {latest}");
 }
 
 #[actix_web::test]
-async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldest_first() {
+async fn messages_due_while_no_process_ran_are_sent_at_the_start_once_and_the_oldest_first() {
     // More messages than are loaded at once.
     const MESSAGES: i64 = 450;
     let app = OwnApp::start().await;
@@ -113,9 +113,9 @@ async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldes
     let other = app.contact("5511900000002").await.0;
     let at = in_ms(86_400_000);
     for number in 0..MESSAGES {
-        schedule(&app, to(&app, contact, &number.to_string(), &at)).await;
+        schedule(&app, request_to(&app, contact, &number.to_string(), &at)).await;
     }
-    let later = schedule(&app, to(&app, other, "later", &at)).await;
+    let later = schedule(&app, request_to(&app, other, "later", &at)).await;
     // A week has passed. The last one made is the oldest.
     app.api.get("/schedules").await.data(200);
     let moved = "update schedules set send_at = now() - interval '7 days' - id * interval '1 second' where id <> $1";
@@ -133,17 +133,16 @@ async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldes
     // Another start sends nothing again.
     let app = restarted(app).await;
     let near = in_ms(TEN_MINUTES_MS);
-    let made = schedule(&app, to(&app, other, "7", &near)).await;
+    let made = schedule(&app, request_to(&app, other, "7", &near)).await;
     move_clock_to(time(&json!(near)));
-    let near = made;
-    super::wait_for_status(&app, near, "sent").await;
+    super::wait_for_status(&app, made, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await.len() as i64, MESSAGES + 1);
     assert_eq!(super::shown(&app, later).await["status"], "pending");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn nothing_leaves_of_a_company_that_another_process_serves() {
+async fn no_message_is_sent_of_a_company_that_another_process_serves() {
     let app = OwnApp::start().await;
     let (_, contact) = app.session("visitor").await;
     let at = in_ms(TEN_MINUTES_MS);

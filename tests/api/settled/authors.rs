@@ -17,7 +17,7 @@ async fn opened(app: &TestApp, number: &str, more: Value) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
+async fn a_message_and_a_note_name_the_agent_of_the_request_and_the_integration() {
     let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let ana = json!({"id": app.company.ana, "name": "Ana"});
@@ -29,21 +29,21 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
     let integration = json!({"id": token.0, "name": token.1});
     let (session, contact) = app.session("visitor").await;
     let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let talk = posted.data(201)["ticketId"].clone();
+    let ticket_id = posted.data(201)["ticketId"].clone();
     assert_eq!(
         (&posted.data(201)["user"], &posted.data(201)["integration"]),
         (&Value::Null, &Value::Null),
-        "the contact's"
+        "a contact's message names a user or an integration"
     );
 
-    let send = json!({"ticketId": talk, "type": "text", "body": "hi", "userId": app.company.ana});
+    let send = json!({"ticketId": ticket_id, "type": "text", "body": "hi", "userId": app.company.ana});
     app.api.post("/messages", send.clone()).await.data(202);
-    let form = Form::default().text("type", "media").text("ticketId", &talk).text("userId", app.company.ana);
+    let form = Form::default().text("type", "media").text("ticketId", &ticket_id).text("userId", app.company.ana);
     app.api.send_form(form.file("a.png", "image/png", PNG)).await.data(202);
-    let path = format!("/tickets/{talk}/notes");
+    let path = format!("/tickets/{ticket_id}/notes");
     let note = app.api.post(&path, json!({"body": "call back", "userId": app.company.ana})).await;
     assert_eq!((&note.data(201)["user"], &note.data(201)["integration"]), (&ana, &integration));
-    app.api.post("/messages", json!({"ticketId": talk, "type": "text", "body": "nobody's"})).await.data(202);
+    app.api.post("/messages", json!({"ticketId": ticket_id, "type": "text", "body": "nobody's"})).await.data(202);
 
     for absent in [json!(other.ana), json!(NOBODY), json!(1e30)] {
         let mut body = send.clone();
@@ -53,7 +53,7 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
     }
     app.api.post(&path, json!({"body": "x", "userId": "ana"})).await.error(422, "ERR_API_VALIDATION");
 
-    let written = app.api.all(&format!("/tickets/{talk}/messages")).await;
+    let written = app.api.all(&format!("/tickets/{ticket_id}/messages")).await;
     let by = |message: &Value| (message["user"].clone(), message["integration"].clone());
     assert_eq!(
         written.iter().map(by).collect::<Vec<_>>(),
@@ -65,11 +65,15 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
             (Value::Null, integration.clone()),
         ]
     );
-    let events = app.api.all(&format!("/tickets/{talk}/events")).await;
+    let events = app.api.all(&format!("/tickets/{ticket_id}/events")).await;
     let noted = events.iter().find(|event| event["type"] == "note_added").expect("the note's event");
     assert_eq!((&noted["user"], &noted["integration"]), (&ana, &integration));
     let opened = &events[0];
-    assert_eq!((&opened["type"], &opened["integration"]), (&json!("opened"), &Value::Null), "by the contact");
+    assert_eq!(
+        (&opened["type"], &opened["integration"]),
+        (&json!("opened"), &Value::Null),
+        "the contact's opening names an integration"
+    );
 
     // History keeps the name.
     deleted(&app.api, &format!("/users/{}", app.company.ana)).await;
@@ -78,9 +82,9 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
     app.stop().await;
 }
 
-/// Otherwise the message would change without an event.
+/// If the deletion of a user removed the name, the message would change without an event.
 #[actix_web::test]
-async fn a_scheduled_message_keeps_the_name_of_who_has_left() {
+async fn a_scheduled_message_keeps_the_name_of_a_deleted_user() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     let body = json!({
@@ -94,7 +98,7 @@ async fn a_scheduled_message_keeps_the_name_of_who_has_left() {
     assert_eq!(app.api.get(&path).await.data(200), &scheduled);
     let events = async || app.api.get("/events?types=schedule.created,schedule.updated").await.data(200).clone();
     let is_listed = || async { events().await.as_array().is_some_and(|events| !events.is_empty()) };
-    eventually("that it was scheduled is listed", is_listed).await;
+    eventually("the creation is in the list of events", is_listed).await;
     let events = events().await;
     assert_eq!(events.as_array().map(Vec::len), Some(1), "{events}");
     assert_eq!(events[0]["data"], scheduled);
@@ -128,11 +132,15 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
         let last = app.api.all(&format!("/tickets/{ticket_id}/events")).await.pop().expect("an event");
         assert_eq!((&last["type"], &last["from"]["assignedTo"]["name"]), (&json!("transferred"), &json!("Ben")));
     }
-    assert_eq!(ticket(&app.api, elsewhere).await["assignedTo"]["id"], json!(ben), "another queue's");
+    assert_eq!(
+        ticket(&app.api, elsewhere).await["assignedTo"]["id"],
+        json!(ben),
+        "a ticket of another queue was unassigned"
+    );
 
     app.api.put(&format!("/users/{ben}"), json!({"queueIds": []})).await.data(200);
     assert_eq!(ticket(&app.api, elsewhere).await["assignedTo"], Value::Null);
-    assert_eq!(ticket(&app.api, closed).await["assignedTo"]["id"], json!(ben), "what is closed was theirs");
+    assert_eq!(ticket(&app.api, closed).await["assignedTo"]["id"], json!(ben), "a closed ticket was unassigned");
     // A second removal changes nothing: no ticket is left to unassign.
     let before = app.api.all(&format!("/tickets/{one}/events")).await;
     deleted(&app.api, &format!("/queues/{support}/users/{ben}")).await;
@@ -141,7 +149,7 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
 }
 
 #[actix_web::test]
-async fn a_transfer_to_where_the_ticket_is_is_no_event() {
+async fn a_transfer_to_a_tickets_own_queue_and_agent_is_no_event() {
     let app = TestApp::shared().await;
     let place = json!({"queueId": app.company.support, "userId": app.company.ana});
     let open = opened(&app, "5511900000001", place.clone()).await;
@@ -161,7 +169,7 @@ async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
     let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
     let shown = ticket(&app.api, posted.data(201)["ticketId"].as_i64().expect("a ticket")).await;
     assert_eq!((&shown["queue"], &shown["assignedTo"]), (&Value::Null, &Value::Null));
-    assert_eq!(shown["lastMessage"]["body"], "hello", "nobody greets");
+    assert_eq!(shown["lastMessage"]["body"], "hello", "an inactive queue greeted");
     app.api.put(&queue, json!({"active": true})).await.data(200);
     let (session, _) = app.session("another").await;
     let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
@@ -171,7 +179,7 @@ async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
 }
 
 #[actix_web::test]
-async fn the_metrics_of_many_users_are_paged_as_every_list() {
+async fn the_metrics_of_users_are_paged_like_every_list() {
     let app = TestApp::shared().await;
     sqlx::query(
         "insert into users (company_id, name, email) select $1, 'U' || n, 'u' || n || '@example.com'
@@ -192,7 +200,7 @@ async fn the_metrics_of_many_users_are_paged_as_every_list() {
 }
 
 #[actix_web::test]
-async fn who_has_no_profile_is_an_agent() {
+async fn a_user_without_a_profile_gets_the_agent_profile() {
     let app = TestApp::shared().await;
     let user = app.api.post("/users", json!({"name": "Dora", "email": "dora@example.com", "profileId": null})).await;
     assert_eq!(user.data(201)["profile"]["name"], "Agent");
@@ -206,13 +214,13 @@ async fn who_has_no_profile_is_an_agent() {
 }
 
 #[actix_web::test]
-async fn a_file_is_addressed_where_it_was_asked_for() {
+async fn the_url_of_a_file_has_the_host_of_the_request() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     let form = Form::default().text("type", "media").text("ticketId", open);
     app.api.send_form(form.file("backup.dat", "application/octet-stream", &[0, 0x9c, 0xff, 1])).await.data(202);
     let path = format!("/tickets/{open}/messages");
-    let asked = async |host: Option<&str>| {
+    let request_media = async |host: Option<&str>| {
         let mut request = app.api.request(Method::GET, &path);
         if let Some(host) = host {
             request = request.header("host", host);
@@ -222,14 +230,14 @@ async fn a_file_is_addressed_where_it_was_asked_for() {
             Reply::of(request.header("x-forwarded-proto", "https").header("x-forwarded-host", "evil.example")).await;
         reply.data(200)[0]["media"].clone()
     };
-    let media = asked(None).await;
+    let media = request_media(None).await;
     assert_eq!((&media["fileName"], &media["mimeType"]), (&json!("backup.dat"), &json!("application/octet-stream")));
     let url = media["url"].as_str().expect("an address").to_owned();
     assert!(url.starts_with(&format!("http://{}/media/", app.address)), "{url}");
-    let named = asked(Some("support.example:8443")).await;
+    let named = request_media(Some("support.example:8443")).await;
     assert!(named["url"].as_str().expect("an address").starts_with("http://support.example:8443/media/"), "{named}");
     // The address can be requested as it is.
-    eventually("it is served", || async {
+    eventually("the file is served", || async {
         app.api.anonymous(Method::GET, &url).send().await.is_ok_and(|served| served.status() == 200)
     })
     .await;

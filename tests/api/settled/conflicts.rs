@@ -42,9 +42,9 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
     // The state of a ticket.
     let open = app.ticket("5511900000001").await.0;
     let contact = api.get(&format!("/tickets/{open}")).await.data(200)["contact"]["id"].clone();
-    let named = |reason: &str| json!({"ticketId": open, "field": "ticketId", "id": open, "reason": reason});
+    let ticket_conflict = |reason: &str| json!({"ticketId": open, "field": "ticketId", "id": open, "reason": reason});
     let again = api.post("/tickets", json!({"channelId": app.company.phone, "contactId": contact})).await;
-    let mut expected = named("ticket_open");
+    let mut expected = ticket_conflict("ticket_open");
     expected["by"] = json!([{"type": "ticket", "count": 1}]);
     assert_eq!(again.error(409, "ERR_API_CONFLICT"), &expected);
     let refused = api.post(&format!("/tickets/{open}/reopen"), json!({})).await;
@@ -55,7 +55,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
     );
     close(api, open).await;
     let refused = api.post(&format!("/tickets/{open}/notes"), json!({"body": "x"})).await;
-    assert_eq!(refused.error(409, "ERR_API_TICKET_CLOSED"), &named("closed"));
+    assert_eq!(refused.error(409, "ERR_API_TICKET_CLOSED"), &ticket_conflict("closed"));
     // The state of a session.
     let (session, _) = app.session("visitor").await;
     api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
@@ -74,7 +74,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
 }
 
 #[actix_web::test]
-async fn who_cannot_be_reached_is_told_why() {
+async fn a_send_to_an_unreachable_contact_is_refused_with_the_reason() {
     let app = TestApp::shared().await;
     let no_number = id(app.api.post("/contacts", json!({"name": "No number"})).await.data(201));
     let numbered = app.contact("5511900000001").await;

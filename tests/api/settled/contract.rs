@@ -1,4 +1,4 @@
-//! Sentences of the contract that a thorough reading found broken, each with its neighbours.
+//! Rules of the contract that were once found broken, with similar cases.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{OwnApp, Reply, TestApp};
 
-/// `GET` of a list by pages: every page that exists is read, and no number is too large for one.
+/// Every page that exists can be read, and a page number beyond the last finds an empty page.
 #[actix_web::test]
 async fn every_page_that_exists_is_read_however_deep() {
     let app = OwnApp::start().await;
@@ -28,7 +28,7 @@ async fn every_page_that_exists_is_read_however_deep() {
     app.stop().await;
 }
 
-/// A number that no float holds is still a number.
+/// A number beyond the range of a float is valid JSON, so its field is refused and not the body.
 #[actix_web::test]
 async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
     let app = TestApp::shared().await;
@@ -48,7 +48,7 @@ async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
             let refused = send(method.clone(), &path, body).await;
             assert!(refused.invalid_fields().contains(&name.to_owned()), "{method} {path} {digits}: {}", refused.body);
         }
-        // In a field that is not read it does no harm.
+        // An unknown field is ignored, whatever its number.
         let body = format!(r#"{{"name": "Maria", "unknown": [{digits}]}}"#);
         send(Method::POST, "/contacts", body).await.data(201);
     }
@@ -59,7 +59,7 @@ async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
 }
 
 #[actix_web::test]
-async fn what_a_campaign_sends_cannot_be_cleared() {
+async fn the_message_of_a_campaign_cannot_be_cleared() {
     let app = TestApp::shared().await;
     let list = id(app.api.post("/contact-lists", json!({"name": "All"})).await.data(201));
     let new = json!({"name": "Spring", "contactListId": list, "channelId": app.company.phone,

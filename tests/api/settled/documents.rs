@@ -1,4 +1,4 @@
-//! A row that cannot be read never stops another from being read. This is tried with every column that holds JSON.
+//! An unreadable row never prevents the reading of other rows. Tested with every column that holds JSON.
 
 use hotline::routes::operations;
 use hotline_persistence::cluster::lives;
@@ -39,41 +39,46 @@ async fn two_reports(db: &PgPool) {
 
 /// Asserts that the readable report is read, that the readable erasure is carried out, and that the other erasure says
 /// what to do.
-async fn others_are_served(db: &PgPool, company: CompanyId) {
+async fn assert_others_are_served(db: &PgPool, company: CompanyId) {
     let reports = lives::reports(db).await.expect("the reports");
-    let folders: Vec<_> = reports.into_iter().map(|(life, report)| (life.node, report.map(|it| it.folder))).collect();
+    let folders: Vec<_> =
+        reports.into_iter().map(|(life, report)| (life.node, report.map(|report| report.folder))).collect();
     assert_eq!(folders, [("one".to_owned(), None), ("two".to_owned(), Some(Some("x".to_owned())))]);
     let (spoiled, erasable) = (ContactId::new(SPOILED), ContactId::new(ERASABLE));
     erasures::request(db, company, erasable).await.expect("it is requested");
     let find = async |contact| erasures::find(db, company, contact).await.expect("it is read").expect("it exists");
     eventually("the erasure beside the spoiled one is done", || async { find(erasable).await.done_at.is_some() }).await;
-    eventually("the spoiled one says what to do", || async {
+    eventually("the spoiled erasure says what to do", || async {
         let failure = find(spoiled).await.failure.unwrap_or_default();
         failure.contains("unreadable") && failure.contains("`traces`")
     })
     .await;
-    assert_eq!(find(spoiled).await.done_at, None, "it was carried out without the records that it names");
+    assert_eq!(
+        find(spoiled).await.done_at,
+        None,
+        "the spoiled erasure was carried out without the records that it names"
+    );
 }
 
 /// Requests every list that needs no id.
-async fn every_list(app: &TestApp) {
-    let mut asked = 0;
+async fn request_every_list(app: &TestApp) {
+    let mut lists = 0;
     for operation in operations(&mut std::collections::BTreeMap::new()) {
         if operation.method == "GET" && !operation.path.contains('{') {
             let reply = app.api.get(&operation.path).await;
             assert_eq!(reply.status, 200, "{}: {}", operation.path, reply.body);
-            asked += 1;
+            lists += 1;
         }
     }
-    assert!(asked >= 12, "hardly any list");
+    assert!(lists >= 12, "only {lists} lists were requested");
 }
 
 #[actix_web::test]
-async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() {
+async fn an_unreadable_value_in_any_json_column_stops_neither_a_list_nor_a_start() {
     let app = OwnApp::start().await;
     let db = app.db.clone();
     let company = app.company.id;
-    // Every such column gets a value.
+    // Every column that holds JSON gets a value.
     let new = NewToken { name: "second", permissions: hotline::cli::everything(), ..Default::default() };
     let (second, key) = tokens::insert(&db, company, new).await.expect("token");
     let api = app.api.with_key(&key);
@@ -85,8 +90,8 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     let session = opened.data(201)["id"].as_str().expect("an id").to_owned();
     let contact = opened.data(201)["contact"]["id"].clone();
     let written = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
-    let talk = written.data(201)["ticketId"].as_i64().expect("a ticket");
-    let good = app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "good"})).await;
+    let ticket_id = written.data(201)["ticketId"].as_i64().expect("a ticket");
+    let good = app.api.post(&format!("/tickets/{ticket_id}/notes"), json!({"body": "good"})).await;
     let good = good.data(201)["id"].clone();
     app.api.get("/messages").await.data(200);
     sqlx::query(
@@ -157,15 +162,15 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         let poison = format!("update {table} set \"{column}\" = {POISON}{pending} where {which}");
         let poisoned = sqlx::query(sqlx::AssertSqlSafe(poison)).execute(&db).await.expect("poisoned");
         assert!(poisoned.rows_affected() > 0, "nothing is in {table}.{column}: add it above");
-        every_list(&app).await;
+        request_every_list(&app).await;
     }
-    let look = async |app: &OwnApp| {
-        every_list(app).await;
+    let check_reads = async |app: &OwnApp| {
+        request_every_list(app).await;
         for path in [
-            format!("/tickets/{talk}"),
+            format!("/tickets/{ticket_id}"),
             format!("/webhooks/{webhook}/deliveries"),
-            format!("/tickets/{talk}/messages"),
-            format!("/tickets/{talk}/events"),
+            format!("/tickets/{ticket_id}/messages"),
+            format!("/tickets/{ticket_id}/events"),
             format!("/webchat/sessions/{session}"),
             format!("/webchat/sessions/{session}/messages"),
         ] {
@@ -173,16 +178,16 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
             assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         }
         assert_eq!(app.api.get(&format!("/messages/{good}")).await.data(200)["body"], "good");
-        let events = app.api.all(&format!("/tickets/{talk}/events")).await;
+        let events = app.api.all(&format!("/tickets/{ticket_id}/events")).await;
         assert!(events.len() >= 2 && events.iter().all(|event| event["to"] == Value::Null), "{events:?}");
     };
-    look(&app).await;
-    others_are_served(&db, company).await;
+    check_reads(&app).await;
+    assert_others_are_served(&db, company).await;
     eventually("a token nobody can read permits nothing", || async { api.get("/tags").await.status == 403 }).await;
     // A restart loads everything again.
     let app = restarted(app).await;
-    look(&app).await;
-    app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "on"})).await.data(201);
-    assert_eq!(ticket(&app.api, talk).await["status"], "open");
+    check_reads(&app).await;
+    app.api.post(&format!("/tickets/{ticket_id}/notes"), json!({"body": "on"})).await.data(201);
+    assert_eq!(ticket(&app.api, ticket_id).await["status"], "open");
     app.stop().await;
 }

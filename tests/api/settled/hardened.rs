@@ -42,22 +42,22 @@ fn requests(app: &TestApp) -> Vec<(String, RequestBuilder)> {
     requests
 }
 
-fn is_plain(headers: &HeaderMap) -> bool {
+fn has_nosniff(headers: &HeaderMap) -> bool {
     headers.get_all("x-content-type-options").iter().map(|value| value.as_bytes()).eq([b"nosniff".as_slice()])
 }
 
 #[actix_web::test]
-async fn every_answer_keeps_its_type_and_https_stays_https() {
+async fn every_answer_forbids_type_sniffing_and_an_https_answer_requires_https() {
     // The tests' own address is the proxy.
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("a range")];
     let app = OwnApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
     for (scheme, strict) in [("https", Some("max-age=31536000")), ("http", None)] {
         let requests = requests(&app);
-        assert!(requests.len() > 300, "{}", requests.len());
+        assert!(requests.len() > 300, "only {} requests", requests.len());
         for (name, request) in requests {
             let answer = request.header("x-forwarded-proto", scheme).send().await.expect("an answer");
             let headers = answer.headers();
-            assert!(is_plain(headers), "{name}: {headers:?}");
+            assert!(has_nosniff(headers), "{name}: {headers:?}");
             assert_eq!(headers.get(STRICT).and_then(|value| value.to_str().ok()), strict, "{name} over {scheme}");
         }
     }
@@ -66,5 +66,5 @@ async fn every_answer_keeps_its_type_and_https_stays_https() {
     let app = TestApp::shared().await;
     let request = app.api.request(Method::GET, "/tags").header("x-forwarded-proto", "https");
     let answer = request.send().await.expect("an answer");
-    assert!(is_plain(answer.headers()) && !answer.headers().contains_key(STRICT), "{:?}", answer.headers());
+    assert!(has_nosniff(answer.headers()) && !answer.headers().contains_key(STRICT), "{:?}", answer.headers());
 }

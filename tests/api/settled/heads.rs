@@ -12,31 +12,33 @@ use serde_json::json;
 use crate::support::TestApp;
 
 /// Headers that differ from one answer to the next.
-const OF_THE_MOMENT: [&str; 5] = ["date", "x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+const VOLATILE_HEADERS: [&str; 5] =
+    ["date", "x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-fn lasting(headers: &HeaderMap) -> Vec<(String, String)> {
-    let mut lasting: Vec<(String, String)> = headers
+/// The headers that are the same in the next answer, sorted by name.
+fn stable_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    let mut stable: Vec<(String, String)> = headers
         .iter()
         .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()))
-        .filter(|(name, _)| !OF_THE_MOMENT.contains(&name.as_str()))
+        .filter(|(name, _)| !VOLATILE_HEADERS.contains(&name.as_str()))
         .collect();
-    lasting.sort();
-    lasting
+    stable.sort();
+    stable
 }
 
 #[actix_web::test]
-async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
+async fn every_get_has_a_head_with_the_same_headers_and_no_body() {
     let app = TestApp::shared().await;
     let (session, contact) = app.session("visitor").await;
     let sent = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let (talk, message) = (sent.data(201)["ticketId"].to_string(), sent.data(201)["id"].to_string());
+    let (ticket_id, message) = (sent.data(201)["ticketId"].to_string(), sent.data(201)["id"].to_string());
     let public_key: String = sqlx::query_scalar("select public_key from channels where id = $1")
         .bind(app.company.webchat)
         .fetch_one(&app.db)
         .await
         .expect("the key");
     let filled = |path: &str| {
-        path.replace("{ticketId}", &talk)
+        path.replace("{ticketId}", &ticket_id)
             .replace("{messageId}", &message)
             .replace("{contactId}", &contact.to_string())
             .replace("{sessionId}", &session.0)
@@ -50,10 +52,10 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
         gets.map(|operation| operation.full_path()).collect()
     };
     let mut paths = gets(routes::operations(&mut BTreeMap::new()));
-    let of_the_api = paths.len();
+    let api_paths = paths.len();
     // A socket is opened by a `GET` only. The paths of providers answer only requests with the provider's token.
-    let beside = gets(routes::operations_outside_api(&mut BTreeMap::new())).into_iter();
-    paths.extend(beside.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
+    let other_paths = gets(routes::operations_outside_api(&mut BTreeMap::new())).into_iter();
+    paths.extend(other_paths.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
     paths.extend(["/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned));
     let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");
     let mut found = 0;
@@ -78,26 +80,26 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
         for packed in [false, true] {
             let (mut status, mut headers, mut body) = ask(Method::GET, packed).await;
             let (head_status, head_headers, head_body) = ask(Method::HEAD, packed).await;
-            if lasting(&head_headers) != lasting(&headers) {
+            if stable_headers(&head_headers) != stable_headers(&headers) {
                 // The answers show seconds, and one may have passed between the two requests. It has not passed
                 // between the `HEAD` and this `GET`.
                 (status, headers, body) = ask(Method::GET, packed).await;
             }
             assert_eq!(head_status, status, "{path}");
             assert!(head_body.is_empty(), "{path}: {} bytes", head_body.len());
-            assert_eq!(lasting(&head_headers), lasting(&headers), "{path}");
+            assert_eq!(stable_headers(&head_headers), stable_headers(&headers), "{path}");
             if status != 204 && status != 304 && !headers.contains_key("transfer-encoding") {
                 assert_eq!(headers["content-length"], body.len().to_string(), "{path}");
             }
             found += usize::from(status == 200);
         }
     }
-    assert!(found > of_the_api, "most of them are found: {found}");
+    assert!(found > api_paths, "only {found} answers are 200");
 
     // A `HEAD` needs the same permission as a `GET`, and messages that only a `HEAD` requested are not delivered.
     let list = format!("/webchat/sessions/{session}/messages");
     app.api
-        .post("/messages", json!({"ticketId": talk.parse::<i64>().expect("an id"), "type": "text", "body": "x"}))
+        .post("/messages", json!({"ticketId": ticket_id.parse::<i64>().expect("an id"), "type": "text", "body": "x"}))
         .await
         .data(202);
     for _ in 0..3 {

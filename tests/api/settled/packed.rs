@@ -29,7 +29,7 @@ async fn post(api: &Api, path: &str, coding: &str, bytes: Vec<u8>) -> Reply {
 }
 
 #[actix_web::test]
-async fn a_large_answer_is_packed_for_who_takes_it_and_says_the_same() {
+async fn a_large_answer_is_compressed_for_clients_that_accept_gzip() {
     let app = TestApp::shared().await;
     for index in 0..120 {
         let body = json!({"name": format!("Contact {index}"), "headline": "x".repeat(index * 20)});
@@ -37,7 +37,10 @@ async fn a_large_answer_is_packed_for_who_takes_it_and_says_the_same() {
     }
     for (path, is_packed) in [("/contacts", true), ("/contacts?perPage=1", false), ("/tags", false)] {
         let plain = app.api.request(Method::GET, path).send().await.expect("an answer");
-        assert!(!plain.headers().contains_key("content-encoding"), "{path}: nobody asked for it");
+        assert!(
+            !plain.headers().contains_key("content-encoding"),
+            "{path}: compressed though the client does not accept it"
+        );
         let varies = plain
             .headers()
             .get("vary")
@@ -62,7 +65,7 @@ async fn a_large_answer_is_packed_for_who_takes_it_and_says_the_same() {
 }
 
 #[actix_web::test]
-async fn a_packed_body_is_taken_with_the_limits_of_what_it_unpacks_to() {
+async fn a_compressed_body_is_accepted_within_the_limits_of_its_decompressed_size() {
     const MEBIBYTE: usize = 1 << 20;
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
@@ -87,7 +90,7 @@ async fn a_packed_body_is_taken_with_the_limits_of_what_it_unpacks_to() {
     };
     post(&app.api, &notes, "gzip", gzip(sized(MEBIBYTE).as_bytes())).await.data(201);
     let large = gzip(sized(MEBIBYTE + 1).as_bytes());
-    assert!(large.len() < 8 * 1024, "little goes over the line: {}", large.len());
+    assert!(large.len() < 8 * 1024, "the compressed body has {} bytes", large.len());
     post(&app.api, &notes, "gzip", large).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     post(&app.api, &notes, "gzip", gzip(&vec![b' '; 512 * MEBIBYTE / 8])).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
 

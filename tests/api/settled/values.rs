@@ -1,4 +1,4 @@
-//! Values, filters and orders as the contract has them.
+//! Values, filters and orders that the contract defines.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ async fn a_blank_optional_text_is_null_and_clears() {
 }
 
 #[actix_web::test]
-async fn marketing_fields_are_free_texts_and_a_visitors_are_cut() {
+async fn marketing_fields_are_free_texts_and_those_of_visitors_are_cut() {
     let app = TestApp::shared().await;
     let names = [
         "sourceUrl",
@@ -67,7 +67,7 @@ async fn marketing_fields_are_free_texts_and_a_visitors_are_cut() {
 }
 
 #[actix_web::test]
-async fn a_search_finds_what_holds_every_word_and_numbers_however_written() {
+async fn a_search_finds_records_with_every_word_and_numbers_in_any_notation() {
     let app = TestApp::shared().await;
     let make = async |body: Value| id(app.api.post("/contacts", body).await.data(201));
     let maria = make(json!({"name": "Maria da Silva", "number": "5511987654321", "email": "m@example.com"})).await;
@@ -101,7 +101,7 @@ async fn a_search_finds_what_holds_every_word_and_numbers_however_written() {
 }
 
 #[actix_web::test]
-async fn custom_fields_come_by_position_and_have_no_key_that_every_message_has() {
+async fn custom_fields_are_listed_by_position_and_get_no_key_of_a_built_in_variable() {
     let app = TestApp::shared().await;
     let field = |name: &str, application: &str| json!({"name": name, "application": application, "type": "text"});
     let make = async |name: &str, application: &str| {
@@ -131,7 +131,7 @@ async fn custom_fields_come_by_position_and_have_no_key_that_every_message_has()
 }
 
 #[actix_web::test]
-async fn an_interactive_object_of_numbers_nobody_can_read_back_is_named() {
+async fn an_interactive_object_that_could_not_be_read_back_is_refused() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     for bad in [json!({"a": f64::MAX}), json!({"a": [{"b": f64::MIN}]}), json!({"a\0": 1}), json!({"a": ["\0"]})] {

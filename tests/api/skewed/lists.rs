@@ -9,7 +9,7 @@ use crate::front_door::world::noun;
 use crate::support::Person;
 
 impl Asker {
-    /// The id for a parameter, if its name says of which record it is.
+    /// The id for a parameter that names one of the asker's records.
     fn id(&self, name: &str) -> Option<i64> {
         Some(match name {
             "contactId" => self.contact,

@@ -70,8 +70,8 @@ pub fn rows_read_by(plans: &[Value]) -> u64 {
         let (text, rows) = (plan["Query Text"].as_str().unwrap_or_default(), rows_read(&plan["Plan"]));
         match DIRECTORY.iter().find(|statement| text.contains(**statement)) {
             Some(statement) => {
-                let known = loaded.entry(statement).or_default();
-                *known = rows.max(*known);
+                let most = loaded.entry(statement).or_default();
+                *most = rows.max(*most);
             }
             None => read += rows,
         }

@@ -1,4 +1,4 @@
-//! The records of the companies.
+//! The companies of these tests, and their records.
 
 use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool};
 
@@ -12,9 +12,9 @@ pub async fn run(db: impl PgExecutor<'_>, statement: &str) {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(db).await.expect(statement);
 }
 
-/// Gives a database companies that are as unlike as they get, and statistics that one of them came after.
+/// Fills a database with companies of very different sizes. One of them is created after the statistics are taken.
 pub async fn fill(db: &PgPool) {
-    // The statistics stay as they are taken below, in every copy.
+    // Without autovacuum the statistics that are taken below stay, in every copy of the database.
     // A partitioned table holds no rows of its own.
     let tables: Vec<String> = sqlx::query_scalar(
         "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
@@ -26,7 +26,7 @@ pub async fn fill(db: &PgPool) {
         run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
     }
     let mut seeding = db.acquire().await.expect("a connection");
-    // The references of every row are looked up, and the look-up would be planned again each time.
+    // Connections of the pool plan every execution; here that would include the check of every row's foreign keys.
     run(&mut *seeding, "set plan_cache_mode = auto").await;
     let huge = Company::create(db, "Huge").await;
     seed(&mut seeding, &huge, HUGE).await;
@@ -51,11 +51,11 @@ pub async fn askers(db: &PgPool) -> (Company, Company) {
     serde_json::from_str(&kept).expect("two companies")
 }
 
-/// Gives a company so many of everything.
+/// Inserts `rows` contacts, tickets, cards and so on for a company, and at most 500 of what a company has few of.
 async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
     let id = company.id;
     let few = rows.min(500);
-    // The directory holds these links, and is loaded again with many of the calls.
+    // The directory holds these links, and many calls load it again: the grown company's limit allows only some.
     let links = if rows == GROWN { 50 } else { few };
     let (phone, queue, user, wrapup) = (company.phone, company.support, company.ana, company.solved);
     // Live ids do not come from the database; each company has a range of its own here.
@@ -200,7 +200,7 @@ async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
         ),
         // One event of each inbound message, after the events of the company's channels.
         format!(
-            "with told as (
+            "with inserted as (
                  insert into events (company_id, last_id, created_at, first_id, types, told)
                  select {id}, c.last_id + m.k, now(), c.last_id + m.k, -1,
                      jsonb_build_array(jsonb_build_object('k', 'message.received', 'a', 0, 'r',
@@ -208,7 +208,7 @@ async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
                  from event_counters c, (select id, ticket_id, row_number() over (order by id) as k from messages
                      where company_id = {id} and direction = 'inbound') m
                  where c.company_id = {id} returning last_id)
-             update event_counters set last_id = (select max(last_id) from told) where company_id = {id}"
+             update event_counters set last_id = (select max(last_id) from inserted) where company_id = {id}"
         ),
         format!("select hotline_fill_zones({id})"),
     ] {

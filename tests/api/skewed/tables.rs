@@ -9,40 +9,40 @@ use super::seed::run;
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn every_table_of_companies_is_planned_alike() {
+async fn no_table_has_statistics_on_company_id_and_every_search_index_begins_with_it() {
     let app = TestApp::shared().await;
-    let known = "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+    let tables = "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
         where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'company_id'
             and a.attstattarget <> 0 order by 1";
-    let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.db).await.expect("tables");
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&app.db).await.expect("tables");
     assert_eq!(
-        known,
+        tables,
         Vec::<String>::new(),
-        "have statistics on company_id: `set statistics 0`, see the end of the baseline"
+        "tables have statistics on company_id: `set statistics 0`, see the end of the baseline"
     );
     let searched =
         "select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam
         where m.amname = 'gin' and c.relnamespace = 'public'::regnamespace
             and pg_get_indexdef(i.indexrelid, 1, true) <> 'company_id' order by 1";
     let searched: Vec<String> = sqlx::query_scalar(searched).fetch_all(&app.db).await.expect("indexes");
-    assert_eq!(searched, Vec::<String>::new(), "hold what is searched for without its company");
+    assert_eq!(searched, Vec::<String>::new(), "search indexes do not begin with company_id");
     app.stop().await;
 }
 
 /// How many of these statements read boards, and the stages, cards and contacts on them.
-fn of_boards(plans: &[Value]) -> usize {
-    let names = |plan: &&Value| {
+fn count_board_statements(plans: &[Value]) -> usize {
+    let reads_boards = |plan: &&Value| {
         let text = plan["Query Text"].as_str().expect("a statement");
         ["boards", "board_lists", "from cards", "from contacts"].iter().any(|table| text.contains(table))
     };
-    plans.iter().filter(names).count()
+    plans.iter().filter(reads_boards).count()
 }
 
 #[actix_web::test]
 async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
     let (world, askers) = World::make().await;
     let asker = &askers[0];
-    let mut taken = BTreeSet::new();
+    let mut statement_counts = BTreeSet::new();
     for (stages, cards) in [(3, 3), (3, 300), (30, 30), (30, 600)] {
         let lists: Vec<Value> = (0..stages).map(|number| json!({"label": number.to_string()})).collect();
         let new = json!({"name": "Some", "crmBoardLists": lists});
@@ -66,8 +66,8 @@ async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
             lists.iter().all(|stage| held(stage) == (Some(each), usize::try_from(each.min(100)).ok())),
             "{lists:?}"
         );
-        taken.insert(of_boards(&world.plans.take()));
+        statement_counts.insert(count_board_statements(&world.plans.take()));
     }
-    assert_eq!(taken, BTreeSet::from([5]), "statements of a single read");
+    assert_eq!(statement_counts, BTreeSet::from([5]), "the number of statements of one read");
     world.app.stop().await;
 }

@@ -23,7 +23,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
     let mut removed = BTreeSet::new();
     for asker in &askers {
         let base = asker.company.id.0 * 10_000_000;
-        // An import finds each row by its key: new ones, known ones, and ones that give up a number.
+        // The first import creates the contacts, the second finds them by their keys, the third changes their numbers.
         const ROWS: i64 = 200;
         let rows = |from: i64| -> Vec<Value> {
             let row = |k: i64| {
@@ -32,7 +32,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             };
             (0..ROWS).map(row).collect()
         };
-        // A dozen look-ups a row: the keys that it is found by, its row, its tags and those of its references.
+        // A dozen look-ups for each row: by its keys, and of the contact, its tags and its references.
         let import_max = 60 * ROWS as u64;
         for from in [1_000_000, 1_000_000, 2_000_000] {
             let body = json!({"contacts": rows(from)});
@@ -160,7 +160,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
             removed.insert(documented.to_owned());
         }
-        let known: i64 = sqlx::query_scalar(
+        let message: i64 = sqlx::query_scalar(
             "update messages set provider_message_id = 'wamid.known' where company_id = $1 and id = (
                  select min(id) from messages where company_id = $1 and direction <> 'internal') returning id",
         )
@@ -168,15 +168,15 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         .fetch_one(&world.app.db)
         .await
         .expect("a message");
-        let reaction = format!("/messages/{known}/reaction");
+        let reaction = format!("/messages/{message}/reaction");
         let emoji = json!({"emoji": "\u{1F44D}"});
         world.judge(asker, Method::PUT, &reaction, Some(&emoji), asker.reads_max).await.data(200);
         world.judge(asker, Method::DELETE, &reaction, None, asker.reads_max).await;
         removed.insert("/messages/{messageId}/reaction".to_owned());
-        let from = asker.api.post("/contacts", json!({"name": "The same person"})).await.data(201)["id"].clone();
+        let duplicate = asker.api.post("/contacts", json!({"name": "The same person"})).await.data(201)["id"].clone();
         let merge = format!("/contacts/{contact}/merge");
-        let from = json!({"fromContactId": from});
-        world.judge(asker, Method::POST, &merge, Some(&from), asker.reads_max).await.data(200);
+        let duplicate = json!({"fromContactId": duplicate});
+        world.judge(asker, Method::POST, &merge, Some(&duplicate), asker.reads_max).await.data(200);
         let new = json!({"name": "New"});
         let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
         let one = format!("/contact-lists/{}", made.data(201)["id"]);
@@ -187,21 +187,21 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             "message": "New", "scheduledAt": "2099-01-01T00:00:00Z", "ratePerMinute": 1});
         let campaign = asker.api.post("/campaigns", campaign).await.data(201)["id"].clone();
         for verb in ["start", "pause", "resume", "cancel"] {
-            let verb = format!("/campaigns/{campaign}/{verb}");
-            world.judge(asker, Method::POST, &verb, None, asker.reads_max).await.data(200);
+            let path = format!("/campaigns/{campaign}/{verb}");
+            world.judge(asker, Method::POST, &path, None, asker.reads_max).await.data(200);
         }
         world.judge(asker, Method::DELETE, &format!("{one}/contacts/{contact}"), None, asker.reads_max).await;
         // All contacts that have the tag: each is looked for in the list, and found there.
-        let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
+        let reads_max = asker.reads_max + 30 * asker.rows.unsigned_abs();
         let tagged = json!({"tagId": asker.tag});
-        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&tagged), most).await;
-        world.judge(asker, Method::DELETE, &one, None, most).await;
+        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&tagged), reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, reads_max).await;
         removed.insert("/contact-lists/{contactListId}".to_owned());
         removed.insert("/contact-lists/{contactListId}/contacts/{contactId}".to_owned());
         // A tag that many rows refer to is taken from them in steps, which look at no row of another company.
         // The first step is taken before the answer.
-        let most = asker.reads_max + LOST_READS_MAX * cascades::STEP_RECORDS.unsigned_abs();
-        let delete = world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, most).await;
+        let reads_max = asker.reads_max + LOST_READS_MAX * cascades::STEP_RECORDS.unsigned_abs();
+        let delete = world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, reads_max).await;
         assert_eq!(delete.status, 204);
         // The imported contacts have the tag as well.
         let tagged = asker.rows.unsigned_abs() + 2 * ROWS.unsigned_abs();
@@ -223,7 +223,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
 }
 
 #[actix_web::test]
-async fn what_was_kept_long_enough_is_found_and_removed_without_a_look_at_others() {
+async fn what_a_retention_removes_is_found_without_reading_rows_of_other_companies() {
     let (mut world, askers) = World::make().await;
     let db = world.app.db.clone();
     for asker in &askers {
@@ -238,14 +238,14 @@ async fn what_was_kept_long_enough_is_found_and_removed_without_a_look_at_others
         )
         .await;
         world.plans.take();
-        let removed = retentions::set(&db, company, Some(30)).await.expect("said").due;
+        let removed = retentions::set(&db, company, Some(30)).await.expect("the retention is set").due;
         assert!(removed > 0, "nothing is due");
-        eventually("all of it is gone", || async {
+        eventually("everything due is removed", || async {
             retentions::all(&db)
                 .await
                 .expect("a list")
                 .iter()
-                .any(|kept| kept.company == company && kept.removed == removed && kept.last_run.is_some())
+                .any(|row| row.company == company && row.removed == removed && row.last_run.is_some())
         })
         .await;
         let plans = world.plans.take();

@@ -7,7 +7,7 @@ use crate::steps::{assert_timestamp, close, history, sent, sql, ticket};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_closing_records_what_came_of_the_ticket() {
+async fn a_closing_records_the_wrapup_and_the_time() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
@@ -27,7 +27,7 @@ async fn a_closing_records_what_came_of_the_ticket() {
 }
 
 #[actix_web::test]
-async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_required() {
+async fn a_queue_that_requires_a_wrapup_accepts_only_its_own_active_types() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
@@ -64,7 +64,7 @@ async fn a_reopening_clears_what_the_closing_recorded() {
     for cleared in ["wrapupType", "wrapupNote", "closedAt", "firstResponseAt"] {
         assert_eq!(reopened[cleared], Value::Null, "{cleared}");
     }
-    assert_eq!(reopened["openedAt"], reopened["updatedAt"], "openedAt is not of the current opening");
+    assert_eq!(reopened["openedAt"], reopened["updatedAt"], "openedAt is not the time of the reopening");
     assert_eq!(reopened["lastMessage"]["body"], "hello");
     assert_eq!(reopened, &ticket(&app.api, first).await);
     let from = json!({"status": "closed", "wrapupType": {"id": company.sold, "name": "Sold"}, "wrapupNote": "done"});
@@ -84,8 +84,8 @@ async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
-    let set = async |body: Value| app.api.put(&format!("/tickets/{open}/wrapup"), body).await;
-    set(json!({"wrapupTypeId": company.sold})).await.error(409, "ERR_API_CONFLICT");
+    let set_wrapup = async |body: Value| app.api.put(&format!("/tickets/{open}/wrapup"), body).await;
+    set_wrapup(json!({"wrapupTypeId": company.sold})).await.error(409, "ERR_API_CONFLICT");
     close(&app.api, open).await;
 
     let sold = json!({"id": company.sold, "name": "Sold"});
@@ -104,7 +104,7 @@ async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
     let mut before = json!({"wrapupType": null, "wrapupNote": null});
     let mut expected = history(&app.api, open).await;
     for (body, after) in steps {
-        let reply = set(body).await;
+        let reply = set_wrapup(body).await;
         let changed = reply.data(200);
         assert_eq!(json!({"wrapupType": changed["wrapupType"], "wrapupNote": changed["wrapupNote"]}), after);
         assert_eq!(changed["status"], "closed");
@@ -116,7 +116,7 @@ async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
 }
 
 #[actix_web::test]
-async fn a_closed_ticket_says_so_to_what_only_an_open_one_takes() {
+async fn requests_that_need_an_open_ticket_are_refused_for_a_closed_one() {
     let app = TestApp::shared().await;
     let closed = app.ticket("5511900000001").await.0;
     close(&app.api, closed).await;

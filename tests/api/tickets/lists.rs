@@ -12,8 +12,8 @@ async fn every_filter_finds_its_tickets_and_no_others() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let (other, other_api) = app.another_company().await;
-    let other_contact = json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"});
-    sent(&other_api, other_contact).await;
+    let message = json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"});
+    sent(&other_api, message).await;
 
     let open = async |channel: Value, number: &str, queue: Value, user: Value| {
         let contact = app.contact(number).await;
@@ -124,19 +124,19 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
         }
     }
     assert_eq!(listed(&app.api, "/tickets").await, [open]);
-    assert_eq!(history(&app.api, open).await.len(), 1, "something was changed");
+    assert_eq!(history(&app.api, open).await.len(), 1, "a refused request added an event");
     assert_eq!(ticket(&other_api, foreign_ticket.as_i64().expect("id")).await["status"], "open");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn messages_and_events_of_a_ticket_are_listed_as_every_list_is() {
+async fn messages_and_events_of_a_ticket_are_paged_and_filtered_as_every_list() {
     let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Messenger).await;
     let contact = app.contact("5511900000001").await;
     let body = json!({"channelId": social, "contactId": contact});
-    let elsewhere = id(app.api.post("/tickets", body).await.data(201));
-    app.api.post(&format!("/tickets/{elsewhere}/notes"), json!({"body": "elsewhere"})).await.data(201);
+    let other_ticket = id(app.api.post("/tickets", body).await.data(201));
+    app.api.post(&format!("/tickets/{other_ticket}/notes"), json!({"body": "elsewhere"})).await.data(201);
 
     let open = app.ticket("5511900000001").await.0;
     let mut messages = Vec::new();

@@ -7,7 +7,7 @@ use crate::steps::{assert_timestamp, history, id, ticket};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn a_note_is_a_message_nobody_is_sent() {
+async fn a_note_is_a_message_that_is_not_sent_to_the_contact() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let before = ticket(&app.api, open).await;
@@ -37,7 +37,7 @@ async fn a_note_is_a_message_nobody_is_sent() {
 }
 
 #[actix_web::test]
-async fn reading_a_ticket_counts_its_unread_messages_down_once() {
+async fn marking_a_ticket_as_read_twice_adds_one_event() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     let path = format!("/webchat/sessions/{session}/messages");

@@ -61,20 +61,20 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
 }
 
 #[actix_web::test]
-async fn a_ticket_without_a_queue_named_goes_to_the_channels_queue() {
+async fn a_ticket_opened_without_a_queue_is_in_the_channels_queue() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
-    let on = async |channel: Value| {
+    let queue_on = async |channel: Value| {
         let reply = app.api.post("/tickets", json!({"channelId": channel, "contactId": contact})).await;
         reply.data(201)["queue"].clone()
     };
-    assert_eq!(on(json!(app.company.phone)).await, Value::Null);
-    assert_eq!(on(json!(app.company.webchat)).await, json!({"id": app.company.support, "name": "Support"}));
+    assert_eq!(queue_on(json!(app.company.phone)).await, Value::Null);
+    assert_eq!(queue_on(json!(app.company.webchat)).await, json!({"id": app.company.support, "name": "Support"}));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_second_opening_is_told_the_open_ticket() {
+async fn a_second_opening_is_refused_with_the_id_of_the_open_ticket() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     let contact = ticket(&app.api, open.0).await["contact"]["id"].clone();
@@ -88,7 +88,7 @@ async fn a_second_opening_is_told_the_open_ticket() {
 }
 
 #[actix_web::test]
-async fn an_opening_takes_only_a_user_of_the_queue() {
+async fn a_ticket_is_opened_only_for_a_user_of_its_queue() {
     let app = TestApp::shared().await;
     let company = &app.company;
     let contact = app.contact("5511900000001").await;
@@ -139,12 +139,12 @@ async fn a_transfer_moves_the_ticket_and_says_from_where_to_where() {
     }
     assert_eq!(history(&app.api, open).await, expected);
 
-    for nothing in [json!({}), json!({"queueId": null})] {
-        assert_eq!(transfer(nothing).await.invalid_fields(), ["queueId"]);
+    for no_change in [json!({}), json!({"queueId": null})] {
+        assert_eq!(transfer(no_change).await.invalid_fields(), ["queueId"]);
     }
     for outsider in [json!({"userId": company.ana}), json!({"queueId": company.sales, "userId": company.ana})] {
         assert_eq!(transfer(outsider).await.invalid_fields(), ["userId"]);
     }
-    assert_eq!(history(&app.api, open).await, expected, "a refused transfer left a trace");
+    assert_eq!(history(&app.api, open).await, expected, "a refused transfer added an event");
     app.stop().await;
 }

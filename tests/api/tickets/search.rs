@@ -21,7 +21,10 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     let find = async |text: &str| {
         let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let found = listed(&app.api, &format!("/tickets?search={encoded}")).await;
-        found.iter().map(|found| tickets.iter().position(|ticket| ticket == found).expect("known")).collect::<Vec<_>>()
+        found
+            .iter()
+            .map(|found| tickets.iter().position(|ticket| ticket == found).expect("a ticket"))
+            .collect::<Vec<_>>()
     };
     let all: Vec<usize> = (0..tickets.len()).collect();
     assert_eq!(find("jose").await, [0, 1]);
@@ -40,9 +43,9 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     assert_eq!(find("maria\n5511").await, find("5511 maria").await);
     assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
     // Of the fields of a contact only its name and number are searched, also when the name has several lines.
-    let lines = "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77'
+    let update = "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77'
         where company_id = $1 and name = 'under_score'";
-    sqlx::query(lines).bind(app.company.id).execute(&app.db).await.expect("a contact");
+    sqlx::query(update).bind(app.company.id).execute(&app.db).await.expect("a contact");
     for (text, expected) in
         [("two", vec![3]), ("00103", vec![3]), ("one two 00103", vec![3]), ("zed", vec![]), ("c-77", vec![])]
     {
@@ -67,11 +70,11 @@ async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
     app.stop().await;
 }
 
-/// Of each status there are more tickets than a search looks through before it reads the contacts.
+/// So many tickets that each status has more than a search reads before it reads the contacts.
 const TICKETS: i64 = 37_500;
 
 #[actix_web::test]
-async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() {
+async fn pages_of_a_search_continue_each_other_whether_many_or_few_contacts_match() {
     let app = OwnApp::start().await;
     let db = &app.db;
     for statement in [

@@ -14,21 +14,21 @@ use crate::support::{Api, TestApp, check_open_lists};
 const CHANGES: usize = 120;
 const TICKETS: usize = 8;
 
-/// Opens a session of a visitor, who writes. Returns the ticket and the session.
-async fn written(app: &TestApp, visitor: &str) -> (i64, String) {
+/// Opens a session of a visitor, and write_message its first message. Returns the ticket and the session.
+async fn open_session(app: &TestApp, visitor: &str) -> (i64, String) {
     let (session, _) = app.session(visitor).await;
-    let ticket = writes(&app.api, &session.0).await;
+    let ticket = write_message(&app.api, &session.0).await;
     (ticket, session.0)
 }
 
-async fn writes(api: &Api, session: &str) -> i64 {
+async fn write_message(api: &Api, session: &str) -> i64 {
     let path = format!("/webchat/sessions/{session}/messages");
     api.post(&path, json!({"body": "Hello"})).await.data(201)["ticketId"].as_i64().expect("a ticket")
 }
 
 /// Reads a list page by page, by cursors and by page numbers, and asserts that both have the same tickets. Returns the
 /// tickets.
-async fn paged(api: &Api, path: &str, size: usize) -> Vec<Value> {
+async fn read_pages(api: &Api, path: &str, size: usize) -> Vec<Value> {
     let (mut by_cursor, mut cursor) = (Vec::new(), String::new());
     loop {
         let reply = api.get(&format!("{path}&perPage={size}&cursor={cursor}")).await;
@@ -57,9 +57,9 @@ async fn check_pages(api: &Api, filter: &str) {
         let path = format!("/tickets?status=open&{sort}{filter}");
         let listed = api.get(&path).await.data(200).clone();
         for size in [1, 3] {
-            assert_eq!(Value::from(paged(api, &path, size).await), listed, "{path}, {size} a page");
+            assert_eq!(Value::from(read_pages(api, &path, size).await), listed, "{path}, {size} a page");
             assert_eq!(
-                Value::from(paged(api, &format!("{path}&{TABLES}"), size).await),
+                Value::from(read_pages(api, &format!("{path}&{TABLES}"), size).await),
                 listed,
                 "{path}, {size} a page"
             );
@@ -71,9 +71,9 @@ async fn check_pages(api: &Api, filter: &str) {
 async fn tickets_are_listed_by_their_last_activity_and_by_who_waits_longest() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    let (ana, _) = written(&app, "ana").await;
-    let (ben, of_ben) = written(&app, "ben").await;
-    let (eva, _) = written(&app, "eva").await;
+    let (ana, _) = open_session(&app, "ana").await;
+    let (ben, session_of_ben) = open_session(&app, "ben").await;
+    let (eva, _) = open_session(&app, "eva").await;
     let open = app.ticket("5511900000001").await.0;
     let list = async |query: &str| listed(api, &format!("/tickets?{query}")).await;
     assert_eq!(list("status=open&sort=activity").await, [open, eva, ben, ana]);
@@ -82,18 +82,18 @@ async fn tickets_are_listed_by_their_last_activity_and_by_who_waits_longest() {
     assert_eq!(
         list("status=open&sort=waiting&order=desc").await,
         [eva, ben, ana, open],
-        "nobody waits in the last one"
+        "the ticket in which nobody waits is not the last one"
     );
 
     sent(api, json!({"ticketId": ana, "type": "text", "body": "Yes?"})).await;
-    assert_eq!(writes(api, &of_ben).await, ben);
+    assert_eq!(write_message(api, &session_of_ben).await, ben);
     app.api.post(&format!("/tickets/{eva}/notes"), json!({"body": "A note"})).await.data(201);
     app.api.post(&format!("/tickets/{eva}/transfer"), json!({"userId": app.company.ana})).await.data(200);
-    assert_eq!(list("status=open&sort=activity").await, [ben, ana, open, eva], "a note and a transfer are none");
+    assert_eq!(list("status=open&sort=activity").await, [ben, ana, open, eva], "notes or transfers are activity");
     assert_eq!(
         list("status=open&sort=waiting").await,
         [ben, eva, ana, open],
-        "since the first message without an answer"
+        "the wait does not begin with the first unanswered message"
     );
     let shown = ticket(api, ben).await;
     assert_eq!(shown["lastActivityAt"], shown["lastMessage"]["createdAt"]);
@@ -166,22 +166,22 @@ fn changes() -> impl Strategy<Value = (usize, Change)> {
 
 /// The list of a company is loaded once; after that each change updates it.
 #[actix_web::test]
-async fn memory_lists_what_the_tables_list_whatever_happens() {
+async fn memory_and_the_tables_list_the_same_after_every_change() {
     let app = TestApp::shared().await;
     let (api, company) = (&app.api, &app.company);
     let mut runner = TestRunner::deterministic();
     let mut visitors = Vec::new();
     for number in 0..TICKETS {
-        visitors.push(written(&app, &format!("visitor {number}")).await);
+        visitors.push(open_session(&app, &format!("visitor {number}")).await);
     }
     check_pages(api, "").await;
     for step in 0..CHANGES {
-        let (which, change) = changes().new_tree(&mut runner).expect("a change").current();
-        let (ticket, session) = &mut visitors[which];
+        let (index, change) = changes().new_tree(&mut runner).expect("a change").current();
+        let (ticket, session) = &mut visitors[index];
         let at = format!("/tickets/{ticket}");
         // Some changes are refused, for example in a closed ticket.
         match change {
-            Change::Written => *ticket = writes(api, session).await,
+            Change::Written => *ticket = write_message(api, session).await,
             Change::Answered => {
                 drop(api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes"})).await)
             }

@@ -20,7 +20,7 @@ async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
 }
 
 /// The number of open tickets of a user in the tables, once the tables have all that was acknowledged.
-async fn open_of(app: &TestApp, user: i64) -> i64 {
+async fn open_ticket_count(app: &TestApp, user: i64) -> i64 {
     app.api.all("/tickets").await;
     sqlx::query_scalar("select count(*) from tickets where user_id = $1 and status = 'open'")
         .bind(user)
@@ -45,12 +45,12 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
     assert_eq!((&shown["assignedTo"], &shown["queue"]["name"]), (&Value::Null, &json!("Support")));
     let events = app.api.all(&format!("/tickets/{theirs}/events")).await;
     let queue = json!({"id": company.support, "name": "Support"});
-    let named = json!({"id": company.ana, "name": "Ana"});
+    let former_user = json!({"id": company.ana, "name": "Ana"});
     assert_eq!(events.len(), 2);
-    assert_eq!(events[0]["to"]["assignedTo"], named);
+    assert_eq!(events[0]["to"]["assignedTo"], former_user);
     let event = &events[1];
     assert_eq!((&event["type"], &event["source"]), (&json!("transferred"), &json!("api")));
-    assert_eq!(event["from"], json!({"queue": queue, "assignedTo": named}));
+    assert_eq!(event["from"], json!({"queue": queue, "assignedTo": former_user}));
     assert_eq!(event["to"], json!({"queue": queue, "assignedTo": null}));
     assert_eq!(ticket(&app.api, bens).await, before);
     let unassigned = app.api.all("/tickets?status=open&unassigned=true").await;
@@ -58,16 +58,19 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
 
     // A closed ticket stays assigned to the deleted user; when it is reopened it is unassigned.
     assert_eq!(event_types(&app, closed).await, ["opened", "closed"]);
-    assert_eq!(ticket(&app.api, closed).await["assignedTo"], named);
+    assert_eq!(ticket(&app.api, closed).await["assignedTo"], former_user);
     let listed = app.api.all("/tickets?status=closed").await;
-    assert_eq!(listed.iter().find(|ticket| id(ticket) == closed).expect("it is listed")["assignedTo"], named);
+    assert_eq!(listed.iter().find(|ticket| id(ticket) == closed).expect("it is listed")["assignedTo"], former_user);
     app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
     assert_eq!(event_types(&app, closed).await, ["opened", "closed", "reopened", "transferred"]);
-    assert_eq!(open_of(&app, company.ana.0).await, 0);
+    assert_eq!(open_ticket_count(&app, company.ana.0).await, 0);
 
     app.api.get(&format!("/tickets?userId={}", company.ana)).await.error(404, "ERR_API_NOT_FOUND");
     let again = json!({"name": "Ana", "email": "ana@example.com"});
-    assert!(created(&app.api, "/users", again).await > company.ben.0, "who comes back is somebody new");
+    assert!(
+        created(&app.api, "/users", again).await > company.ben.0,
+        "a user created again has an id that was used before"
+    );
     app.stop().await;
 }
 
@@ -103,7 +106,7 @@ async fn cold_tickets_lose_a_user_who_leaves_as_well() {
     }
     eventually("every ticket is cold", || async { app.service.app.engine.hot().0 == 0 }).await;
     deleted(&app.api, &format!("/users/{}", app.company.ana)).await;
-    assert_eq!(open_of(&app, app.company.ana.0).await, 0);
+    assert_eq!(open_ticket_count(&app, app.company.ana.0).await, 0);
     for ticket_id in &tickets {
         assert_eq!(event_types(&app, *ticket_id).await, ["opened", "transferred"], "{ticket_id}");
     }
@@ -121,14 +124,14 @@ async fn nothing_is_assigned_to_a_user_while_they_leave() {
     for round in 0..8 {
         let email = format!("carla{round}@example.com");
         let carla = created(&app.api, "/users", json!({"name": "Carla", "email": email})).await;
-        let left = AtomicBool::new(false);
+        let is_deleted = AtomicBool::new(false);
         let assigning = tickets.iter().map(async |open| {
             let path = format!("/tickets/{open}");
             let mut assigned = 0;
             // One more attempt follows after the user is deleted, so that each ticket is tried at every moment.
             let mut last = false;
             while !last {
-                last = left.load(Ordering::Acquire);
+                last = is_deleted.load(Ordering::Acquire);
                 let reply = app.api.post(&format!("{path}/transfer"), json!({"userId": carla})).await;
                 match reply.status.as_u16() {
                     200 => assigned += 1,
@@ -142,24 +145,24 @@ async fn nothing_is_assigned_to_a_user_while_they_leave() {
             assigned
         });
         let leaving = async {
-            eventually("tickets are being assigned", || async { open_of(&app, carla).await > 0 }).await;
+            eventually("tickets are being assigned", || async { open_ticket_count(&app, carla).await > 0 }).await;
             let reply = app.api.delete(&format!("/users/{carla}")).await;
-            left.store(true, Ordering::Release);
+            is_deleted.store(true, Ordering::Release);
             assert_eq!(reply.status, 204, "{}", reply.body);
         };
         let ((), assigned) = join(leaving, join_all(assigning)).await;
         assert!(assigned.iter().sum::<usize>() > 0, "nothing was assigned: the test proves nothing");
-        assert_eq!(open_of(&app, carla).await, 0, "round {round}");
+        assert_eq!(open_ticket_count(&app, carla).await, 0, "round {round}");
         for open in &tickets {
             assert_eq!(ticket(&app.api, *open).await["assignedTo"], Value::Null);
         }
     }
-    assert_eq!(open_of(&app, company.ben.0).await, 0);
+    assert_eq!(open_ticket_count(&app, company.ben.0).await, 0);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
+async fn a_user_whose_deletion_was_interrupted_can_be_deleted_again() {
     let app = OwnApp::start().await;
     let company = app.company.clone();
     let open = opened(&app, "5511900000001", json!({"userId": company.ana})).await;
@@ -181,18 +184,18 @@ async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
     let mut statuses = [both.0.status.as_u16(), both.1.status.as_u16()];
     statuses.sort_unstable();
     assert!(statuses == [204, 404], "{statuses:?}");
-    assert_eq!(open_of(&app, company.ana.0).await, 0);
+    assert_eq!(open_ticket_count(&app, company.ana.0).await, 0);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn no_transaction_waits_while_the_tickets_of_who_leaves_queues_are_unassigned() {
+async fn no_transaction_is_idle_while_tickets_of_a_user_who_leaves_queues_are_unassigned() {
     let app = OwnApp::start().await;
     let (support, ben) = (app.company.support, app.company.ben);
     let open = opened(&app, "5511900000001", json!({"queueId": support, "userId": ben})).await;
-    assert_eq!(open_of(&app, ben.0).await, 1, "the tables have the ticket");
-    let mut held = app.db.begin().await.expect("a transaction");
-    sqlx::query("lock table tickets in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    assert_eq!(open_ticket_count(&app, ben.0).await, 1, "the tables have the ticket");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table tickets in access exclusive mode").execute(&mut *lock).await.expect("a lock");
     let is_true = async |condition: &'static str| -> bool {
         sqlx::query_scalar(condition).fetch_one(&app.db).await.expect("an answer")
     };
@@ -204,7 +207,7 @@ async fn no_transaction_waits_while_the_tickets_of_who_leaves_queues_are_unassig
         let none_is_idle = "select not exists (select from pg_stat_activity where datname = current_database()
             and state like 'idle in transaction%' and query like '%users%')";
         eventually("no transaction of the change is idle", || async { is_true(none_is_idle).await }).await;
-        held.rollback().await.expect("an end");
+        lock.rollback().await.expect("an end");
     };
     let (changed, ()) = join(app.api.put(&path, json!({"queueIds": []})), meanwhile).await;
     assert_eq!(changed.data(200)["queues"], json!([]), "the user has left their queues");
@@ -230,6 +233,6 @@ async fn a_change_of_queues_that_was_interrupted_can_be_repeated() {
     let changed = app.api.put(&path, change).await;
     assert_eq!((&changed.data(200)["name"], &changed.data(200)["queues"]), (&json!("Benny"), &json!([])));
     assert_eq!(event_types(&app, open).await, ["opened", "transferred", "transferred", "transferred"]);
-    assert_eq!(open_of(&app, ben.0).await, 0);
+    assert_eq!(open_ticket_count(&app, ben.0).await, 0);
     app.stop().await;
 }

@@ -36,10 +36,10 @@ async fn tickets_are_counted_by_user_queue_and_time() {
     ];
     for (day, queue, user, is_closed) in tickets {
         let more = json!({"queueId": queue, "userId": user});
-        let made = opened(&app, &format!("551190000000{day}"), more).await;
+        let ticket = opened(&app, &format!("551190000000{day}"), more).await;
         if is_closed {
             let wrapup = if queue == Some(company.support) { company.solved } else { company.sold };
-            app.api.post(&format!("/tickets/{made}/close"), json!({"wrapupTypeId": wrapup})).await.data(200);
+            app.api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": wrapup})).await.data(200);
         }
     }
     let unassigned = app.ticket("5511900000009").await;
@@ -85,9 +85,9 @@ async fn tickets_are_counted_by_user_queue_and_time() {
     ] {
         assert_eq!(counts(&app, query).await, expected, "{query}");
     }
-    let foreign: Vec<i64> =
+    let other_counts: Vec<i64> =
         other.all(PATH).await.iter().map(|row| row["count_tickets"].as_i64().expect("a number")).collect();
-    assert_eq!(foreign, [0, 0], "another company's tickets are counted");
+    assert_eq!(other_counts, [0, 0], "another company's tickets are counted");
     app.stop().await;
 }
 

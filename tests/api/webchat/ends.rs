@@ -11,7 +11,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
-async fn a_session_ends_once_and_takes_nothing_more() {
+async fn a_session_ends_once_and_then_refuses_messages() {
     let app = OwnApp::start().await;
     let opened = open(&app, json!({})).await;
     let session = session_of(&opened);
@@ -71,10 +71,10 @@ async fn sessions_in_two_webchats_are_two_conversations() {
     let body = json!({"channelId": another, "visitor": {"externalId": "v-1"}});
     let there = app.api.post("/webchat/sessions", body).await.data(201).clone();
     assert_eq!(contact_of(&here), contact_of(&there));
-    let said_here = say(&app.api, &session_of(&here), json!({"body": "here"})).await;
-    let said_there = say(&app.api, &session_of(&there), json!({"body": "there"})).await;
-    assert_ne!(said_here["ticketId"], said_there["ticketId"]);
-    assert_eq!(seen(&app.api, &session_of(&here)).await, [id(&said_here)]);
-    assert_eq!(seen(&app.api, &session_of(&there)).await, [id(&said_there)]);
+    let message_here = say(&app.api, &session_of(&here), json!({"body": "here"})).await;
+    let message_there = say(&app.api, &session_of(&there), json!({"body": "there"})).await;
+    assert_ne!(message_here["ticketId"], message_there["ticketId"]);
+    assert_eq!(seen(&app.api, &session_of(&here)).await, [id(&message_here)]);
+    assert_eq!(seen(&app.api, &session_of(&there)).await, [id(&message_there)]);
     app.stop().await;
 }

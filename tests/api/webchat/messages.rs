@@ -8,7 +8,7 @@ use crate::steps::{NOBODY, assert_timestamp, id, restarted, ticket};
 use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
-async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
+async fn the_first_message_opens_the_ticket_in_the_channels_queue() {
     let app = TestApp::shared().await;
     let opened = open(&app, json!({"name": "Vera"})).await;
     let session = session_of(&opened);
@@ -37,7 +37,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
 }
 
 #[actix_web::test]
-async fn a_word_after_the_ticket_was_closed_opens_another_one() {
+async fn a_message_after_the_ticket_was_closed_opens_another_one() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
@@ -46,7 +46,7 @@ async fn a_word_after_the_ticket_was_closed_opens_another_one() {
     let second = say(&app.api, &session, json!({"body": "one more thing"})).await["ticketId"].clone();
     assert_ne!(first, second);
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.data(200)["ticketId"], second);
-    assert_eq!(seen(&app.api, &session).await.len(), 2, "the visitor lost what they had said");
+    assert_eq!(seen(&app.api, &session).await.len(), 2, "the visitor does not see both messages");
     app.stop().await;
 }
 
@@ -121,7 +121,11 @@ async fn a_choice_that_the_question_does_not_offer_is_refused() {
     }
     let both = json!({"body": "x", "reply": {"messageId": question, "id": "y"}});
     assert_eq!(app.api.post(&path, both).await.invalid_fields(), ["reply"]);
-    assert_eq!(ticket(&app.api, text["ticketId"].as_i64().expect("id")).await["unreadCount"], 1, "something was taken");
+    assert_eq!(
+        ticket(&app.api, text["ticketId"].as_i64().expect("id")).await["unreadCount"],
+        1,
+        "a refused choice was stored"
+    );
     app.stop().await;
 }
 
@@ -153,7 +157,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
 }
 
 #[actix_web::test]
-async fn a_client_id_is_remembered_however_much_was_said_since() {
+async fn a_client_id_is_remembered_however_many_messages_follow() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "first", "clientId": "first"})).await;

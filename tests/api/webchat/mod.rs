@@ -16,10 +16,12 @@ async fn open(app: &TestApp, visitor: Value) -> Value {
     app.api.post("/webchat/sessions", body).await.data(201).clone()
 }
 
+/// The id of the contact of a session.
 fn contact_of(session: &Value) -> i64 {
     id(&session["contact"])
 }
 
+/// The id of a session.
 fn session_of(session: &Value) -> String {
     session["id"].as_str().expect("id").to_owned()
 }
@@ -35,7 +37,7 @@ async fn seen(api: &Api, session: &str) -> Vec<i64> {
 
 /// Inserts an interactive message with the id `question` into the ticket of a message. Returns `question`.
 async fn ask(app: &TestApp, message: &Value, question: i64, action: Value) -> i64 {
-    app.api.get("/messages").await.data(200); // The ticket is in the tables now.
+    app.api.get("/messages").await.data(200); // Answered once the tables have the ticket.
     sqlx::query(
         "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive, status,
              source, created_at)

@@ -44,15 +44,16 @@ async fn an_opened_session_shows_its_contact_and_its_token_once() {
     let mut expected = opened.clone();
     expected.as_object_mut().expect("object").remove("token");
     assert_eq!(shown.data(200), &expected);
-    assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a session without a word opened a ticket");
+    assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a session without a message opened a ticket");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
     let app = TestApp::shared().await;
-    let all = json!({"name": "Vera", "externalId": "v-1", "number": "5511900000001", "email": "vera@example.com"});
-    let vera = contact_of(&open(&app, all).await);
+    let identities =
+        json!({"name": "Vera", "externalId": "v-1", "number": "5511900000001", "email": "vera@example.com"});
+    let vera = contact_of(&open(&app, identities).await);
     for visitor in [
         json!({"externalId": "v-1"}),
         json!({"number": "+55 (11) 90000-0001"}),
@@ -67,7 +68,7 @@ async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
         "a visitor renamed a contact"
     );
 
-    // When they disagree, the external id has precedence over the number, and the number over the e-mail.
+    // When the identities disagree, the external id has precedence over the number, and the number over the e-mail.
     let nils = contact_of(&open(&app, json!({"number": "5511900000002", "email": "nils@example.com"})).await);
     let olga = contact_of(&open(&app, json!({"email": "olga@example.com"})).await);
     assert!(vera != nils && nils != olga);
@@ -103,9 +104,9 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     let foreign =
         other_api.post("/webchat/sessions", json!({"channelId": other.webchat, "visitor": {"externalId": "v"}})).await;
     let foreign = foreign.data(201);
-    let ask = async |body: Value| app.api.post("/webchat/sessions", body).await;
+    let open_with = async |body: Value| app.api.post("/webchat/sessions", body).await;
     let webchat = app.company.webchat;
-    assert_eq!(contact_of(ask(json!({"channelId": webchat, "contactId": contact})).await.data(201)), contact.0);
+    assert_eq!(contact_of(open_with(json!({"channelId": webchat, "contactId": contact})).await.data(201)), contact.0);
     let mine = open(&app, json!({"externalId": "v"})).await;
     assert_ne!(contact_of(&mine), contact_of(foreign), "the other company's contact was found");
 
@@ -116,11 +117,11 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
         json!({"channelId": other.webchat}),
         json!({"channelId": NOBODY}),
     ] {
-        let reply = ask(body.clone()).await;
+        let reply = open_with(body.clone()).await;
         reply.error(404, "ERR_API_NOT_FOUND");
         assert_eq!(reply.body, absent, "{body}");
     }
-    assert_eq!(ask(json!({"channelId": app.company.phone})).await.invalid_fields(), ["channelId"]);
+    assert_eq!(open_with(json!({"channelId": app.company.phone})).await.invalid_fields(), ["channelId"]);
 
     let theirs = session_of(foreign);
     assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}")).await.body, absent);

@@ -29,7 +29,7 @@ async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
 }
 
 #[actix_web::test]
-async fn what_a_visitor_sees_is_narrowed_by_time_as_every_list_is() {
+async fn the_messages_of_a_visitor_are_filtered_by_time_as_every_list() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     for body in ["one", "two", "three"] {
@@ -58,7 +58,7 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     let reply = json!({"reply": {"messageId": question, "id": "y"}});
     app.api.post(&format!("/webchat/sessions/{now}/messages"), reply).await.error(404, "ERR_API_NOT_FOUND");
     let again = say(&app.api, &now, json!({"body": "it is me"})).await;
-    assert_eq!(again["ticketId"], ticket, "the conversation goes on");
+    assert_eq!(again["ticketId"], ticket, "the message opened another ticket");
     let reply = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "welcome back"})).await;
     assert_eq!(seen(&app.api, &now).await, [id(&again), id(&reply)]);
     let everything = listed(&app.api, &format!("/tickets/{ticket}/messages")).await;
@@ -87,6 +87,6 @@ async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
 
     assert_eq!(seen(&app.api, &session).await.len(), 3);
     eventually("the second is delivered", || async { status(second).await["status"] == "delivered" }).await;
-    assert_eq!(status(first).await, delivered, "it was delivered twice");
+    assert_eq!(status(first).await, delivered, "the first message changed when the second was delivered");
     app.stop().await;
 }

@@ -26,7 +26,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
     let before = app.ticket("5511900000001").await;
     let is_opened = async || log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
     eventually("the opening of the ticket is in the log", is_opened).await;
-    let known = log(&app).await.len();
+    let count_before = log(&app).await.len();
     let (webhook, receiver) = webhook_with_receiver(&app, &[]).await;
     note(&app.api, before.0, "first").await;
     let ticket = app.ticket("5511900000002").await;
@@ -40,7 +40,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
     })
     .await;
     let expected = log(&app).await;
-    let expected = &expected[known..];
+    let expected = &expected[count_before..];
     let received = receiver.has(expected.len()).await;
     let mut events: Vec<Value> = received.iter().map(crate::support::Received::event).collect();
     events.sort_by_key(|event| event["id"].as_i64());
@@ -50,7 +50,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
         assert_eq!(request.header("webhook-id"), format!("evt_{}_{}", app.company.id, request.id()));
         assert!(request.header("user-agent").starts_with("hotline/"));
     }
-    assert!(receiver.connections() < received.len(), "each delivery has a connection of its own");
+    assert!(receiver.connections() < received.len(), "each delivery opens a connection");
     let done = wait_for_deliveries(&app.api, webhook, "delivered", expected.len()).await;
     for (delivery, event) in done.iter().zip(expected) {
         assert_eq!((&delivery["id"], &delivery["eventId"]), (&event["id"], &event["id"]));
@@ -71,7 +71,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
 }
 
 #[actix_web::test]
-async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
+async fn a_webhook_gets_only_events_of_its_types_and_its_company() {
     let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
     let (opened, notes) = (
@@ -141,7 +141,7 @@ async fn a_position_that_was_reached_with_other_types_is_not_stored() {
 }
 
 #[actix_web::test]
-async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail() {
+async fn events_of_a_ticket_arrive_in_order_however_often_deliveries_fail() {
     let app = OwnApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     // Every third request fails, whichever that is.
@@ -174,17 +174,17 @@ async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail()
         }
     }
     assert!(firsts.len() == 4 && firsts.values().all(|values| values.len() == 12), "{firsts:?}");
-    let tried: usize = deliveries(&app.api, webhook, "delivered")
+    let attempts: usize = deliveries(&app.api, webhook, "delivered")
         .await
         .iter()
         .map(|delivery| delivery["attempts"].as_array().map_or(0, Vec::len))
         .sum();
-    assert_eq!(tried, receiver.count(), "an attempt is not noted");
+    assert_eq!(attempts, receiver.count(), "an attempt is not recorded");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_next_one() {
+async fn events_that_were_not_delivered_before_a_stop_are_delivered_after_the_restart() {
     // There are so many attempts that no delivery is given up, however long the test takes.
     let options = quick(&[50; 10_000]);
     let app = OwnApp::start_with(options.clone()).await;
@@ -210,7 +210,7 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
 }
 
 #[actix_web::test]
-async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
+async fn a_webhook_that_is_enabled_again_gets_the_events_it_missed() {
     let app = TestApp::shared().await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
@@ -225,7 +225,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
     note(&app.api, ticket.0, "meanwhile").await;
     note(&app.api, ticket.0, "after").await;
     other.1.has(3).await;
-    assert_eq!(receiver.count(), 1, "nothing is delivered to a disabled webhook");
+    assert_eq!(receiver.count(), 1, "an event is delivered to a disabled webhook");
     app.api.put(&path, json!({"active": true})).await.data(200);
     let bodies: Vec<Value> = receiver.has(3).await.iter().map(|r| r.event()["data"]["body"].clone()).collect();
     assert_eq!(bodies, ["before", "meanwhile", "after"]);
@@ -233,7 +233,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
 }
 
 #[actix_web::test]
-async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
+async fn deliveries_of_a_deleted_webhook_are_removed() {
     let app = TestApp::shared().await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
@@ -259,8 +259,8 @@ async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
 /// The pause before a courier that has failed starts again.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
 
-/// Makes a courier fail at this point each time it is there, and asserts that it pauses before it starts again, and
-/// delivers once it does not fail.
+/// Makes a courier panic at a failpoint. Asserts that it pauses before each restart, and that it delivers once the
+/// failpoint is removed.
 async fn check_restarts(point: &str) {
     let app = OwnApp::start().await;
     let failures: Arc<Mutex<Vec<Instant>>> = Arc::default();

@@ -17,16 +17,16 @@ use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// Waits until the one delivery of a webhook has `count` attempts, and returns them.
 async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
-    let of = async || {
+    let noted = async || {
         let all = app.api.all(&format!("/webhooks/{webhook}/deliveries")).await;
         all.first().and_then(|delivery| delivery["attempts"].as_array().cloned()).unwrap_or_default()
     };
-    eventually(&format!("{count} attempts are noted"), || async { of().await.len() >= count }).await;
-    of().await
+    eventually(&format!("{count} attempts are noted"), || async { noted().await.len() >= count }).await;
+    noted().await
 }
 
 #[actix_web::test]
-async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
+async fn attempts_without_a_2xx_are_retried_and_their_errors_are_shown() {
     let elsewhere = Receiver::start().await;
     let conducts = [
         (Conduct::status(500), json!(500), "the endpoint responded with 500"),
@@ -40,7 +40,7 @@ async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
 }
 
 #[actix_web::test]
-async fn what_is_not_answered_in_time_is_tried_again_and_what_happened_is_shown() {
+async fn attempts_without_an_answer_in_time_are_retried_and_their_errors_are_shown() {
     let conducts = [Conduct::Hang, Conduct::Late(LONG)];
     let conducts = conducts.map(|conduct| (conduct, Value::Null, "the request failed: no response in time"));
     assert_retried(waiting_for(Duration::from_millis(700), quick(PAUSES_MS)), conducts).await;
@@ -71,7 +71,7 @@ async fn assert_retried(options: TestOptions, conducts: impl IntoIterator<Item =
 }
 
 #[actix_web::test]
-async fn a_2xx_counts_whatever_its_body_does() {
+async fn a_2xx_is_a_delivery_whatever_its_body() {
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let mut number = 0;
     for conduct in [
@@ -119,12 +119,12 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     app.stop().await;
 }
 
-/// How long an endpoint may fail before it is switched off. The test advances the clock, so this takes no time. No test
-/// runs for as long as the last minute of it.
+/// How long an endpoint may fail before it is switched off. The test advances the clock, so this takes no time. Every
+/// test is shorter than `LAST_MINUTE`.
 const FAILING_MAX: Duration = Duration::from_secs(3600);
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 
-fn soon_given_up() -> TestOptions {
+fn with_failing_max() -> TestOptions {
     let defaults = TestOptions::default();
     let failing_max = TimeDelta::from_std(FAILING_MAX).expect("a time");
     let retry_policy =
@@ -154,7 +154,7 @@ async fn assert_switched_off_in_time(app: &OwnApp, webhook: i64, since: DateTime
 }
 
 #[actix_web::test]
-async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
+async fn a_changed_url_makes_deliveries_due_and_clears_the_failure() {
     // The retry is due after an hour, for which the test does not wait.
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
@@ -165,17 +165,16 @@ async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
     }
     wait_for_deliveries(&app.api, webhook, "pending", 2).await;
     let path = format!("/webhooks/{webhook}");
-    let before = app.api.put(&path, json!({"url": receiver.url(), "description": "the same"})).await;
-    before.data(200);
+    app.api.put(&path, json!({"url": receiver.url(), "description": "the same"})).await.data(200);
     let other = Receiver::start().await;
     app.api.put(&path, json!({"url": other.url()})).await.data(200);
     wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
     let bodies = other.received().iter().map(|r| r.event()["data"]["body"].clone()).collect::<Vec<_>>();
     assert_eq!(bodies, ["a", "b"]);
-    assert_eq!(receiver.count(), 1, "the same address is no other one");
+    assert_eq!(receiver.count(), 1, "an unchanged URL made a delivery due");
     app.stop().await;
 
-    let app = OwnApp::start_with(soon_given_up()).await;
+    let app = OwnApp::start_with(with_failing_max()).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -191,7 +190,7 @@ async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
 }
 
 #[actix_web::test]
-async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
+async fn a_delivery_that_hangs_is_sent_to_the_changed_url() {
     let app = OwnApp::start_with(waiting_for(LONG, TestOptions::default())).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::Hang);
@@ -206,8 +205,8 @@ async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
 }
 
 #[actix_web::test]
-async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
-    let app = OwnApp::start_with(soon_given_up()).await;
+async fn a_test_that_is_delivered_clears_the_failure() {
+    let app = OwnApp::start_with(with_failing_max()).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_test = request.header("webhook-id").starts_with("test_");
@@ -225,7 +224,7 @@ async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
 }
 
 #[actix_web::test]
-async fn a_test_is_not_undone_by_deliveries_that_have_failed_before_it() {
+async fn a_failure_before_a_delivered_test_does_not_count_after_it() {
     let app = OwnApp::start().await;
     let (company, keys) = (app.company.id, &app.service.app.engine.store().keys);
     let receiver = Receiver::start().await;
@@ -248,8 +247,8 @@ async fn a_test_is_not_undone_by_deliveries_that_have_failed_before_it() {
     let progress = WebhookProgress { from, delivered_through: from, failing_from: failing_since, failing_since };
     let mut db = app.db.acquire().await.expect("a connection");
     let stored = record(&mut db, &before, progress, &[], false).await.expect("written");
-    let is_failing = (stored.failing_since, endpoint().await.failing_since);
-    assert_eq!(is_failing, (None, None), "a failure before the test counts after it");
+    let failing_since_after = (stored.failing_since, endpoint().await.failing_since);
+    assert_eq!(failing_since_after, (None, None), "a failure before the test counts after it");
     let path = format!("/webhooks/{webhook}");
     app.api.put(&path, json!({"active": true})).await.data(200);
     let is_off = webhooks::disable(&app.db, &before, failing_since, "it has failed for too long").await;
@@ -261,7 +260,7 @@ async fn a_test_is_not_undone_by_deliveries_that_have_failed_before_it() {
 
 #[actix_web::test]
 async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_reason() {
-    let app = OwnApp::start_with(soon_given_up()).await;
+    let app = OwnApp::start_with(with_failing_max()).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
@@ -277,7 +276,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     assert_switched_off_in_time(&app, webhook, failing, &receiver).await;
     let reason = shown(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
-    assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "what waits stays");
+    assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "a pending delivery was dropped");
     app.stop().await;
 }
 

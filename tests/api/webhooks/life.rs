@@ -84,7 +84,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
 }
 
 #[actix_web::test]
-async fn what_cannot_be_a_webhook_is_refused_with_every_field_that_is_wrong() {
+async fn an_invalid_webhook_is_refused_with_every_wrong_field() {
     let app = TestApp::shared().await;
     let webhook = id(&create_webhook(&app.api, json!({"url": URL})).await);
     let many: Vec<&str> = vec!["ticket.opened"; 100];
@@ -137,8 +137,8 @@ async fn what_cannot_be_a_webhook_is_refused_with_every_field_that_is_wrong() {
 #[actix_web::test]
 async fn a_company_has_twenty_webhooks_and_no_more_however_many_are_made_at_once() {
     let app = TestApp::shared().await;
-    let make = || app.api.post("/webhooks", json!({"url": URL}));
-    let replies = futures_util::future::join_all((0..25).map(|_| make())).await;
+    let create = || app.api.post("/webhooks", json!({"url": URL}));
+    let replies = futures_util::future::join_all((0..25).map(|_| create())).await;
     let (made, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 201);
     assert_eq!(made.len(), 20);
     for reply in refused {
@@ -146,7 +146,7 @@ async fn a_company_has_twenty_webhooks_and_no_more_however_many_are_made_at_once
         assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &json!([{"type": "webhook", "count": 20}])));
     }
     app.api.delete(&format!("/webhooks/{}", id(made[0].data(201)))).await;
-    make().await.data(201);
+    create().await.data(201);
     app.stop().await;
 }
 
@@ -167,21 +167,21 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
     assert!(again.is_replay());
     let secrets = [first.data(201)["secret"].clone(), second.data(200)["secret"].clone()];
     assert_ne!(secrets[0], secrets[1]);
-    let held: Vec<String> =
+    let stored_rows: Vec<String> =
         sqlx::query_scalar("select w::text from webhooks w union all select k::text from idempotency_keys k")
             .fetch_all(&app.db)
             .await
             .expect("rows");
-    assert!(held.len() >= 4);
+    assert!(stored_rows.len() >= 4);
     for secret in secrets {
         let secret = secret.as_str().expect("a secret").trim_start_matches("whsec_").to_owned();
-        assert!(held.iter().all(|row| !row.contains(&secret)), "a secret is stored in clear");
+        assert!(stored_rows.iter().all(|row| !row.contains(&secret)), "a secret is stored in clear");
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_webhook_of_another_company_is_the_same_as_none() {
+async fn a_webhook_of_another_company_is_not_found() {
     let app = TestApp::shared().await;
     let webhook = id(&create_webhook(&app.api, json!({"url": URL})).await);
     check_foreign(&app, "/webhooks", webhook, &json!({"active": false})).await;

@@ -63,7 +63,7 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
 
 /// On a machine that stalls for longer than a courier rests, some of the events that were under way are sent again.
 #[actix_web::test]
-async fn a_company_that_moves_is_told_each_event() {
+async fn a_company_that_moves_gets_each_event() {
     let (sent, ids) = sent_while_it_moves().await;
     for id in &ids {
         let count = ids.iter().filter(|other| *other == id).count();
@@ -72,10 +72,10 @@ async fn a_company_that_moves_is_told_each_event() {
 }
 
 #[actix_web::test]
-async fn a_company_that_moves_is_told_each_event_once_measured() {
+async fn a_company_that_moves_gets_each_event_once_measured() {
     let (sent, ids) = sent_while_it_moves().await;
-    assert!(sent < EVENTS, "it has moved while there was something to deliver");
-    assert_eq!(ids.len(), EVENTS, "each once: {ids:?}");
+    assert!(sent < EVENTS, "every event was sent before the company had moved");
+    assert_eq!(ids.len(), EVENTS, "an event was sent twice: {ids:?}");
 }
 
 #[actix_web::test]
@@ -93,7 +93,7 @@ async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
     move_company(&app, owner).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     let ids = receiver.ids();
-    assert_eq!((ids.len(), ids[0]), (2, ids[1]), "what was not answered is sent again");
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]), "the request without an answer was not sent once more");
     second.stop().await.expect("a clean stop");
     app.stop().await;
 }

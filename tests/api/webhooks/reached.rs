@@ -24,22 +24,22 @@ impl Names {
     fn of(names: &[(&'static str, &[&[&str]])]) -> Arc<Self> {
         let addresses =
             |answer: &&[&str]| answer.iter().map(|text| text.parse().expect("an address")).collect::<Vec<IpAddr>>();
-        let known = names.iter().map(|(name, answers)| (*name, answers.iter().map(addresses).collect()));
-        Arc::new(Self(Mutex::new(known.collect())))
+        let answers = names.iter().map(|(name, answers)| (*name, answers.iter().map(addresses).collect()));
+        Arc::new(Self(Mutex::new(answers.collect())))
     }
 }
 
 impl Lookup for Names {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let mut known = self.0.lock();
+        let mut names = self.0.lock();
         let answer =
-            known.get_mut(name).map(|answers| if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() });
+            names.get_mut(name).map(|answers| if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() });
         Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
     }
 }
 
 /// The default options, with these networks allowed and these names.
-fn with(networks: &[&str], names: Arc<Names>) -> TestOptions {
+fn options_with(networks: &[&str], names: Arc<Names>) -> TestOptions {
     let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
     let defaults = TestOptions::default();
     let webhooks = WebhookOptions { allowed_networks, lookup: names, ..defaults.webhooks.clone() };
@@ -47,9 +47,9 @@ fn with(networks: &[&str], names: Arc<Names>) -> TestOptions {
 }
 
 #[actix_web::test]
-async fn an_address_that_says_where_it_leads_is_refused_when_it_is_given() {
+async fn a_url_with_an_internal_address_is_refused() {
     let receiver = Receiver::start().await;
-    let app = OwnApp::start_with(with(&[], Names::of(&[]))).await;
+    let app = OwnApp::start_with(options_with(&[], Names::of(&[]))).await;
     let port = receiver.address.port();
     let webhook = hook(&app.api, "https://hooks.example.com/", &[]).await;
     for host in [
@@ -97,7 +97,7 @@ async fn an_address_that_says_where_it_leads_is_refused_when_it_is_given() {
 }
 
 #[actix_web::test]
-async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
+async fn a_name_that_resolves_to_an_internal_address_at_any_look_up_is_not_reached() {
     let names = Names::of(&[
         ("loopback.example.com", &[&["127.0.0.1"]]),
         ("private.example.com", &[&["10.0.0.1", "192.168.0.1", "172.16.3.4"]]),
@@ -109,7 +109,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         ("rebinding.example.com", &[&["127.0.0.1"], &["8.8.8.8"], &["127.0.0.1"]]),
     ]);
     let receiver = Receiver::start().await;
-    let app = OwnApp::start_with(with(&[], names)).await;
+    let app = OwnApp::start_with(options_with(&[], names)).await;
     let port = receiver.address.port();
     let mut number = 0;
     for name in ["loopback", "private", "link", "metadata", "mapped", "unspecified", "rebinding"] {
@@ -130,15 +130,15 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         assert_eq!(pending[0]["attempts"][0]["error"], error, "{name}");
         app.api.delete(&format!("/webhooks/{webhook}")).await;
     }
-    assert_eq!(receiver.connections(), 0, "somebody was reached");
+    assert_eq!(receiver.connections(), 0, "an internal address was reached");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() {
+async fn allowed_networks_are_reached_and_without_tls_only_this_machine() {
     let names = Names::of(&[("inside.example.com", &[&["127.0.0.1"]])]);
     let receiver = Receiver::start().await;
-    let app = OwnApp::start_with(with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
+    let app = OwnApp::start_with(options_with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
     let port = receiver.address.port();
     let webhook = hook(&app.api, &receiver.url(), &[]).await;
     assert_eq!(app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await.data(200)["status"], 200);
@@ -158,7 +158,7 @@ async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() 
 async fn a_redirect_to_the_inside_is_not_followed() {
     let inside = Receiver::start().await;
     let outside = Receiver::start_at("127.0.0.2:0").await;
-    let app = OwnApp::start_with(with(&["127.0.0.2/32"], Names::of(&[]))).await;
+    let app = OwnApp::start_with(options_with(&["127.0.0.2/32"], Names::of(&[]))).await;
     let webhook = hook(&app.api, &outside.url(), &[]).await;
     for location in [inside.url(), "http://169.254.169.254/latest/meta-data/".to_owned(), "/hook2".to_owned()] {
         outside.behave(Conduct::Redirect(location.clone()));

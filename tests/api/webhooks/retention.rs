@@ -19,7 +19,7 @@ fn note_text(request: &Received) -> String {
 }
 
 #[actix_web::test]
-async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_sent() {
+async fn deliveries_are_removed_with_the_days_of_their_events_and_those_behind_them_are_sent() {
     const HOUR_MS: u64 = 3_600_000;
     // The service itself drops none of the days that the test makes.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
@@ -31,10 +31,10 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     note(&app.api, stuck.0, "a").await;
     wait_for_deliveries(&app.api, webhook, "pending", 1).await;
     note(&app.api, fine.0, "b").await;
-    let last_of_then = wait_for_deliveries(&app.api, webhook, "delivered", 1).await[0]["id"].as_i64().expect("an id");
+    let last_old_event = wait_for_deliveries(&app.api, webhook, "delivered", 1).await[0]["id"].as_i64().expect("an id");
     note(&app.api, stuck.0, "c").await;
     let pending = wait_for_deliveries(&app.api, webhook, "pending", 2).await;
-    assert_eq!(pending[1]["nextAttemptAt"], Value::Null, "it waits for the one before");
+    assert_eq!(pending[1]["nextAttemptAt"], Value::Null, "it does not wait for the delivery before it");
     // There are more old deliveries than are removed at once.
     sqlx::query(
         "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
@@ -50,11 +50,11 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     let before = |days| Utc::now() - TimeDelta::days(days);
     create_partitions(db, before(40)).await.expect("old days");
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and last_id <= $3");
-    moved.bind(app.company.id).bind(before(40)).bind(last_of_then).execute(db).await.expect("moved");
+    moved.bind(app.company.id).bind(before(40)).bind(last_old_event).execute(db).await.expect("moved");
     drop_expired(db, before(30)).await.expect("dropped");
     // A change of the webhook makes the service look at it, as it does every hour.
     app.api.put(&format!("/webhooks/{webhook}"), json!({"types": ["note.added"]})).await.data(200);
-    eventually("what is left is sent, and alone", || async {
+    eventually("only the delivery of today is left, and it is delivered", || async {
         let left = "select array_agg(event_id || ' ' || status) from webhook_deliveries where company_id = $1";
         let left: Option<Vec<String>> =
             sqlx::query_scalar(left).bind(app.company.id).fetch_one(db).await.expect("deliveries");
@@ -67,7 +67,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
 }
 
 #[actix_web::test]
-async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_no_other_notices() {
+async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_do_others() {
     const ROUNDS: usize = 5;
     const NOTES: usize = 8;
     let app = OwnApp::start_with(quick(&[50; 4])).await;
@@ -116,18 +116,22 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
             let number: usize = text.parse().expect("a number");
             (number == 0 && ticket == tickets[0]) || (number > 0 && tickets[(number - 1) % NOTES % 2] == ticket)
         };
-        assert_eq!(first, expected.iter().filter(of_ticket).cloned().collect::<Vec<_>>(), "in order");
+        assert_eq!(first, expected.iter().filter(of_ticket).cloned().collect::<Vec<_>>(), "missed or out of order");
     }
     wait_for_deliveries(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
-    assert_eq!(theirs.received().iter().map(note_text).collect::<Vec<_>>(), expected[1..], "each once, and in order");
+    assert_eq!(
+        theirs.received().iter().map(note_text).collect::<Vec<_>>(),
+        expected[1..],
+        "missed, sent twice or out of order"
+    );
     app.stop().await;
 }
 
 /// A read of webhooks that waits for a lock keeps no other one from starting.
 #[actix_web::test]
-async fn the_webhooks_of_companies_are_read_beside_each_other() {
-    /// How many companies there are. Of them so many are read at a time.
+async fn the_webhooks_of_companies_are_read_in_parallel() {
     const OTHERS: usize = 6;
+    /// How many companies' webhooks are read at a time.
     const AT_ONCE: i64 = 4;
     let app = OwnApp::start().await;
     let mut others = Vec::new();
@@ -138,7 +142,7 @@ async fn the_webhooks_of_companies_are_read_beside_each_other() {
     sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
     let store = app.service.app.engine.store();
     others.iter().for_each(|company| store.webhooks.publish(*company));
-    eventually("some are read at a time", || async {
+    eventually("as many as may be are read at a time", || async {
         let reads = "select count(*) from pg_stat_activity where datname = current_database()
             and wait_event_type = 'Lock' and query like 'select company_id, id, url, types, secret, old_secret,%'";
         sqlx::query_scalar::<_, i64>(reads).fetch_one(&app.db).await.expect("the sessions") == AT_ONCE

@@ -25,8 +25,8 @@ fn verifier() -> Option<std::path::PathBuf> {
     if works() {
         return Some(python);
     }
-    let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).output().ok()?;
-    if made.status.success() {
+    let venv = Command::new("python3").args(["-m", "venv"]).arg(&folder).output().ok()?;
+    if venv.status.success() {
         drop(Command::new(&python).args(["-m", "pip", "install", "-q", "standardwebhooks==1.0.1"]).output());
     }
     works().then_some(python)
@@ -59,7 +59,7 @@ fn case(secret: &str, request: &Received) -> Value {
 }
 
 /// What the library prints for each case.
-fn verified(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
+fn run_verifier(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
     use std::io::Write;
     let mut child = Command::new(python)
         .args(["-c", VERIFY])
@@ -109,8 +109,8 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
     let after = receiver.received().last().expect("a request").clone();
     let mut forged = both.clone();
     forged.body.push(b' ');
-    let mut moved = both.clone();
-    moved.headers.insert("webhook-id".to_owned(), "evt_1_1".to_owned());
+    let mut with_other_id = both.clone();
+    with_other_id.headers.insert("webhook-id".to_owned(), "evt_1_1".to_owned());
     let mut late = both.clone();
     late.headers.insert("webhook-timestamp".to_owned(), "1700000000".to_owned());
     let cases = [
@@ -121,10 +121,10 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
         (case(&second, &after), true),
         (case(&first, &after), false),
         (case(&first, &forged), false),
-        (case(&first, &moved), false),
+        (case(&first, &with_other_id), false),
         (case(&first, &late), false),
     ];
-    let output = verified(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
+    let output = run_verifier(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
     let expected: Vec<bool> = cases.iter().map(|(_, is_good)| *is_good).collect();
     assert_eq!(output.iter().map(|word| word == "good").collect::<Vec<_>>(), expected, "{output:?}");
     app.stop().await;
@@ -167,25 +167,25 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "Olá, ação! 😀").await;
     let good = receiver.has(1).await[0].clone();
-    let with = |name: &str, value: &str| {
-        let mut other = good.clone();
-        other.headers.insert(name.to_owned(), value.to_owned());
-        other
+    let with_header = |name: &str, value: &str| {
+        let mut changed = good.clone();
+        changed.headers.insert(name.to_owned(), value.to_owned());
+        changed
     };
-    let two = format!("v1,AAAA {}", good.header("webhook-signature"));
+    let two_signatures = format!("v1,AAAA {}", good.header("webhook-signature"));
     let mut forged = good.clone();
     forged.body.push(b' ');
-    let other = hotline::webhooks::new_secret().0;
+    let other_secret = hotline::webhooks::new_secret().0;
     let cases = [
         (case(&secret, &good), "True"),
-        (case(&secret, &with("webhook-signature", &two)), "True"),
-        (case(&other, &good), "False"),
+        (case(&secret, &with_header("webhook-signature", &two_signatures)), "True"),
+        (case(&other_secret, &good), "False"),
         (case(&secret, &forged), "False"),
-        (case(&secret, &with("webhook-id", "evt_1_1")), "False"),
-        (case(&secret, &with("webhook-timestamp", "1700000000")), "False"),
-        (case(&secret, &with("webhook-signature", "v1,AAAA")), "False"),
+        (case(&secret, &with_header("webhook-id", "evt_1_1")), "False"),
+        (case(&secret, &with_header("webhook-timestamp", "1700000000")), "False"),
+        (case(&secret, &with_header("webhook-signature", "v1,AAAA")), "False"),
     ];
-    let (given, expected): (Vec<Value>, Vec<&str>) = cases.iter().cloned().unzip();
+    let (inputs, expected): (Vec<Value>, Vec<&str>) = cases.iter().cloned().unzip();
     let python = format!(
         "{}\nimport json, sys\nfor case in json.load(sys.stdin):\n    \
          print(verify(case['secret'], case['headers'], case['body'].encode()))",
@@ -197,7 +197,7 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
         snippet("js")
     );
     for (interpreter, code) in [("python3", python), ("node", node)] {
-        if let Some(output) = run(interpreter, &code, &given) {
+        if let Some(output) = run(interpreter, &code, &inputs) {
             assert_eq!(output, expected, "{interpreter}");
         }
     }
@@ -208,7 +208,7 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
+async fn metrics_show_how_attempts_end_and_how_far_behind_an_endpoint_is() {
     let options = TestOptions { metrics: true, ..quick(&[30, 3_600_000]) };
     let app = OwnApp::start_with(options).await;
     let address = app.service.metrics_listener.as_ref().expect("metrics are served").address;
@@ -275,7 +275,7 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
     // A webhook has one test at a time, during which the company can be closed.
     let (go, before) = (Arc::new(Notify::new()), receiver.count());
     receiver.behave(Conduct::Held(go.clone()));
-    let beside = async {
+    let during_the_test = async {
         receiver.has(before + 1).await;
         let refused = test().await;
         let closed = app.service.app.engine.store().ownership().close(app.company.id).await;
@@ -283,7 +283,7 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
         go.notify_one();
         refused
     };
-    let (good, refused) = futures_util::future::join(test(), beside).await;
+    let (good, refused) = futures_util::future::join(test(), during_the_test).await;
     good.data(200);
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "test_running");
     let events = app.api.get("/events?types=note.added").await;

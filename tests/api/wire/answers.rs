@@ -47,19 +47,19 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
     }
     // A client that closes a connection may open another.
     drop(mine.pop());
-    eventually("the place is free again", || async {
+    eventually("another connection is accepted", || async {
         let mut stream = connect_from("127.0.0.2", plain.address).await;
-        let mut heard = [0; 12];
+        let mut status_line = [0; 12];
         // A refused client may find the connection closed.
         let is_sent = stream.write_all(GOOD).await.is_ok();
-        is_sent && stream.read_exact(&mut heard).await.is_ok() && heard != *b"HTTP/1.1 429"
+        is_sent && stream.read_exact(&mut status_line).await.is_ok() && status_line != *b"HTTP/1.1 429"
     })
     .await;
     plain.server.stop(false).await;
 }
 
 #[actix_web::test]
-async fn a_head_request_is_answered_and_its_connection_lives_on() {
+async fn a_head_request_is_answered_and_its_connection_stays_open() {
     let app = TestApp::shared().await;
     let mut stream = connect(app.address).await;
     stream.write_all(b"HEAD /health/live HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("send");
@@ -74,7 +74,7 @@ async fn a_head_request_is_answered_and_its_connection_lives_on() {
 }
 
 #[actix_web::test]
-async fn answers_are_what_they_are_without_the_wire() {
+async fn answers_equal_those_of_a_server_without_the_wire() {
     let plain = plain(Limits::default());
     let bare = HttpServer::new(|| App::new().configure(routes)).workers(1).disable_signals();
     let bare = bare.bind("127.0.0.1:0").expect("bind");
@@ -109,7 +109,11 @@ async fn answers_are_what_they_are_without_the_wire() {
             let last = answers.len() - 1;
             answers[..last].iter_mut().for_each(|response| drop(response.headers.remove("connection")));
         }
-        assert!(ours == theirs, "{:?} came otherwise", String::from_utf8_lossy(&request[..60.min(request.len())]));
+        assert!(
+            ours == theirs,
+            "{:?} is answered differently",
+            String::from_utf8_lossy(&request[..60.min(request.len())])
+        );
     }
 
     // A chunked answer is compared byte by byte, without the head, whose date may differ.
@@ -120,13 +124,13 @@ async fn answers_are_what_they_are_without_the_wire() {
         let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
         bytes[body..].to_vec()
     };
-    assert!(stream(plain.address).await == stream(bare_address).await, "the chunks came otherwise");
+    assert!(stream(plain.address).await == stream(bare_address).await, "the chunks differ");
     plain.server.stop(true).await;
     bare_handle.stop(true).await;
 }
 
 #[actix_web::test]
-async fn a_stop_waits_for_requests_and_for_nobody_else() {
+async fn a_stop_waits_for_requests_and_for_no_other_connection() {
     let plain = plain(Limits::default());
     let mut idle = connect(plain.address).await;
     idle.write_all(GOOD).await.expect("send");
@@ -136,14 +140,14 @@ async fn a_stop_waits_for_requests_and_for_nobody_else() {
     let mut busy = connect(plain.address).await;
     let head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n";
     busy.write_all(head).await.expect("send");
-    assert_eq!(next(&mut busy).await.status(), 100, "the request is begun");
+    assert_eq!(next(&mut busy).await.status(), 100, "the request has not begun");
     let started = Instant::now();
     let stopping = tokio::spawn(plain.server.stop(true));
-    assert_eq!(to_end(idle).await, b"", "the idle one is closed");
-    assert!(!stopping.is_finished(), "one request is being served");
+    assert_eq!(to_end(idle).await, b"", "the idle connection got an answer");
+    assert!(!stopping.is_finished(), "the stop did not wait for the request");
     busy.write_all(b"busy").await.expect("send");
     assert_eq!(responses(&to_end(busy).await)[0].body, b"busy");
     timeout(patience(PATIENCE), stopping).await.expect("stopped in time").expect("stopped");
-    // Requests are waited for thirty seconds.
+    // A stop waits at most thirty seconds for requests.
     assert!(started.elapsed() < patience(Duration::from_secs(25)), "{:?}", started.elapsed());
 }

@@ -26,35 +26,35 @@ const BAD: &[u8] = b"WHAT IS THIS\r\n\r\n";
 /// A response, as it was received.
 #[derive(Debug, PartialEq)]
 struct Response {
-    line: String,
+    status_line: String,
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }
 
 impl Response {
     fn status(&self) -> u16 {
-        self.line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
+        self.status_line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
     }
 
     /// Asserts that this is the framework's own refusal of bytes that are not HTTP: a status, and nothing else.
     #[track_caller]
-    fn refused(&self, status: u16) {
+    fn assert_refused(&self, status: u16) {
         assert_eq!((self.status(), self.body.as_slice()), (status, &b""[..]), "{self:?}");
     }
 }
 
 /// The first response in these bytes and its length, if all of it is there.
-fn first(bytes: &[u8]) -> Option<(Response, usize)> {
+fn parse_response(bytes: &[u8]) -> Option<(Response, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = std::str::from_utf8(&bytes[..end]).expect("a readable head").split("\r\n");
-    let line = lines.next().expect("a status line").to_owned();
+    let status_line = lines.next().expect("a status line").to_owned();
     let headers: BTreeMap<_, _> = lines
         .map(|line| line.split_once(": ").expect("a header"))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let length = headers.get("content-length").map_or(0, |length| length.parse().expect("a length"));
     let body = bytes.get(end + 4..end + 4 + length)?.to_vec();
-    Some((Response { line, headers, body }, end + 4 + length))
+    Some((Response { status_line, headers, body }, end + 4 + length))
 }
 
 /// All responses in these bytes. Fails if the last one is not whole.
@@ -62,7 +62,7 @@ fn first(bytes: &[u8]) -> Option<(Response, usize)> {
 fn responses(mut bytes: &[u8]) -> Vec<Response> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
-        let (response, length) = first(bytes).expect("the last response is whole");
+        let (response, length) = parse_response(bytes).expect("the last response is whole");
         all.push(response);
         bytes = &bytes[length..];
     }
@@ -112,7 +112,7 @@ async fn refusal(address: SocketAddr, request: &[u8]) -> Option<Response> {
 }
 
 /// Sends a request, and returns the one response to it.
-async fn only(address: SocketAddr, request: impl AsRef<[u8]>) -> Response {
+async fn exchange_one(address: SocketAddr, request: impl AsRef<[u8]>) -> Response {
     let mut all = exchange(address, request.as_ref()).await;
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
@@ -122,7 +122,7 @@ async fn only(address: SocketAddr, request: impl AsRef<[u8]>) -> Response {
 async fn next(stream: &mut TcpStream) -> Response {
     let mut bytes = Vec::new();
     loop {
-        if let Some((response, length)) = first(&bytes) {
+        if let Some((response, length)) = parse_response(&bytes) {
             assert_eq!(length, bytes.len(), "something follows");
             return response;
         }
@@ -135,7 +135,7 @@ async fn next(stream: &mut TcpStream) -> Response {
 
 /// Sends a request on a new connection, and returns the connection and the response. On a slow machine the head may not
 /// be sent in time, and the service closes the connection: then another one is tried.
-async fn asked(address: SocketAddr, request: &[u8]) -> (TcpStream, Response) {
+async fn send_request(address: SocketAddr, request: &[u8]) -> (TcpStream, Response) {
     loop {
         let mut stream = connect(address).await;
         let mut some = [0];
@@ -153,7 +153,7 @@ async fn connect_before(address: SocketAddr, is_fresh: bool) -> TcpStream {
     if is_fresh {
         return connect(address).await;
     }
-    let (stream, response) = asked(address, GOOD).await;
+    let (stream, response) = send_request(address, GOOD).await;
     assert_eq!(response.status(), 200);
     stream
 }
@@ -177,12 +177,12 @@ fn routes(config: &mut web::ServiceConfig) {
         );
 }
 
+/// A server that has only the routes of these tests.
 struct Plain {
     address: SocketAddr,
     server: ServerHandle,
 }
 
-/// Starts a server that has only these routes.
 fn plain(limits: Limits) -> Plain {
     let options = ListenOptions {
         peer_socket: None,

@@ -4,11 +4,11 @@ use hotline::web::connections::Limits;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use super::{BAD, GOOD, connect, exchange, next, only, plain, refusal, responses, to_end};
+use super::{BAD, GOOD, connect, exchange, exchange_one, next, plain, refusal, responses, to_end};
 use crate::support::TestApp;
 
 #[actix_web::test]
-async fn what_is_no_http_is_refused() {
+async fn bytes_that_are_not_http_are_refused() {
     let app = TestApp::shared().await;
     let post =
         |headers: &str| format!("POST /api/v1/tickets HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n{{}}").into_bytes();
@@ -38,7 +38,7 @@ async fn what_is_no_http_is_refused() {
     ] {
         eprintln!("{what}");
         match refusal(app.address, &request).await {
-            Some(refused) => refused.refused(status),
+            Some(refused) => refused.assert_refused(status),
             None => assert!(request.len() > 64 << 10, "{what}: not answered"),
         }
     }
@@ -51,7 +51,7 @@ async fn good_requests_before_a_bad_one_are_answered() {
     let pipelined = [GOOD, GOOD, GOOD, BAD].concat();
     let mut all = exchange(app.address, &pipelined).await;
     assert_eq!(all.len(), 4, "{all:?}");
-    all.pop().expect("four").refused(400);
+    all.pop().expect("four").assert_refused(400);
     for good in all {
         assert_eq!(good.status(), 200, "{good:?}");
         assert_eq!(serde_json::from_slice::<Value>(&good.body).expect("JSON")["status"], "live");
@@ -65,7 +65,7 @@ async fn good_requests_before_a_bad_one_are_answered() {
         stream.write_all(BAD).await.expect("send");
         let refused = responses(&to_end(stream).await);
         assert_eq!(refused.len(), 1, "{refused:?}");
-        refused[0].refused(400);
+        refused[0].assert_refused(400);
     }
     app.stop().await;
 }
@@ -81,7 +81,7 @@ async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers()
         all.iter().map(|it| (it.status(), it.body.len() >> 20)).collect::<Vec<_>>(),
         [(200, 8), (200, 8), (400, 0)]
     );
-    all[2].refused(400);
+    all[2].assert_refused(400);
     plain.server.stop(true).await;
 }
 
@@ -95,10 +95,10 @@ async fn a_broken_chunk_has_one_answer() {
              Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n"
         )
     };
-    let broken = only(app.address, post(key)).await;
+    let broken = exchange_one(app.address, post(key)).await;
     assert_eq!(broken.status(), 400, "{broken:?}");
     assert_eq!(serde_json::from_slice::<Value>(&broken.body).expect("JSON")["error"]["code"], "ERR_API_BAD_REQUEST");
-    let unknown = only(app.address, post("sk_live_x")).await;
+    let unknown = exchange_one(app.address, post("sk_live_x")).await;
     assert_eq!(unknown.status(), 401, "{unknown:?}");
     app.stop().await;
 }

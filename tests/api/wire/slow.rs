@@ -11,12 +11,13 @@ use hotline::web::connections::{Limits, ListenOptions, Listeners, bind_listener,
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{GOOD, asked, connect, connect_before, next, plain, to_end};
+use super::{GOOD, connect, connect_before, next, plain, send_request, to_end};
 use crate::support::{PATIENCE, eventually, patience};
 
 /// The pause between the bytes of a head that trickles: many bytes arrive before the head's time is over.
 const TRICKLE: Duration = Duration::from_millis(10);
 
+/// The time limit that a test sets, so that it runs out soon.
 const SHORT: Duration = Duration::from_millis(300);
 
 #[actix_web::test]
@@ -65,7 +66,7 @@ async fn a_head_that_trickles_is_closed() {
 }
 
 #[actix_web::test]
-async fn who_asks_nothing_is_not_kept_and_told_nothing() {
+async fn an_idle_connection_is_closed_without_an_answer() {
     // `keep_alive` is longer than a head may take: an idle connection is looked at more than once.
     let plain = plain(Limits { head: SHORT, keep_alive: SHORT * 3, ..Limits::default() });
     let silent = connect(plain.address).await;
@@ -73,7 +74,7 @@ async fn who_asks_nothing_is_not_kept_and_told_nothing() {
 
     // The second connection also holds a piece of the next request, which arrived with the first request.
     for request in [GOOD.to_vec(), [GOOD, b"GET / HT"].concat()] {
-        let (mut idle, response) = asked(plain.address, &request).await;
+        let (mut idle, response) = send_request(plain.address, &request).await;
         assert_eq!(response.status(), 200);
         let mut rest = Vec::new();
         // A reset is possible: the service has received bytes that it has not read.
@@ -109,10 +110,10 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
 }
 
 #[actix_web::test]
-async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
+async fn a_body_that_continues_after_its_answer_is_given_up() {
     let plain = plain(Limits { head: SHORT, linger: SHORT, ..Limits::default() });
     let deaf = b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let (mut stream, response) = asked(plain.address, deaf).await;
+    let (mut stream, response) = send_request(plain.address, deaf).await;
     assert_eq!(response.status(), 401);
     let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
     let sending = async { while stream.write_all(&chunk).await.is_ok() {} };
@@ -121,7 +122,7 @@ async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
 }
 
 #[actix_web::test]
-async fn who_takes_no_answer_is_given_up() {
+async fn an_answer_that_the_client_does_not_read_is_given_up() {
     /// Sets its flag when the service drops the answer.
     struct OnDrop(Arc<AtomicBool>);
     impl Drop for OnDrop {

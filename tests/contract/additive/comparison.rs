@@ -20,34 +20,36 @@ struct Comparison<'a> {
     compared: HashSet<(String, String, Writer)>,
 }
 
-/// A schema without its references and its `null`.
-struct Plain<'a> {
-    /// The schemas that a value may have; several for `oneOf`.
+/// A schema with its references resolved, and without `null`.
+struct SchemaKinds<'a> {
+    /// The schemas of which a value has one; several for `oneOf`.
     kinds: Vec<&'a Value>,
     nullable: bool,
 }
 
-/// What a caller of the old document's service would notice, each with its place.
-pub fn breaks(old: &Value, new: &Value) -> Vec<String> {
+/// The changes that break a caller of the old document's service, each with its place.
+pub fn breaking_changes(old: &Value, new: &Value) -> Vec<String> {
     let mut comparison = Comparison { old, new, found: Vec::new(), compared: HashSet::new() };
     comparison.operations("paths", Writer::Caller);
     comparison.operations("webhooks", Writer::Service);
     comparison.found
 }
 
-fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+/// The entries of an object; none of another value.
+fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
+/// The texts of an array; none of another value.
 fn texts(value: &Value) -> BTreeSet<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What a reference names, or the value itself.
-fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+/// The target of a reference, or the value itself.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return value };
     let target = document.pointer(reference.trim_start_matches('#'));
-    resolved(document, target.unwrap_or_else(|| panic!("{reference} names nothing")))
+    resolve(document, target.unwrap_or_else(|| panic!("{reference} has no target")))
 }
 
 /// The types of a schema without `null`; empty: any.
@@ -58,11 +60,11 @@ fn types(schema: &Value) -> BTreeSet<&str> {
     types
 }
 
-fn plain<'a>(document: &'a Value, schema: &'a Value) -> Plain<'a> {
-    let schema = resolved(document, schema);
+fn schema_kinds<'a>(document: &'a Value, schema: &'a Value) -> SchemaKinds<'a> {
+    let schema = resolve(document, schema);
     if let Some(branches) = schema.get("oneOf").and_then(Value::as_array) {
-        let parts = branches.iter().map(|branch| plain(document, branch));
-        return parts.fold(Plain { kinds: Vec::new(), nullable: false }, |mut all, part| {
+        let parts = branches.iter().map(|branch| schema_kinds(document, branch));
+        return parts.fold(SchemaKinds { kinds: Vec::new(), nullable: false }, |mut all, part| {
             all.kinds.extend(part.kinds);
             all.nullable |= part.nullable;
             all
@@ -70,7 +72,7 @@ fn plain<'a>(document: &'a Value, schema: &'a Value) -> Plain<'a> {
     }
     let is_null = schema["type"] == "null";
     let nullable = is_null || texts(&schema["type"]).contains("null");
-    Plain { kinds: if is_null { Vec::new() } else { vec![schema] }, nullable }
+    SchemaKinds { kinds: if is_null { Vec::new() } else { vec![schema] }, nullable }
 }
 
 impl<'a> Comparison<'a> {
@@ -78,11 +80,11 @@ impl<'a> Comparison<'a> {
         self.found.push(format!("{place}: {what}"));
     }
 
-    /// Every operation of `paths`, or of `webhooks`, whose requests the service writes.
+    /// Compares the operations of `paths`, or of `webhooks`. The service writes the requests of `webhooks`.
     fn operations(&mut self, part: &str, requests: Writer) {
         let (old, new) = (self.old, self.new);
-        for (path, methods) in object(&old[part]) {
-            for (method, operation) in object(methods) {
+        for (path, methods) in entries(&old[part]) {
+            for (method, operation) in entries(methods) {
                 let place = format!("{method} {path}");
                 match new[part].get(path).and_then(|methods| methods.get(method)) {
                     Some(now) => self.operation(&place, operation, now, requests),
@@ -98,21 +100,21 @@ impl<'a> Comparison<'a> {
             self.note(place, "needs a token");
         }
         self.parameters(place, old, new, requests);
-        let (old_body, new_body) = (resolved(self.old, &old["requestBody"]), resolved(self.new, &new["requestBody"]));
+        let (old_body, new_body) = (resolve(self.old, &old["requestBody"]), resolve(self.new, &new["requestBody"]));
         if new_body["required"] == true && old_body["required"] != true && requests == Writer::Caller {
             self.note(place, "needs a body");
         }
         self.contents(&format!("{place} body"), old_body, new_body, requests);
-        for (status, response) in object(&old["responses"]) {
+        for (status, response) in entries(&old["responses"]) {
             let place = format!("{place} {status}");
             let Some(now) = new["responses"].get(status) else {
                 self.note(&place, "is no longer a response");
                 continue;
             };
-            let (response, now) = (resolved(self.old, response), resolved(self.new, now));
+            let (response, now) = (resolve(self.old, response), resolve(self.new, now));
             let responses = if requests == Writer::Caller { Writer::Service } else { Writer::Caller };
             self.contents(&place, response, now, responses);
-            for (header, _) in object(&response["headers"]) {
+            for (header, _) in entries(&response["headers"]) {
                 if now["headers"].get(header).is_none() {
                     self.note(&place, format!("has no header {header}"));
                 }
@@ -123,7 +125,7 @@ impl<'a> Comparison<'a> {
     fn parameters(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
         fn of<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a Value> {
             let all = operation["parameters"].as_array().into_iter().flatten();
-            all.map(|parameter| resolved(document, parameter)).collect()
+            all.map(|parameter| resolve(document, parameter)).collect()
         }
         let (before, now) = (of(self.old, old), of(self.new, new));
         let key = |parameter: &'a Value| (parameter["in"].as_str(), parameter["name"].as_str());
@@ -143,7 +145,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn contents(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
-        for (kind, content) in object(&old["content"]) {
+        for (kind, content) in entries(&old["content"]) {
             match new["content"].get(kind) {
                 Some(now) => self.schema(place, &content["schema"], &now["schema"], writer),
                 None => self.note(place, format!("is no longer {kind}")),
@@ -157,7 +159,7 @@ impl<'a> Comparison<'a> {
         {
             return;
         }
-        let (before, now) = (plain(self.old, old), plain(self.new, new));
+        let (before, now) = (schema_kinds(self.old, old), schema_kinds(self.new, new));
         match writer {
             Writer::Caller if before.nullable && !now.nullable => self.note(place, "no longer takes null"),
             Writer::Service if now.nullable && !before.nullable => self.note(place, "may be null"),
@@ -169,7 +171,7 @@ impl<'a> Comparison<'a> {
             ([_], _) if writer == Writer::Service => self.note(place, "may be of other kinds"),
             (all, kinds) => {
                 for old in all {
-                    if !kinds.iter().any(|new| self.is_same(old, new, writer)) {
+                    if !kinds.iter().any(|new| self.is_compatible(old, new, writer)) {
                         self.note(place, format!("is no longer one of its kinds: {old}"));
                     }
                 }
@@ -177,8 +179,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a value of this kind is still valid.
-    fn is_same(&self, old: &'a Value, new: &'a Value, writer: Writer) -> bool {
+    /// Whether the change from one kind to the other breaks no caller.
+    fn is_compatible(&self, old: &'a Value, new: &'a Value, writer: Writer) -> bool {
         let compared = self.compared.clone();
         let mut trial = Comparison { old: self.old, new: self.new, found: Vec::new(), compared };
         trial.kind("", old, new, writer);
@@ -249,7 +251,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn fields(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
-        for (name, field) in object(&old["properties"]) {
+        for (name, field) in entries(&old["properties"]) {
             let place = format!("{place}.{name}");
             match new["properties"].get(name) {
                 Some(other) => self.schema(&place, field, other, writer),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::comparison::breaks;
+use self::comparison::breaking_changes;
 
 /// The document of a release, compressed, in the folder named after its version.
 const DOCUMENT: &str = "openapi.json.gz";
@@ -20,7 +20,7 @@ fn version(folder: &Path) -> Option<Vec<u32>> {
 }
 
 /// The document of the newest release that is kept.
-fn kept() -> Value {
+fn released_document() -> Value {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let folders = std::fs::read_dir(fixtures).expect("the fixtures").map(|entry| entry.expect("an entry").path());
     let releases = folders.filter(|folder| folder.join(DOCUMENT).is_file());
@@ -49,15 +49,15 @@ const SENT_RECORD: &str = "/post/requestBody/content/application~1json/schema/pr
 
 /// What the kept document says wrongly: the stream of events never was JSON, the contract never had the nullable lists,
 /// and events of deleted messages and sessions always had their short form.
-fn correct(kept: &mut Value) {
+fn correct(released: &mut Value) {
     for list in NULL_LISTS {
-        *at(kept, list) = json!("array");
+        *at(released, list) = json!("array");
     }
-    let content = &mut at(kept, STREAMED)["content"];
+    let content = &mut at(released, STREAMED)["content"];
     if !content["application/json"].is_null() {
         *content = json!({"text/event-stream": {"schema": {"type": "string"}}});
     }
-    for event in at(kept, "/webhooks").as_object_mut().expect("events").values_mut() {
+    for event in at(released, "/webhooks").as_object_mut().expect("events").values_mut() {
         let record = at(event, SENT_RECORD);
         let short_form = match record["$ref"].as_str() {
             Some("#/components/schemas/Message" | "#/components/schemas/EventMessage") => "GoneMessage",
@@ -70,20 +70,20 @@ fn correct(kept: &mut Value) {
 
 #[test]
 fn a_caller_of_the_last_release_is_served_by_this_one() {
-    let mut kept = kept();
-    correct(&mut kept);
-    let found = breaks(&kept, &hotline::routes::document());
+    let mut released = released_document();
+    correct(&mut released);
+    let changes = breaking_changes(&released, &hotline::routes::document());
     assert!(
-        found.is_empty(),
-        "the API of {} no longer holds; add instead of changing:\n{}",
-        kept["info"]["version"],
-        found.join("\n")
+        changes.is_empty(),
+        "the API of {} has changed; add instead:\n{}",
+        released["info"]["version"],
+        changes.join("\n")
     );
-    let paths = kept["paths"].as_object().expect("paths");
+    let paths = released["paths"].as_object().expect("paths");
     assert!(paths.len() > 80, "{} paths are kept", paths.len());
 }
 
-/// The places of the parts that the cases change.
+/// The parts of the document that the cases change.
 const CONTACTS: &str = "/paths/~1api~1v1~1contacts";
 const SENT: &str = "/components/schemas/ContactCreate";
 const RECEIVED: &str = "/components/schemas/Contact";
@@ -175,17 +175,17 @@ const ADDITIVE: &[(&str, Change)] = &[
 ];
 
 #[test]
-fn what_is_not_additive_is_found() {
-    let old = kept();
-    assert_eq!(breaks(&old, &old), Vec::<String>::new());
+fn breaking_changes_are_found_and_additive_ones_are_not() {
+    let old = released_document();
+    assert_eq!(breaking_changes(&old, &old), Vec::<String>::new());
     for (what, change) in BREAKING {
         let mut new = old.clone();
         change(&mut new);
-        assert!(!breaks(&old, &new).is_empty(), "{what} is not found");
+        assert!(!breaking_changes(&old, &new).is_empty(), "{what} is not found");
     }
     for (what, change) in ADDITIVE {
         let mut new = old.clone();
         change(&mut new);
-        assert_eq!(breaks(&old, &new), Vec::<String>::new(), "{what}");
+        assert_eq!(breaking_changes(&old, &new), Vec::<String>::new(), "{what}");
     }
 }

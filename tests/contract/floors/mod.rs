@@ -104,7 +104,7 @@ fn every_file_is_a_module() {
 }
 
 #[test]
-fn what_runs_up_is_found() {
+fn an_import_of_a_higher_floor_is_found() {
     let text = "## Floors\n\n```\nsrc: main → top → side, low\n     → deep\n```\n\n```\nsrc/low: one → other\n```\n";
     let of_folder = floors(text, "src/low");
     assert_eq!((of_folder.len(), of_folder["one"], of_folder["other"]), (2, 0, 1));
@@ -159,16 +159,16 @@ fn what_runs_up_is_found() {
 }
 
 #[test]
-fn a_circle_is_found_whatever_stands_between() {
+fn a_circle_is_found_through_reexports_and_folders() {
     let found = |files: &[(&str, &str)]| {
         let sources = Sources::of(files.iter().copied());
-        let name = |circles: Vec<Vec<usize>>| -> Vec<String> {
+        let file_names = |circles: Vec<Vec<usize>>| -> Vec<String> {
             circles
                 .iter()
                 .map(|files| files.iter().map(|file| sources.name(*file)).collect::<Vec<_>>().join(" "))
                 .collect()
         };
-        (name(sources.circles()), name(sources.circles_beyond_a_folder()))
+        (file_names(sources.circles()), file_names(sources.circles_beyond_a_folder()))
     };
     let two = ["a.rs b.rs".to_owned()];
     let lib = ("lib.rs", "pub mod a; pub mod b;");

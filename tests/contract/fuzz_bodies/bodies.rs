@@ -8,7 +8,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
 /// Stands in a body for text that no JSON value can hold.
-const PLACE: &str = "@place@";
+const PLACEHOLDER: &str = "@place@";
 
 /// A mutation of a valid body.
 #[derive(Clone, Debug)]
@@ -27,15 +27,15 @@ pub(super) enum Mutation {
 
 /// The body of a request.
 #[derive(Clone, Debug)]
-pub(super) enum Sent {
+pub(super) enum RequestBody {
     /// Any JSON at all.
-    Anything(Value),
+    AnyJson(Value),
     /// A valid body, without the fields whose bits are set, and with these mutations.
-    Almost(u32, Vec<Mutation>),
+    Mutated(u32, Vec<Mutation>),
 }
 
 /// Texts of values that are often handled wrongly.
-fn nasty() -> impl Strategy<Value = String> {
+fn edge_case_text() -> impl Strategy<Value = String> {
     let known = select(vec![
         "null",
         "true",
@@ -96,7 +96,7 @@ fn nasty() -> impl Strategy<Value = String> {
     ]
 }
 
-fn anything() -> impl Strategy<Value = Value> {
+fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -112,27 +112,28 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-pub(super) fn sent() -> impl Strategy<Value = Sent> {
+pub(super) fn request_body() -> impl Strategy<Value = RequestBody> {
     let mutation = prop_oneof![
-        8 => (any::<Index>(), nasty()).prop_map(|(at, text)| Mutation::Replace(at, text)),
+        8 => (any::<Index>(), edge_case_text()).prop_map(|(at, text)| Mutation::Replace(at, text)),
         3 => any::<Index>().prop_map(Mutation::Remove),
-        2 => (any::<Index>(), nasty()).prop_map(|(at, text)| Mutation::Repeat(at, text)),
+        2 => (any::<Index>(), edge_case_text()).prop_map(|(at, text)| Mutation::Repeat(at, text)),
         1 => (any::<Index>(), select(vec![1, 2, 100, 127, 200, 50_000])).prop_map(|(at, times)| Mutation::Nest(at, times)),
         1 => any::<Index>().prop_map(Mutation::Cut),
         1 => (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Mutation::Byte(at, byte)),
     ];
     let left_out = prop_oneof![2 => Just(0), 3 => any::<u32>()];
-    let almost = (left_out, vec(mutation, 0..4)).prop_map(|(left_out, mutations)| Sent::Almost(left_out, mutations));
-    prop_oneof![1 => anything().prop_map(Sent::Anything), 6 => almost]
+    let almost =
+        (left_out, vec(mutation, 0..4)).prop_map(|(left_out, mutations)| RequestBody::Mutated(left_out, mutations));
+    prop_oneof![1 => any_json().prop_map(RequestBody::AnyJson), 6 => almost]
 }
 
 /// The JSON pointers of all values of a body.
-fn places(value: &Value) -> Vec<String> {
-    fn visit(value: &Value, at: &str, places: &mut Vec<String>) {
+fn pointers(value: &Value) -> Vec<String> {
+    fn visit(value: &Value, at: &str, pointers: &mut Vec<String>) {
         let mut inside = |name: &str, inner: &Value| {
             let place = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-            places.push(place.clone());
-            visit(inner, &place, places);
+            pointers.push(place.clone());
+            visit(inner, &place, pointers);
         };
         match value {
             Value::Object(object) => object.iter().for_each(|(name, inner)| inside(name, inner)),
@@ -142,16 +143,16 @@ fn places(value: &Value) -> Vec<String> {
             _ => {}
         }
     }
-    let mut places = vec![String::new()];
-    visit(value, "", &mut places);
-    places
+    let mut pointers = vec![String::new()];
+    visit(value, "", &mut pointers);
+    pointers
 }
 
 /// Fields whose values are unique in a company.
 const UNIQUE: &[&str] = &["name", "shortcut", "key", "email", "sku"];
 
-/// The body, with new values where they must be unique.
-pub(super) fn fresh(body: &Value) -> Value {
+/// The body, with a number appended to each value that must be unique.
+pub(super) fn with_unique_values(body: &Value) -> Value {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let mut body = body.clone();
@@ -165,12 +166,12 @@ pub(super) fn fresh(body: &Value) -> Value {
     body
 }
 
-impl Sent {
+impl RequestBody {
     /// The bytes of the body.
     pub(super) fn bytes(&self, valid: &Value) -> Vec<u8> {
         match self {
-            Self::Anything(value) => value.to_string().into_bytes(),
-            Self::Almost(left_out, mutations) => {
+            Self::AnyJson(value) => value.to_string().into_bytes(),
+            Self::Mutated(left_out, mutations) => {
                 let mut value = valid.clone();
                 if let Some(fields) = value.as_object_mut() {
                     let mut index = 0;
@@ -185,38 +186,38 @@ impl Sent {
                     mutation.apply(&mut value, &mut texts);
                 }
                 for mutation in mutations {
-                    let bytes = bytes.get_or_insert_with(|| written(&value, &texts));
+                    let bytes = bytes.get_or_insert_with(|| render(&value, &texts));
                     mutation.damage(bytes);
                 }
-                bytes.unwrap_or_else(|| written(&value, &texts))
+                bytes.unwrap_or_else(|| render(&value, &texts))
             }
         }
     }
 }
 
-fn place(texts: &mut Vec<String>, text: String) -> Value {
+fn placeholder(texts: &mut Vec<String>, text: String) -> Value {
     texts.push(text);
-    json!(format!("{PLACE}{}", texts.len() - 1))
+    json!(format!("{PLACEHOLDER}{}", texts.len() - 1))
 }
 
-/// The bytes of a body, with every text in its place. Later texts are put in first, since they may contain an earlier
-/// one.
-fn written(value: &Value, texts: &[String]) -> Vec<u8> {
+/// The bytes of a body, with each text instead of its placeholder. Later texts are put in first, since they may
+/// contain an earlier one.
+fn render(value: &Value, texts: &[String]) -> Vec<u8> {
     let mut whole = value.to_string();
     for (index, text) in texts.iter().enumerate().rev() {
-        whole = whole.replace(&format!("\"{PLACE}{index}\""), text);
+        whole = whole.replace(&format!("\"{PLACEHOLDER}{index}\""), text);
     }
     whole.into_bytes()
 }
 
 impl Mutation {
     fn apply(&self, value: &mut Value, texts: &mut Vec<String>) {
-        let places = places(value);
-        let chosen = |at: &Index| at.get(&places).as_str();
+        let pointers = pointers(value);
+        let chosen = |at: &Index| at.get(&pointers).as_str();
         match self {
             Self::Replace(at, text) => {
                 if let Some(found) = value.pointer_mut(chosen(at)) {
-                    *found = place(texts, text.clone());
+                    *found = placeholder(texts, text.clone());
                 }
             }
             Self::Remove(at) => {
@@ -230,16 +231,16 @@ impl Mutation {
             Self::Repeat(at, text) => {
                 let (parent, name) = chosen(at).rsplit_once('/').unwrap_or(("", ""));
                 if let Some(Value::Object(object)) = value.pointer_mut(parent)
-                    && let Some(known) = object.get(name)
+                    && let Some(existing) = object.get(name)
                 {
-                    let twice = place(texts, format!("{known},{}:{text}", json!(name)));
+                    let twice = placeholder(texts, format!("{existing},{}:{text}", json!(name)));
                     object.insert(name.to_owned(), twice);
                 }
             }
             Self::Nest(at, times) => {
                 if let Some(found) = value.pointer_mut(chosen(at)) {
                     let nested = format!("{}{found}{}", "[".repeat(*times), "]".repeat(*times));
-                    *found = place(texts, nested);
+                    *found = placeholder(texts, nested);
                 }
             }
             Self::Cut(_) | Self::Byte(..) => {}

@@ -13,7 +13,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use self::bodies::{Sent, fresh, sent};
+use self::bodies::{RequestBody, request_body, with_unique_values};
 use crate::schema::{Schemas, types};
 use crate::support::{OwnApp, Reply};
 
@@ -28,12 +28,12 @@ struct Target {
     body: Value,
     operation: Value,
     /// Whether any body was accepted.
-    taken: Cell<bool>,
+    has_accepted: Cell<bool>,
 }
 
 /// A value of a schema, made of its examples; ids are those that exist.
 fn example(schemas: Schemas<'_>, name: &str, schema: &Value, ids: &BTreeMap<String, Value>) -> Value {
-    let one = name.strip_suffix('s').unwrap_or(name);
+    let singular = name.strip_suffix('s').unwrap_or(name);
     if let Some(id) = ids.get(name) {
         return id.clone();
     }
@@ -53,7 +53,7 @@ fn example(schemas: Schemas<'_>, name: &str, schema: &Value, ids: &BTreeMap<Stri
         return Value::Object(fields.collect());
     }
     match types(&schema["type"]).first() {
-        Some(&"array") => json!([example(schemas, one, &schema["items"], ids)]),
+        Some(&"array") => json!([example(schemas, singular, &schema["items"], ids)]),
         Some(&"boolean") => json!(true),
         Some(&"integer" | &"number") => json!(1),
         Some(&"string") => json!("x"),
@@ -150,7 +150,7 @@ impl Fuzzer {
                     paths.push(self.path(&template).await);
                 }
                 let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
-                targets.push(Target { method, paths, body, operation, taken: Cell::new(false) });
+                targets.push(Target { method, paths, body, operation, has_accepted: Cell::new(false) });
             }
         }
         targets
@@ -159,11 +159,11 @@ impl Fuzzer {
     /// A path with ids that exist, as far as they can be made.
     async fn path(&mut self, template: &str) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let mut known_as = String::new();
+        let mut list_template = String::new();
         let mut path = String::new();
         for part in template.split('/').skip(1) {
             let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) else {
-                known_as = format!("{known_as}/{part}");
+                list_template = format!("{list_template}/{part}");
                 path = format!("{path}/{part}");
                 continue;
             };
@@ -177,10 +177,10 @@ impl Fuzzer {
                     }
                     json!(ticket)
                 }
-                _ => self.record(&known_as, &path, name).await,
+                _ => self.record(&list_template, &path, name).await,
             };
             let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-            known_as = format!("{known_as}/{part}");
+            list_template = format!("{list_template}/{part}");
             path = format!("{path}/{id}");
         }
         path
@@ -194,11 +194,11 @@ impl Fuzzer {
         let mut found = Value::Null;
         if let Some(body) = self.operation("post", template).and_then(|operation| self.body(operation)) {
             let required = self.required(template);
-            let mut least = body.clone();
-            least.as_object_mut().expect("an object").retain(|name, _| required.contains(&name.as_str()));
-            for body in [&body, &least] {
+            let mut minimal = body.clone();
+            minimal.as_object_mut().expect("an object").retain(|name, _| required.contains(&name.as_str()));
+            for body in [&body, &minimal] {
                 if found.is_null() {
-                    found = self.app.api.post(path, fresh(body)).await.body["data"]["id"].clone();
+                    found = self.app.api.post(path, with_unique_values(body)).await.body["data"]["id"].clone();
                 }
             }
         }
@@ -209,9 +209,15 @@ impl Fuzzer {
     }
 
     /// Sends a body, and compares the answer with the document.
-    async fn check(&self, target: &Target, sent: &Sent, path: usize, key: Option<u64>) -> Result<(), TestCaseError> {
+    async fn check(
+        &self,
+        target: &Target,
+        sent: &RequestBody,
+        path: usize,
+        key: Option<u64>,
+    ) -> Result<(), TestCaseError> {
         let path = &target.paths[path];
-        let bytes = sent.bytes(&fresh(&target.body));
+        let bytes = sent.bytes(&with_unique_values(&target.body));
         let mut request = self.app.api.request(target.method.clone(), path).header("content-type", "application/json");
         if let Some(key) = key {
             request = request.header("idempotency-key", format!("fuzz-{key}"));
@@ -222,8 +228,8 @@ impl Fuzzer {
             format!("{} {path} {shown:.400}: {} {:.400}", target.method, reply.status, reply.body.to_string())
         };
         let status = reply.status.as_u16();
-        target.taken.set(target.taken.get() || reply.status.is_success());
-        prop_assert!(status < 500, "a defect: {}", about());
+        target.has_accepted.set(target.has_accepted.get() || reply.status.is_success());
+        prop_assert!(status < 500, "a server error: {}", about());
         let schemas = Schemas(&self.document);
         let documented = target.operation["responses"].get(reply.status.as_str());
         prop_assert!(documented.is_some(), "not a documented status: {}", about());
@@ -264,7 +270,7 @@ fn whatever_body_is_sent_the_answer_is_a_documented_one() {
     let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
     let mut failures = Vec::new();
     for target in &targets {
-        let case = (sent(), 0..target.paths.len(), proptest::option::weighted(0.2, any::<u64>()));
+        let case = (request_body(), 0..target.paths.len(), proptest::option::weighted(0.2, any::<u64>()));
         let outcome = TestRunner::new(config.clone())
             .run(&case, |(sent, path, key)| system.block_on(fuzzer.check(target, &sent, path, key)));
         if let Err(failure) = outcome {
@@ -273,11 +279,11 @@ fn whatever_body_is_sent_the_answer_is_a_documented_one() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     // Bodies that are all refused at the first field would show little.
-    let taken = targets.iter().filter(|target| target.taken.get()).count();
-    println!("{taken} of {} operations took a body at least once", targets.len());
-    for target in targets.iter().filter(|target| !target.taken.get()) {
+    let accepting = targets.iter().filter(|target| target.has_accepted.get()).count();
+    println!("{accepting} of {} operations took a body at least once", targets.len());
+    for target in targets.iter().filter(|target| !target.has_accepted.get()) {
         println!("never: {} {} {}", target.method, target.paths[0], target.body);
     }
-    assert!(taken * 2 >= targets.len(), "only {taken} of {} operations ever took a body", targets.len());
+    assert!(accepting * 2 >= targets.len(), "only {accepting} of {} operations ever took a body", targets.len());
     system.block_on(fuzzer.app.stop());
 }

@@ -43,7 +43,7 @@ fn later() -> Vec<Migration> {
 }
 
 fn sample(sql: &str) -> Migration {
-    let is_alone = sql.starts_with("-- no-transaction");
+    let has_no_transaction = sql.starts_with("-- no-transaction");
     let sql = sqlx::AssertSqlSafe(sql.to_owned()).into_sql_str();
-    Migration::new(9001, "sample".into(), MigrationType::Simple, sql, is_alone)
+    Migration::new(9001, "sample".into(), MigrationType::Simple, sql, has_no_transaction)
 }

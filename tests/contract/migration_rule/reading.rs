@@ -42,7 +42,7 @@ fn statements(sql: &str) -> Vec<String> {
 }
 
 /// The actions of `alter table`, which commas outside of parentheses and texts separate.
-fn parts(actions: &str) -> Vec<&str> {
+fn split_actions(actions: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut is_text, mut begin) = (Vec::new(), 0, false, 0);
     for (at, character) in actions.char_indices() {
         match character {
@@ -61,14 +61,14 @@ fn parts(actions: &str) -> Vec<&str> {
 }
 
 /// The first word after one of these beginnings.
-fn after<'a>(statement: &'a str, beginnings: &[&str]) -> Option<&'a str> {
+fn word_after<'a>(statement: &'a str, beginnings: &[&str]) -> Option<&'a str> {
     let rest = beginnings.iter().find_map(|beginning| statement.strip_prefix(beginning))?;
     rest.split([' ', '(', ',']).next()
 }
 
 /// The large table that a statement changes.
-fn large(statement: &str, beginnings: &[&str]) -> Option<&'static str> {
-    let table = after(statement, beginnings)?.trim_matches('"');
+fn large_table(statement: &str, beginnings: &[&str]) -> Option<&'static str> {
+    let table = word_after(statement, beginnings)?.trim_matches('"');
     let table = table.rsplit('.').next().unwrap_or(table);
     LARGE.into_iter().find(|large| *large == table)
 }
@@ -82,7 +82,7 @@ fn is_constant(default: &str) -> bool {
     is_literal || ["true", "false", "null", "now()", "current_timestamp"].contains(&word)
 }
 
-/// What is known of earlier statements.
+/// The checks of earlier statements that a column is not null.
 #[derive(Default)]
 struct Earlier {
     /// Checks that a column is not null, by table and name: the column.
@@ -103,12 +103,12 @@ impl Earlier {
         if migration.no_tx && statements.len() != 1 {
             refusals.push("has several statements without a transaction".to_owned());
         }
-        let altered: BTreeSet<_> = statements.iter().filter_map(|statement| large(statement, &ALTER)).collect();
+        let altered: BTreeSet<_> = statements.iter().filter_map(|statement| large_table(statement, &ALTER)).collect();
         if altered.len() > 1 {
             refusals.push(format!("locks several large tables at once: {altered:?}"));
         }
         for statement in &statements {
-            let reasons = self.statement(statement, migration.no_tx);
+            let reasons = self.check_statement(statement, migration.no_tx);
             refusals.extend(reasons.into_iter().map(|reason| format!("{reason}: {statement}")));
         }
         let has = |words: &str| statements.iter().any(|statement| statement.contains(words));
@@ -118,20 +118,23 @@ impl Earlier {
         refusals
     }
 
-    fn statement(&mut self, statement: &str, is_alone: bool) -> Vec<&'static str> {
+    fn check_statement(&mut self, statement: &str, has_no_transaction: bool) -> Vec<&'static str> {
         if statement.starts_with("create index ") || statement.starts_with("create unique index ") {
-            return self::index(statement, is_alone);
+            return check_index(statement, has_no_transaction);
         }
         let mut reasons = Vec::new();
         let writes = ["update only ", "update ", "delete from only ", "delete from "];
-        if large(statement, &writes).is_some()
+        if large_table(statement, &writes).is_some()
             || (statement.starts_with("with ")
                 && LARGE.iter().any(|table| writes.iter().any(|write| statement.contains(&format!("{write}{table} ")))))
         {
             reasons.push("changes the rows of a large table in one transaction");
         }
-        if large(statement, &["lock table only ", "lock table ", "lock ", "cluster ", "truncate table ", "truncate "])
-            .is_some()
+        if large_table(
+            statement,
+            &["lock table only ", "lock table ", "lock ", "cluster ", "truncate table ", "truncate "],
+        )
+        .is_some()
         {
             reasons.push("locks a large table");
         }
@@ -139,29 +142,29 @@ impl Earlier {
         if heavy.iter().any(|heavy| statement.starts_with(heavy)) && !statement.contains("concurrently") {
             reasons.push("locks a table for as long as it takes");
         }
-        if let Some(table) = large(statement, &ALTER) {
+        if let Some(table) = large_table(statement, &ALTER) {
             let (_, actions) = statement.split_once(table).unwrap_or_default();
-            parts(actions).into_iter().for_each(|action| reasons.extend(self.action(table, action)));
+            split_actions(actions).into_iter().for_each(|action| reasons.extend(self.check_action(table, action)));
         }
         reasons
     }
 
     /// An action of `alter table` on a large table.
-    fn action(&mut self, table: &str, action: &str) -> Option<&'static str> {
+    fn check_action(&mut self, table: &str, action: &str) -> Option<&'static str> {
         let action = action.trim_start();
         let words: Vec<&str> = action.split(' ').collect();
-        let is = |beginning: &str| action.starts_with(beginning);
+        let begins_with = |beginning: &str| action.starts_with(beginning);
         let (table, name) = (table.to_owned(), words.get(2).copied().unwrap_or_default().to_owned());
-        if is("alter ") && (action.contains(" type ") || action.contains(" add generated ")) {
+        if begins_with("alter ") && (action.contains(" type ") || action.contains(" add generated ")) {
             return Some("rewrites a large table");
         }
-        if is("alter ") && action.ends_with(" set not null") {
+        if begins_with("alter ") && action.ends_with(" set not null") {
             let column = words.iter().rev().nth(3).copied().unwrap_or_default().to_owned();
             return (!self.proved.contains(&(table, column))).then_some(
                 "reads the whole table: add a check `is not null` as `not valid`, validate it in a later file",
             );
         }
-        if is("add constraint ") {
+        if begins_with("add constraint ") {
             let column = action.split_once("check (").and_then(|(_, check)| check.split_once(" is not null"));
             if let Some((column, _)) = column.filter(|_| action.contains("not valid")) {
                 self.checks.insert((table, name), column.trim_matches('(').to_owned());
@@ -169,20 +172,20 @@ impl Earlier {
             let is_quick = action.contains("not valid") || action.contains(" using index ");
             return (!is_quick).then_some("reads the whole table: `not valid`, or `using index`");
         }
-        if is("validate constraint ") {
+        if begins_with("validate constraint ") {
             let proved = self.checks.get(&(table.clone(), name)).cloned();
             self.proved.extend(proved.map(|column| (table, column)));
             return None;
         }
-        if is("add column ") || (is("add ") && !is("add constraint ")) {
-            return new_column(action);
+        if begins_with("add column ") || (begins_with("add ") && !begins_with("add constraint ")) {
+            return check_new_column(action);
         }
         let rewrites = ["set logged", "set unlogged", "set tablespace ", "set access method ", "set with"];
-        rewrites.iter().any(|rewrite| is(rewrite)).then_some("rewrites a large table")
+        rewrites.iter().any(|rewrite| begins_with(rewrite)).then_some("rewrites a large table")
     }
 }
 
-fn new_column(action: &str) -> Option<&'static str> {
+fn check_new_column(action: &str) -> Option<&'static str> {
     let default = action.split_once(" default ").map(|(_, default)| default);
     if default.is_some_and(|default| !is_constant(default)) {
         return Some("rewrites a large table: the default differs by row");
@@ -204,14 +207,14 @@ fn new_column(action: &str) -> Option<&'static str> {
     scans.iter().any(|scan| action.contains(scan)).then_some("reads the whole table: add the constraint as `not valid`")
 }
 
-fn index(statement: &str, is_alone: bool) -> Vec<&'static str> {
+fn check_index(statement: &str, has_no_transaction: bool) -> Vec<&'static str> {
     let table = statement.split(" on ").nth(1).unwrap_or_default();
     let is_concurrent = statement.contains(" concurrently ");
     let mut reasons = Vec::new();
-    if large(table, &["only ", ""]).is_some() && !is_concurrent {
+    if large_table(table, &["only ", ""]).is_some() && !is_concurrent {
         reasons.push("stops writes for as long as it takes: `concurrently`");
     }
-    if is_concurrent && !is_alone {
+    if is_concurrent && !has_no_transaction {
         reasons.push("needs `-- no-transaction` in the first line");
     }
     if is_concurrent && !statement.contains(" if not exists ") {

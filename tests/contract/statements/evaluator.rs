@@ -308,6 +308,7 @@ impl<'a> Evaluator<'a> {
         names: &mut HashMap<String, Value<'a>>,
     ) -> Option<bool> {
         let pairs = patterns.into_iter().zip(values);
+        // The least result: unknown, else no match, else a match.
         pairs.map(|(pattern, value)| self.matches(pattern, value, names)).min().unwrap_or(Some(true))
     }
 
@@ -317,7 +318,7 @@ impl<'a> Evaluator<'a> {
         value: &Value<'a>,
         names: &mut HashMap<String, Value<'a>>,
     ) -> Option<bool> {
-        // Within these a value has no other form.
+        // `Some(x)` and `Ok(x)` are evaluated as `x`.
         if pattern.path.is_ident("Some") || pattern.path.is_ident("Ok") {
             if is_none(value) {
                 return Some(false);

@@ -19,16 +19,24 @@ pub const LISTED: &[(&str, &str, &str)] = &[
         "begin_without_transaction",
         "drops an index that PostgreSQL names; a test with an interrupted build executes it",
     ),
-    ("persistence/src/partitions.rs", "change", "names and bounds of partitions are times"),
-    ("persistence/src/select.rs", "new", "a list's begin; filters and order follow"),
+    ("persistence/src/partitions.rs", "execute_in_transaction", "names and bounds of partitions are times"),
+    ("persistence/src/select.rs", "new", "the beginning of a list's statement; filters and order follow"),
     ("persistence/src/table/mod.rs", "exists_in", "a filter refers to any of the tables, all of which are prepared"),
     ("persistence/src/table/mod.rs", "insert", "the columns are those of the request"),
     ("persistence/src/table/mod.rs", "update", "the columns are those of the request"),
     ("persistence/src/tables/messages/columns.rs", "insert_rows", "built from `COLUMNS`, as the statement of `COPY`"),
     ("persistence/src/tables/reports/rebuild.rs", "compare", "a temporary table's query takes no parameters"),
     ("persistence/src/tables/reports/rebuild.rs", "correct", "reads the temporary table that `compare` creates"),
-    ("persistence/src/tables/tickets/sorted.rs", "list_sorted", "a list's begin; a test lists in each order"),
-    ("persistence/src/tables/user_metrics.rs", "statement_start", "a list's begin; filters and order follow"),
+    (
+        "persistence/src/tables/tickets/sorted.rs",
+        "list_sorted",
+        "the beginning of a list's statement; a test lists in each order",
+    ),
+    (
+        "persistence/src/tables/user_metrics.rs",
+        "statement_start",
+        "the beginning of a list's statement; filters and order follow",
+    ),
     (
         "persistence/src/tables/visible_cards.rs",
         "count_assigned",
@@ -36,7 +44,7 @@ pub const LISTED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The texts of statements that a function of the sources builds: the file, the function that executes them, and the texts.
+/// Statements that a function of the sources builds: the file, the function that executes them, and their texts.
 pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 4] {
     const STEPS: &str = "persistence/src/tables/cascades/steps.rs";
     let references: Vec<&Reference> = Cascade::EVERY.iter().flat_map(|cascade| cascade.references()).collect();

@@ -79,7 +79,7 @@ async fn postgresql_accepts_every_statement() {
     statements.iter_mut().for_each(|statement| statement.complete(&built));
     let mut check = Check::default();
     for statement in &statements {
-        check.statement(&mut connection, &sources, statement).await;
+        check.prepare_forms(&mut connection, &sources, statement).await;
     }
     let prepared = check.columns.values().filter(|result| result.is_ok()).count();
     println!("{prepared} texts of {} statements are prepared, {} functions listed", statements.len(), LISTED.len());
@@ -108,7 +108,7 @@ struct Check {
 }
 
 impl Check {
-    async fn statement(&mut self, connection: &mut PgConnection, sources: &Sources<'_>, statement: &Found) {
+    async fn prepare_forms(&mut self, connection: &mut PgConnection, sources: &Sources<'_>, statement: &Found) {
         let mut refusals: Vec<String> =
             statement.unknown.iter().map(|reason| format!("is not static: {reason}")).collect();
         let mut missing = Vec::new();

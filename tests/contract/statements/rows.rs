@@ -84,7 +84,7 @@ fn derives_from_row(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The one row type that types name.
+/// The row type that the types name, if they name exactly one.
 pub fn row_type<'a>(evaluator: &mut Evaluator<'a>, kinds: &[&Type], frame: &Rc<Frame<'a>>) -> Option<String> {
     let mut found = Vec::new();
     for kind in kinds {

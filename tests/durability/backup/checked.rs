@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Installation, client, done, finish, names};
+use super::{Installation, Postgres, client, finish, names, run_json};
 use crate::process::with_database;
 use crate::support::form::Form;
 use crate::support::{empty_folder, eventually};
@@ -26,7 +26,7 @@ async fn findings(installation: &Installation) -> (Option<i32>, Vec<(String, Str
     (output.status.code(), lines.filter(|(_, result, _)| result != "ok").collect())
 }
 
-async fn has_problem(installation: &Installation, check: &str, words: &[&str]) {
+async fn assert_problem(installation: &Installation, check: &str, words: &[&str]) {
     let (code, found) = findings(installation).await;
     assert_eq!(code, Some(1), "{found:?}");
     let problem = found.iter().find(|(name, result, _)| name == check && result == "problem");
@@ -48,7 +48,7 @@ fn first_file(folder: &Path) -> PathBuf {
 
 #[actix_web::test]
 async fn a_check_of_a_whole_installation_succeeds_while_it_runs_and_while_it_is_stopped() {
-    let installation = Installation::new(true).await;
+    let installation = Installation::new(Postgres::Private).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = installation.serve(logs.path());
     let company = installation.company().await;
@@ -57,21 +57,21 @@ async fn a_check_of_a_whole_installation_succeeds_while_it_runs_and_while_it_is_
     api.send_form(form.file("a.png", "image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01"))
         .await
         .data(202);
-    eventually("the tables have it", || async { findings(&installation).await.1.len() == 1 }).await;
+    eventually("only the missing backup is found", || async { findings(&installation).await.1.len() == 1 }).await;
     let (code, found) = findings(&installation).await;
     assert_eq!((code, found[0].0.as_str()), (Some(0), "backup"), "{found:?}");
-    done(installation.command(&["backup", super::text(backups.path())])).await;
+    run_json(installation.command(&["backup", super::text(backups.path())])).await;
     assert_eq!(findings(&installation).await, (Some(0), vec![]));
     process.terminate();
     assert!(process.wait().success());
-    let kept = names(installation.path());
+    let names_before = names(installation.path());
     assert_eq!(findings(&installation).await, (Some(0), vec![]));
-    assert_eq!(names(installation.path()), kept);
+    assert_eq!(names(installation.path()), names_before);
 }
 
 #[actix_web::test]
 async fn a_check_names_what_is_missing_or_damaged() {
-    let installation = Installation::new(true).await;
+    let installation = Installation::new(Postgres::Private).await;
     let path = installation.path().to_owned();
     let logs = empty_folder();
     let mut process = installation.serve(logs.path());
@@ -91,28 +91,28 @@ async fn a_check_names_what_is_missing_or_damaged() {
         let elsewhere = path.join("elsewhere");
         fs::rename(&file, &elsewhere).expect("moved");
         let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
-        has_problem(&installation, "files", &["1 of 1", name]).await;
+        assert_problem(&installation, "files", &["1 of 1", name]).await;
         fs::rename(&elsewhere, &file).expect("moved");
 
         fs::rename(path.join("secrets.key"), &elsewhere).expect("moved");
-        has_problem(&installation, "keys", &["missing"]).await;
+        assert_problem(&installation, "keys", &["missing"]).await;
         fs::rename(&elsewhere, path.join("secrets.key")).expect("moved");
 
         let rejected = "insert into rejected_changes (company_id, kind, row_id, change, reason)
              values ($1, 'message', 1, '{}', 'a test')";
         sqlx::query(rejected).bind(company.id).execute(db).await.expect("a row");
-        has_problem(&installation, "rejected rows", &["1 message"]).await;
+        assert_problem(&installation, "rejected rows", &["1 message"]).await;
         sqlx::query("delete from rejected_changes").execute(db).await.expect("deleted");
 
         let event = "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              values ($1, 999999999, 999999999, 'opened', 'api', now())";
         sqlx::query(event).bind(company.id).execute(db).await.expect("a row");
-        has_problem(&installation, "references", &["ticket_events.ticket_id", "1 row"]).await;
+        assert_problem(&installation, "references", &["ticket_events.ticket_id", "1 row"]).await;
         sqlx::query("delete from ticket_events where id = 999999999").execute(db).await.expect("deleted");
 
         // As after the restore of an older database.
         sqlx::query("update journal_watermark set seq = seq - 1").execute(db).await.expect("an older one");
-        has_problem(&installation, "watermark", &["were confirmed"]).await;
+        assert_problem(&installation, "watermark", &["were confirmed"]).await;
         sqlx::query("update journal_watermark set seq = seq + 1").execute(db).await.expect("as before");
 
         let journal = path.join("journal");
@@ -122,7 +122,7 @@ async fn a_check_names_what_is_missing_or_damaged() {
         let mut damaged = whole.clone();
         damaged[20] ^= 1;
         fs::write(&segment, damaged).expect("written");
-        has_problem(&installation, "journal", &["damaged at byte 0", text_of(&segment)]).await;
+        assert_problem(&installation, "journal", &["damaged at byte 0", file_name(&segment)]).await;
         fs::write(&segment, whole).expect("written");
 
         let (code, found) = findings(&installation).await;
@@ -131,6 +131,6 @@ async fn a_check_names_what_is_missing_or_damaged() {
     .await;
 }
 
-fn text_of(path: &Path) -> &str {
+fn file_name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).expect("a name")
 }

@@ -7,7 +7,7 @@ use hotline::exit_code::Exit;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Installation, backup_of, client, done, names, refused, text};
+use super::{Installation, Postgres, backup_of, client, names, run_json, run_refused, text};
 use crate::support::form::Form;
 use crate::support::{Api, Company, empty_folder};
 
@@ -36,14 +36,14 @@ fn files(folder: &Path) -> Vec<(String, u64)> {
 }
 
 #[actix_web::test]
-async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_from_being_restored() {
-    let installation = Installation::new(true).await;
+async fn a_damaged_file_of_a_message_is_not_linked_into_the_next_backup_and_can_be_skipped_by_a_restore() {
+    let installation = Installation::new(Postgres::Private).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     let api = client(&process, &company).await;
     send_file(&api, &company, 1).await;
-    let backup = || done(installation.command(&["backup", text(backups.path())]));
+    let backup = || run_json(installation.command(&["backup", text(backups.path())]));
     let damaged = backup_of(&backup().await);
     let (name, _) = files(&damaged.join("media")).pop().expect("a file");
     let path = damaged.join("media").join(&name);
@@ -55,7 +55,7 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
 
     // The folder of files is missing, as if it was not mounted.
     std::fs::rename(installation.path().join("media"), installation.path().join("elsewhere")).expect("renamed");
-    let keep = || done(installation.command(&["backup", text(backups.path()), "--keep", "1"]));
+    let keep = || run_json(installation.command(&["backup", text(backups.path()), "--keep", "1"]));
     let without = keep().await;
     assert_eq!((&without["missingFiles"], &without["deletedBackups"]), (&json!(1), &json!(0)));
     let again = keep().await;
@@ -63,31 +63,31 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
     assert!(!backup_of(&without).exists() && backup_of(&whole).is_dir(), "the one that has the file is kept");
     process.kill();
 
-    let restored = Installation::empty(true).await;
-    let (code, stderr) = refused(restored.command(&["restore", text(&damaged)])).await;
+    let restored = Installation::empty(Postgres::Private).await;
+    let (code, stderr) = run_refused(restored.command(&["restore", text(&damaged)])).await;
     assert_eq!(code, Some(Exit::Data.code().into()), "{stderr}");
     assert!(stderr.contains(&name) && stderr.contains("--skip-damaged-files"), "{stderr}");
-    let skipped = done(restored.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
+    let skipped = run_json(restored.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
     assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
     // The same with a file that cannot be read at all, as on a damaged disk.
     std::fs::remove_file(&path).and_then(|()| std::fs::create_dir(&path)).expect("a folder in its place");
-    let unreadable = Installation::empty(true).await;
-    let skipped = done(unreadable.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
+    let unreadable = Installation::empty(Postgres::Private).await;
+    let skipped = run_json(unreadable.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
     assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
     let process = restored.serve(logs.path());
     assert_eq!(client(&process, &company).await.all("/messages?type=media").await.len(), 1);
     process.kill();
-    done(Installation::empty(true).await.command(&["restore", text(&backup_of(&whole))])).await;
+    run_json(Installation::empty(Postgres::Private).await.command(&["restore", text(&backup_of(&whole))])).await;
 }
 
 #[actix_web::test]
 async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
-    let installation = Installation::new(true).await;
+    let installation = Installation::new(Postgres::Private).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     let api = client(&process, &company).await;
-    let backup = || done(installation.command(&["backup", text(backups.path()), "--keep", "2"]));
+    let backup = || run_json(installation.command(&["backup", text(backups.path()), "--keep", "2"]));
     send_file(&api, &company, 1).await;
     let first = backup().await;
     assert_eq!((&first["files"], &first["linkedFiles"]), (&json!(1), &json!(0)));
@@ -105,7 +105,7 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     // More files than a backup may have.
     let mut command = installation.command(&["backup", text(backups.path())]);
     command.env("FAILPOINTS", "backup_files_max=return(1)");
-    let (code, stderr) = refused(command).await;
+    let (code, stderr) = run_refused(command).await;
     assert_eq!(code, Some(Exit::Configuration.code().into()), "{stderr}");
     assert!(stderr.contains("more than 1 files") && stderr.contains("--media-store"), "{stderr}");
 
@@ -114,8 +114,8 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     assert_eq!(third["deletedBackups"], 1);
     assert!(!backup_of(&first).exists() && backup_of(&second).exists() && backup_of(&third).exists());
     process.kill();
-    let restored = Installation::empty(true).await;
-    done(restored.command(&["restore", text(&backup_of(&second))])).await;
+    let restored = Installation::empty(Postgres::Private).await;
+    run_json(restored.command(&["restore", text(&backup_of(&second))])).await;
     let logs = empty_folder();
     let process = restored.serve(logs.path());
     let api = client(&process, &company).await;

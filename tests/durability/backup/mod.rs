@@ -18,6 +18,15 @@ use crate::support::database::url;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually};
 
+/// Which PostgreSQL an installation uses.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Postgres {
+    /// The private one, which the service runs itself.
+    Private,
+    /// One of the operator, which `--database-url` names.
+    Own,
+}
+
 /// Where an installation has its tables.
 pub enum Tables {
     Private,
@@ -32,19 +41,19 @@ pub struct Installation {
 
 impl Installation {
     /// An installation with the schema, and nothing else.
-    pub async fn new(is_private: bool) -> Self {
-        let tables = match is_private {
-            true => Tables::Private,
-            false => Tables::Own(Box::new(TestDatabase::migrated().await)),
+    pub async fn new(postgres: Postgres) -> Self {
+        let tables = match postgres {
+            Postgres::Private => Tables::Private,
+            Postgres::Own => Tables::Own(Box::new(TestDatabase::migrated().await)),
         };
         Self { folder: prepared_folder(), tables }
     }
 
     /// An empty data folder, and an empty database if it has one of its own.
-    pub async fn empty(is_private: bool) -> Self {
-        let tables = match is_private {
-            true => Tables::Private,
-            false => Tables::Own(Box::new(TestDatabase::create().await)),
+    pub async fn empty(postgres: Postgres) -> Self {
+        let tables = match postgres {
+            Postgres::Private => Tables::Private,
+            Postgres::Own => Tables::Own(Box::new(TestDatabase::create().await)),
         };
         Self { folder: crate::process::data_folder(), tables }
     }
@@ -103,7 +112,7 @@ pub async fn finish(mut command: Command) -> Output {
 }
 
 /// Runs a command with `--json`, which must succeed; what it printed.
-pub async fn done(mut command: Command) -> Value {
+pub async fn run_json(mut command: Command) -> Value {
     command.arg("--json");
     let output = finish(command).await;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -112,7 +121,7 @@ pub async fn done(mut command: Command) -> Value {
 }
 
 /// Runs a command that must fail; its exit code, and what it printed to stderr.
-pub async fn refused(command: Command) -> (Option<i32>, String) {
+pub async fn run_refused(command: Command) -> (Option<i32>, String) {
     let output = finish(command).await;
     assert!(!output.status.success(), "it succeeded: {}", String::from_utf8_lossy(&output.stdout));
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

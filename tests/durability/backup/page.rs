@@ -6,7 +6,7 @@ use std::process::Command;
 
 use hotline_persistence::key::new_key;
 
-use super::{Installation, client, finish};
+use super::{Installation, Postgres, client, finish};
 use crate::process::{Process, binary, hotline};
 use crate::support::{TestDatabase, empty_folder};
 
@@ -20,19 +20,19 @@ fn commands() -> Vec<String> {
 
 #[actix_web::test]
 async fn the_steps_of_the_page_make_a_backup_and_two_installations_of_it() {
-    let installation = Installation::new(true).await;
+    let installation = Installation::new(Postgres::Private).await;
     let logs = empty_folder();
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     client(&process, &company).await;
-    // The commands are run in a folder of their own, as where a service would run.
-    let place = crate::process::data_folder();
+    // The commands are run in a folder of their own, as a service would.
+    let working_folder = crate::process::data_folder();
     let shared = TestDatabase::create().await;
     let socket = shared.options.get_socket().expect("a socket").display().to_string();
     let database = new_key("test_").to_lowercase();
     let path = format!("{}:{}", binary().parent().expect("a folder").display(), std::env::var("PATH").expect("a path"));
-    let set = |command: &mut Command| {
-        command.current_dir(place.path()).env("HOTLINE_DATA_DIR", installation.path()).env("PATH", &path);
+    let set_environment = |command: &mut Command| {
+        command.current_dir(working_folder.path()).env("HOTLINE_DATA_DIR", installation.path()).env("PATH", &path);
         command.env("PGHOST", &socket).env("PGUSER", shared.options.get_username());
     };
     let (mut run, mut served) = (0, 0);
@@ -40,9 +40,10 @@ async fn the_steps_of_the_page_make_a_backup_and_two_installations_of_it() {
         let line = line.replace("hotline_restored", &database);
         if let Some(options) = line.strip_prefix("hotline serve ") {
             let mut command = hotline();
-            set(&mut command);
+            set_environment(&mut command);
             command.args(["serve", "--listen", "127.0.0.1:0", "--log", "json"]).args(options.split(' '));
-            let mut process = Process::start(place.path(), &mut command).unwrap_or_else(|log| panic!("{line}: {log}"));
+            let mut process =
+                Process::start(working_folder.path(), &mut command).unwrap_or_else(|log| panic!("{line}: {log}"));
             client(&process, &company).await;
             process.terminate();
             assert!(process.wait().success(), "{line}");
@@ -50,7 +51,7 @@ async fn the_steps_of_the_page_make_a_backup_and_two_installations_of_it() {
             continue;
         }
         let mut command = Command::new("sh");
-        set(&mut command);
+        set_environment(&mut command);
         command.args(["-e", "-c", &line]);
         let output = finish(command).await;
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));

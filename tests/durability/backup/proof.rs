@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{Installation, client, done, text};
+use super::{Installation, Postgres, client, run_json, text};
 use crate::support::{Api, Company, empty_folder, eventually};
 
 /// Writers at the same time.
@@ -47,21 +47,27 @@ async fn write(api: &Api, company: &Company, writer: usize, is_over: &AtomicBool
     acknowledged
 }
 
-/// Waits until [`CHANGES`] more are acknowledged.
-async fn more(total: &AtomicUsize) {
+/// Waits until [`CHANGES`] more changes are acknowledged.
+async fn wait_for_changes(total: &AtomicUsize) {
     let target = total.load(Ordering::Acquire) + CHANGES;
-    eventually("more is acknowledged", || async { total.load(Ordering::Acquire) >= target }).await;
+    eventually("more changes are acknowledged", || async { total.load(Ordering::Acquire) >= target }).await;
 }
 
-fn time(printed: &Value) -> DateTime<Utc> {
+fn complete_to(printed: &Value) -> DateTime<Utc> {
     printed["completeTo"].as_str().expect("a time").parse().expect("a time")
 }
 
 /// Restores into another installation, serves it, and compares it with what was acknowledged before `until`.
-async fn check(is_private: bool, backup: &str, until: DateTime<Utc>, company: &Company, all: &[Acknowledged]) {
-    let restored = Installation::empty(is_private).await;
-    let printed = done(restored.command(&["restore", backup])).await;
-    assert_eq!(time(&printed), until);
+async fn check_restored(
+    postgres: Postgres,
+    backup: &str,
+    until: DateTime<Utc>,
+    company: &Company,
+    all: &[Acknowledged],
+) {
+    let restored = Installation::empty(postgres).await;
+    let printed = run_json(restored.command(&["restore", backup])).await;
+    assert_eq!(complete_to(&printed), until);
     let logs = empty_folder();
     let mut process = restored.serve(logs.path());
     let api = client(&process, company).await;
@@ -90,7 +96,7 @@ async fn check(is_private: bool, backup: &str, until: DateTime<Utc>, company: &C
     assert!(shown(api.all("/messages").await, "body").contains("after"));
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
-    let check = done(restored.command(&["check"])).await;
+    let check = run_json(restored.command(&["check"])).await;
     assert!(
         check["checks"].as_array().is_some_and(|checks| checks.iter().all(|check| check["result"] != "problem")),
         "{check}"
@@ -98,8 +104,9 @@ async fn check(is_private: bool, backup: &str, until: DateTime<Utc>, company: &C
     restored.drop().await;
 }
 
-async fn prove(is_private: bool) {
-    let installation = Installation::new(is_private).await;
+/// Makes two backups under load, restores both, and compares each with what was acknowledged.
+async fn check_backups_under_load(postgres: Postgres) {
+    let installation = Installation::new(postgres).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let company = installation.company().await;
@@ -109,34 +116,34 @@ async fn prove(is_private: bool) {
     let backup = async {
         let mut made = Vec::new();
         for _ in 0..2 {
-            more(&total).await;
-            made.push(done(installation.command(&["backup", text(backups.path())])).await);
+            wait_for_changes(&total).await;
+            made.push(run_json(installation.command(&["backup", text(backups.path())])).await);
         }
-        more(&total).await;
+        wait_for_changes(&total).await;
         is_over.store(true, Ordering::Release);
         made
     };
     let (acknowledged, made) = join(writers, backup).await;
     process.kill();
-    if is_private {
+    if postgres == Postgres::Private {
         // Stops the private PostgreSQL, which outlives the kill.
         crate::process::with_database(installation.path(), async |_| ()).await;
     }
     installation.drop().await;
 
-    assert!(time(&made[0]) < time(&made[1]));
+    assert!(complete_to(&made[0]) < complete_to(&made[1]));
     let first = super::backup_of(&made[0]);
-    check(is_private, text(&first), time(&made[0]), &company, &acknowledged).await;
+    check_restored(postgres, text(&first), complete_to(&made[0]), &company, &acknowledged).await;
     // The newest backup of the folder.
-    check(is_private, text(backups.path()), time(&made[1]), &company, &acknowledged).await;
+    check_restored(postgres, text(backups.path()), complete_to(&made[1]), &company, &acknowledged).await;
 }
 
 #[actix_web::test]
 async fn nothing_that_was_acknowledged_before_a_backup_is_lost_with_the_private_postgresql() {
-    prove(true).await;
+    check_backups_under_load(Postgres::Private).await;
 }
 
 #[actix_web::test]
 async fn nothing_that_was_acknowledged_before_a_backup_is_lost_with_an_own_postgresql() {
-    prove(false).await;
+    check_backups_under_load(Postgres::Own).await;
 }

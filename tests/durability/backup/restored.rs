@@ -10,24 +10,24 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use super::{Installation, Tables, backup_of, done, names, refused, text};
+use super::{Installation, Postgres, Tables, backup_of, names, run_json, run_refused, text};
 use crate::process::with_database;
 use crate::support::{empty_folder, eventually};
 
 /// A backup of an installation with a company, and its folder.
-async fn backup() -> (TempDir, PathBuf) {
-    let installation = Installation::new(true).await;
+async fn create_backup() -> (TempDir, PathBuf) {
+    let installation = Installation::new(Postgres::Private).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = installation.serve(logs.path());
     installation.company().await;
     process.terminate();
     assert!(process.wait().success());
-    let printed = done(installation.command(&["backup", text(backups.path())])).await;
+    let printed = run_json(installation.command(&["backup", text(backups.path())])).await;
     (backups, backup_of(&printed))
 }
 
-async fn refuses(target: &Installation, backup: &Path, exit: Exit, words: &[&str]) {
-    let (code, stderr) = refused(target.command(&["restore", text(backup)])).await;
+async fn assert_refused(target: &Installation, backup: &Path, exit: Exit, words: &[&str]) {
+    let (code, stderr) = run_refused(target.command(&["restore", text(backup)])).await;
     assert_eq!(code, Some(exit.code().into()), "{stderr}");
     for word in words {
         assert!(stderr.contains(word), "{word} is missing in {stderr}");
@@ -36,8 +36,8 @@ async fn refuses(target: &Installation, backup: &Path, exit: Exit, words: &[&str
 
 #[actix_web::test]
 async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
-    let (backups, backup) = backup().await;
-    let target = Installation::empty(true).await;
+    let (backups, backup) = create_backup().await;
+    let target = Installation::empty(Postgres::Private).await;
     for name in ["database.dump", "secrets.key", "sums.sha256", "journal/id"] {
         let path = backup.join(name);
         let whole = fs::read(&path).expect("a file");
@@ -45,37 +45,37 @@ async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&path, damaged).expect("written");
-        refuses(&target, &backup, Exit::Data, &[name, "sum"]).await;
+        assert_refused(&target, &backup, Exit::Data, &[name, "sum"]).await;
         fs::remove_file(&path).expect("removed");
-        refuses(&target, &backup, Exit::Data, &[name, "missing"]).await;
+        assert_refused(&target, &backup, Exit::Data, &[name, "missing"]).await;
         fs::write(&path, whole).expect("written");
     }
     let empty = empty_folder();
-    refuses(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
-    assert_eq!(names(target.path()), [""; 0], "something was made");
-    done(target.command(&["restore", text(backups.path())])).await;
+    assert_refused(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
+    assert_eq!(names(target.path()), [""; 0], "a refused restore left files");
+    run_json(target.command(&["restore", text(backups.path())])).await;
 }
 
 #[actix_web::test]
 async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
-    let (_backups, backup) = backup().await;
-    let target = Installation::empty(true).await;
+    let (_backups, backup) = create_backup().await;
+    let target = Installation::empty(Postgres::Private).await;
     fs::create_dir(target.path().join("journal")).expect("a folder");
-    refuses(&target, &backup, Exit::Usage, &["is not empty", "`journal`", "--data-dir"]).await;
+    assert_refused(&target, &backup, Exit::Usage, &["is not empty", "`journal`", "--data-dir"]).await;
     fs::remove_dir(target.path().join("journal")).expect("removed");
     fs::write(target.path().join("secrets.key"), "other").expect("written");
-    refuses(&target, &backup, Exit::Usage, &["secrets.key", "--key-file"]).await;
+    assert_refused(&target, &backup, Exit::Usage, &["secrets.key", "--key-file"]).await;
     fs::remove_file(target.path().join("secrets.key")).expect("removed");
-    assert_eq!(names(target.path()), [""; 0], "something was made");
+    assert_eq!(names(target.path()), [""; 0], "a refused restore left files");
 
     // A database that has tables.
-    let served = Installation::new(false).await;
-    refuses(&served, &backup, Exit::Usage, &["not empty"]).await;
+    let served = Installation::new(Postgres::Own).await;
+    assert_refused(&served, &backup, Exit::Usage, &["not empty"]).await;
     served.drop().await;
 }
 
 /// Creates a schema, which later connections to the installation's database use for its tables.
-async fn in_schema(installation: &Installation, schema: &str) {
+async fn use_schema(installation: &Installation, schema: &str) {
     let Tables::Own(database) = &installation.tables else { panic!("the database is private") };
     for statement in [
         format!("create schema {schema}"),
@@ -89,25 +89,25 @@ async fn in_schema(installation: &Installation, schema: &str) {
 
 #[actix_web::test]
 async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_else() {
-    let source = Installation::empty(false).await;
-    in_schema(&source, "support").await;
+    let source = Installation::empty(Postgres::Own).await;
+    use_schema(&source, "support").await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let mut process = source.serve(logs.path());
     process.terminate();
     assert!(process.wait().success());
-    done(source.command(&["company", "create", "Acme"])).await;
+    run_json(source.command(&["company", "create", "Acme"])).await;
     // What other programs have in this database is in no backup.
     let Tables::Own(database) = &source.tables else { panic!("the database is private") };
     for statement in ["create schema others", "create table others.diary (entry text)"] {
         sqlx::query(statement).execute(&database.db).await.expect("executed");
     }
-    done(source.command(&["backup", text(backups.path())])).await;
+    run_json(source.command(&["backup", text(backups.path())])).await;
 
-    let target = Installation::empty(false).await;
-    refuses(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
-    in_schema(&target, "support").await;
-    done(target.command(&["restore", text(backups.path())])).await;
-    let listed = done(target.command(&["company", "list"])).await;
+    let target = Installation::empty(Postgres::Own).await;
+    assert_refused(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
+    use_schema(&target, "support").await;
+    run_json(target.command(&["restore", text(backups.path())])).await;
+    let listed = run_json(target.command(&["company", "list"])).await;
     assert_eq!(listed["companies"].as_array().map(Vec::len), Some(1), "{listed}");
     let Tables::Own(database) = &target.tables else { panic!("the database is private") };
     let diary: Option<String> = sqlx::query_scalar("select to_regclass('others.diary')::text")
@@ -121,8 +121,8 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
 
 #[actix_web::test]
 async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_nothing_is_made_of_it() {
-    let (_backups, backup) = backup().await;
-    let target = Installation::empty(false).await;
+    let (_backups, backup) = create_backup().await;
+    let target = Installation::empty(Postgres::Own).await;
     // A `pg_restore` that does not end, so that the restore is killed while it runs.
     let programs = empty_folder();
     let program = programs.path().join("pg_restore");
@@ -139,31 +139,31 @@ async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_noth
     for arguments in
         [&["serve"][..], &["company", "list"], &["check"], &["backup", text(backup.parent().expect("a folder"))]]
     {
-        let (code, stderr) = refused(target.command(arguments)).await;
+        let (code, stderr) = run_refused(target.command(arguments)).await;
         assert_eq!(code, Some(Exit::Data.code().into()), "{arguments:?}: {stderr}");
         assert!(stderr.contains("was interrupted") && stderr.contains("repeat the restore"), "{arguments:?}: {stderr}");
     }
-    refuses(&target, &backup, Exit::Data, &["was interrupted"]).await;
+    assert_refused(&target, &backup, Exit::Data, &["was interrupted"]).await;
     for name in names(target.path()) {
         let path = target.path().join(name);
         if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
     }
     // The database has no tables, or the restore would be refused.
-    done(target.command(&["restore", text(&backup)])).await;
+    run_json(target.command(&["restore", text(&backup)])).await;
     target.drop().await;
 }
 
 #[actix_web::test]
 async fn a_restore_that_fails_can_be_repeated() {
-    let (_backups, backup) = backup().await;
-    let target = Installation::empty(true).await;
+    let (_backups, backup) = create_backup().await;
+    let target = Installation::empty(Postgres::Private).await;
     let mut command = target.command(&["restore", text(&backup)]);
     command.env("FAILPOINTS", "backup_write=return");
-    let (code, stderr) = refused(command).await;
+    let (code, stderr) = run_refused(command).await;
     assert_eq!(code, Some(74), "{stderr}");
     let left = names(target.path());
     assert!(left.iter().all(|name| name.starts_with("postgres")), "{left:?}");
-    done(target.command(&["restore", text(&backup)])).await;
+    run_json(target.command(&["restore", text(&backup)])).await;
     with_database(target.path(), async |db| {
         let count = async || -> i64 {
             sqlx::query_scalar("select count(*) from companies").fetch_one(db).await.expect("a count")

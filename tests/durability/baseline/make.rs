@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::snapshot::Snapshot;
-use super::{Expected, STATE, check, files, fixtures, rows, seen};
+use super::{Expected, STATE, check, files, fixtures, rows, wait_until_seen};
 use crate::load::{Conversation, LoadProgress};
 use crate::process::{command, hotline, is_other_binary};
 use crate::support::form::Form;
@@ -27,8 +27,8 @@ const LATE: usize = 40;
 /// The largest size of a release's folder.
 const FIXTURE_BYTES_MAX: u64 = 1 << 20;
 
-/// Runs a command of the release; what it prints.
-fn printed(snapshot: &Snapshot, arguments: &[&str]) -> Value {
+/// Runs a command of the release; returns what it prints.
+fn run_command(snapshot: &Snapshot, arguments: &[&str]) -> Value {
     let url = snapshot.url();
     let output =
         command(snapshot.path(), arguments).args(["--json", "--database-url", &url]).output().expect("it runs");
@@ -37,34 +37,34 @@ fn printed(snapshot: &Snapshot, arguments: &[&str]) -> Value {
 }
 
 /// Creates a record; its id.
-async fn made(api: &Api, path: &str, body: Value) -> Value {
+async fn create_record(api: &Api, path: &str, body: Value) -> Value {
     api.post(path, body).await.data(201)["id"].clone()
 }
 
 /// A company with everything conversations need.
-async fn company(snapshot: &Snapshot, id: &Value, key: &str, api: &Api) -> Company {
-    let support = made(api, "/queues", json!({"name": "Support", "wrapupRequired": true})).await;
-    let sales = made(api, "/queues", json!({"name": "Sales", "greeting": "Hello"})).await;
+async fn create_company(snapshot: &Snapshot, id: &Value, key: &str, api: &Api) -> Company {
+    let support = create_record(api, "/queues", json!({"name": "Support", "wrapupRequired": true})).await;
+    let sales = create_record(api, "/queues", json!({"name": "Sales", "greeting": "Hello"})).await;
     let user = async |name: &str, queues: Value| {
         let email = format!("{}@example.com", name.to_lowercase());
-        made(api, "/users", json!({"name": name, "email": email, "queueIds": queues})).await
+        create_record(api, "/users", json!({"name": name, "email": email, "queueIds": queues})).await
     };
     let ana = user("Ana", json!([support])).await;
     let ben = user("Ben", json!([support, sales])).await;
-    let category = made(api, "/wrapup-categories", json!({"name": "Outcome"})).await;
+    let category = create_record(api, "/wrapup-categories", json!({"name": "Outcome"})).await;
     let wrapup = async |name: &str, queue: &Value| {
-        made(api, "/wrapup-types", json!({"name": name, "categoryId": category, "queueIds": [queue]})).await
+        create_record(api, "/wrapup-types", json!({"name": name, "categoryId": category, "queueIds": [queue]})).await
     };
     let (solved, sold) = (wrapup("Solved", &support).await, wrapup("Sold", &sales).await);
     let of_company = id.to_string();
     let channel = |name: &str, kind: &str, more: &[&str]| {
         let create = ["channel", "create", name, "--company", &of_company, "--type", kind];
-        printed(snapshot, &[&create[..], more].concat())["id"].clone()
+        run_command(snapshot, &[&create[..], more].concat())["id"].clone()
     };
     let queue = support.to_string();
     let phone = channel("Phone", "whatsapp", &["--access-token", "access-token"]);
     let webchat = channel("Website", "webchat", &["--queue", &queue, "--allow-origin", "https://shop.example"]);
-    printed(snapshot, &["channel", "rotate-identity-secret", &webchat.to_string()]);
+    run_command(snapshot, &["channel", "rotate-identity-secret", &webchat.to_string()]);
     let company = json!({
         "id": id, "key": key, "phone": phone, "webchat": webchat, "support": support, "sales": sales,
         "ana": ana, "ben": ben, "solved": solved, "sold": sold,
@@ -72,9 +72,9 @@ async fn company(snapshot: &Snapshot, id: &Value, key: &str, api: &Api) -> Compa
     serde_json::from_value(company).expect("a company")
 }
 
-/// Records of every other noun.
-async fn records(api: &Api, company: &Company) {
-    let tag = made(api, "/tags", json!({"name": "VIP", "color": "#FF8800"})).await;
+/// Creates the records that conversations do not need.
+async fn create_other_records(api: &Api, company: &Company) {
+    let tag = create_record(api, "/tags", json!({"name": "VIP", "color": "#FF8800"})).await;
     let field = json!({"name": "Size", "application": "contact", "type": "text"});
     let field = api.post("/custom-fields", field).await.data(201)["key"].clone();
     let mut contacts = Vec::new();
@@ -84,30 +84,30 @@ async fn records(api: &Api, company: &Company) {
             "email": format!("maria{number}@example.com"), "tagIds": [tag],
             "customFields": [{"key": field, "value": format!("size {number}")}],
         });
-        contacts.push(made(api, "/contacts", contact).await);
+        contacts.push(create_record(api, "/contacts", contact).await);
     }
-    made(api, "/quick-messages", json!({"shortcut": "hi", "message": "Hello {{name}}"})).await;
-    made(api, "/global-variables", json!({"key": "hours", "value": "9 to 5"})).await;
-    let category = made(api, "/product-categories", json!({"name": "Shoes"})).await;
+    create_record(api, "/quick-messages", json!({"shortcut": "hi", "message": "Hello {{name}}"})).await;
+    create_record(api, "/global-variables", json!({"key": "hours", "value": "9 to 5"})).await;
+    let category = create_record(api, "/product-categories", json!({"name": "Shoes"})).await;
     let product = json!({"name": "Boot", "categoryId": category, "price": 129.9, "sku": "B-1"});
-    let product = made(api, "/products", product).await;
-    let board = made(api, "/crm/boards", json!({"name": "Deals", "monthlyGoal": 1000.5})).await;
-    let business = made(api, "/crm/businesses", json!({"name": "Shop"})).await;
-    let origin = made(api, "/crm/origins", json!({"name": "Fair"})).await;
+    let product = create_record(api, "/products", product).await;
+    let board = create_record(api, "/crm/boards", json!({"name": "Deals", "monthlyGoal": 1000.5})).await;
+    let business = create_record(api, "/crm/businesses", json!({"name": "Shop"})).await;
+    let origin = create_record(api, "/crm/origins", json!({"name": "Fair"})).await;
     for (number, contact) in contacts.iter().take(5).enumerate() {
         let products = json!([{"productId": product, "quantity": 2}]);
         let card = json!({
             "boardId": board, "name": format!("Deal {number}"), "contactIds": [contact], "businessId": business,
             "originId": origin, "assignedToUserId": company.ben, "products": products,
         });
-        made(api, "/crm/cards", card).await;
+        create_record(api, "/crm/cards", card).await;
         let later = json!({
             "contactId": contact, "channelId": company.phone, "body": format!("later {number}"),
             "sendAt": "2099-01-31T12:00:00Z",
         });
-        made(api, "/schedules", later).await;
+        create_record(api, "/schedules", later).await;
     }
-    let list = made(api, "/contact-lists", json!({"name": "Customers"})).await;
+    let list = create_record(api, "/contact-lists", json!({"name": "Customers"})).await;
     let members = json!({"contactIds": contacts});
     let added = api.post(&format!("/contact-lists/{list}/contacts"), members).await;
     assert!(added.status.is_success(), "{}", added.body);
@@ -115,7 +115,7 @@ async fn records(api: &Api, company: &Company) {
         "name": "Spring", "contactListId": list, "channelId": company.phone, "scheduledAt": "2099-03-01T12:00:00Z",
         "message": "Hello {{name}}",
     });
-    made(api, "/campaigns", campaign).await;
+    create_record(api, "/campaigns", campaign).await;
 }
 
 /// Three files in a ticket.
@@ -137,7 +137,7 @@ async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
     let talk = conversations.iter_mut().map(|conversation| conversation.run(api, company, progress.clone()));
     let ended = async {
         let is_enough = || progress.answered.load(Ordering::Acquire) >= ANSWERS;
-        eventually("so much is answered", || async { is_enough() }).await;
+        eventually("enough messages are answered", || async { is_enough() }).await;
         progress.must_end.store(true, Ordering::Release);
     };
     join(ended, join_all(talk)).await;
@@ -150,7 +150,7 @@ async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
 }
 
 /// Sends messages while the database is away; their ids by their texts.
-async fn late(api: &Api, tickets: &[i64]) -> HashMap<String, i64> {
+async fn send_late(api: &Api, tickets: &[i64]) -> HashMap<String, i64> {
     let mut ids = HashMap::new();
     for (number, ticket) in (0..LATE).zip(tickets.iter().cycle()) {
         let body = format!("late {number}");
@@ -180,15 +180,15 @@ async fn a_release_is_kept() {
     std::fs::create_dir_all(&folder).expect("a folder");
 
     let mut snapshot = Snapshot::create().await;
-    let id = printed(&snapshot, &["company", "create", "Acme"])["id"].clone();
-    let token = printed(&snapshot, &["token", "create", "kept", "--company", &id.to_string(), "--all"]);
+    let id = run_command(&snapshot, &["company", "create", "Acme"])["id"].clone();
+    let token = run_command(&snapshot, &["token", "create", "kept", "--company", &id.to_string(), "--all"]);
     let key = token["key"].as_str().expect("a key").to_owned();
     let process = snapshot.serve();
     let api = Api::new(process.address, &key);
-    seen(&api).await;
-    let company = company(&snapshot, &id, &key, &api).await;
+    wait_until_seen(&api).await;
+    let company = create_company(&snapshot, &id, &key, &api).await;
     eventually("the channels are seen", || async { api.all("/channels").await.len() == 2 }).await;
-    records(&api, &company).await;
+    create_other_records(&api, &company).await;
     let mut acknowledged = talk(&api, &company).await;
     let tickets = api.all("/tickets?status=open").await;
     let tickets: Vec<i64> = tickets.iter().map(|ticket| ticket["id"].as_i64().expect("an id")).collect();
@@ -197,7 +197,7 @@ async fn a_release_is_kept() {
     api.all("/messages").await;
     let only_in_the_journal = snapshot
         .without_database(async || {
-            let late = late(&api, &tickets).await;
+            let late = send_late(&api, &tickets).await;
             process.kill();
             late
         })
@@ -214,7 +214,7 @@ async fn a_release_is_kept() {
     let process = again.serve();
     assert!(process.replayed() >= LATE as u64, "{} were replayed", process.replayed());
     let api = Api::new(process.address, &key);
-    seen(&api).await;
+    wait_until_seen(&api).await;
     expected.rows = rows(&api).await;
     expected.files = files(&api, &expected.rows["/messages"]).await;
     assert_eq!(expected.files.len(), 3);

@@ -83,7 +83,7 @@ impl Expected {
 }
 
 /// Waits until the service answers for the company.
-async fn seen(api: &Api) {
+async fn wait_until_seen(api: &Api) {
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
 }
 
@@ -158,7 +158,7 @@ async fn this_release_starts_on_what_each_earlier_one_left_and_has_lost_nothing(
         let mut process = snapshot.serve();
         assert!(process.replayed() > 0, "{}: nothing was left in the journal", archive.display());
         let api = Api::new(process.address, &expected.company.key);
-        seen(&api).await;
+        wait_until_seen(&api).await;
         let found = rows(&api).await;
         check(&expected, &found);
         assert_eq!(files(&api, &found["/messages"]).await, expected.files);

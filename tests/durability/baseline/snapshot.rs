@@ -23,8 +23,8 @@ pub struct Snapshot {
 
 /// A tool of PostgreSQL.
 fn tool(name: &str) -> Command {
-    let named = std::env::var_os(hotline_postgres::BINARIES_VARIABLE).map(PathBuf::from);
-    Command::new(named.map_or_else(|| PathBuf::from(name), |folder| folder.join(name)))
+    let binaries = std::env::var_os(hotline_postgres::BINARIES_VARIABLE).map(PathBuf::from);
+    Command::new(binaries.map_or_else(|| PathBuf::from(name), |folder| folder.join(name)))
 }
 
 fn run(command: &mut Command) {

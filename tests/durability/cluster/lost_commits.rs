@@ -3,10 +3,10 @@
 use super::*;
 
 /// A process that has committed some changes of a company.
-async fn busy() -> (TestCluster, Node, Process, Talk, Api) {
+async fn start_and_commit() -> (TestCluster, Node, Process, Talk, Api) {
     let (cluster, node) = (TestCluster::new().await, Node::new("one"));
     let process = cluster.serve(&node);
-    cluster.owns(&node, 1024..=1024).await;
+    cluster.wait_until_owned(&node, 1024..=1024).await;
     let addresses = Addresses::default();
     addresses.lock().push(process.address);
     let mut talk = Talk::begin(&cluster, &addresses, 0).await;
@@ -15,25 +15,25 @@ async fn busy() -> (TestCluster, Node, Process, Talk, Api) {
     (cluster, node, process, talk, api)
 }
 
-const LOSE: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
-const LOST: &str = "the database has lost committed changes";
+const LOSE_COMMIT: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
+const LOST_MESSAGE: &str = "the database has lost committed changes";
 
 #[actix_web::test]
 async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
-    let (cluster, _node, mut process, _talk, _api) = busy().await;
-    let lost = sqlx::query(LOSE).execute(&cluster.database.db).await.expect("commits are lost");
+    let (cluster, _node, mut process, _talk, _api) = start_and_commit().await;
+    let lost = sqlx::query(LOSE_COMMIT).execute(&cluster.database.db).await.expect("commits are lost");
     assert_eq!(lost.rows_affected(), 1);
     assert_eq!(process.wait().code(), Some(75));
-    assert!(process.log().contains(LOST), "{}", process.log());
+    assert!(process.log().contains(LOST_MESSAGE), "{}", process.log());
     cluster.database.drop().await;
 }
 
 #[actix_web::test]
 async fn no_change_is_acknowledged_after_others_were_lost() {
-    let (cluster, _node, mut process, talk, api) = busy().await;
+    let (cluster, _node, mut process, talk, api) = start_and_commit().await;
     let db = &cluster.database.db;
     let mut losing = db.begin().await.expect("a transaction");
-    let lost = sqlx::query(LOSE).execute(&mut *losing).await.expect("commits are to be lost");
+    let lost = sqlx::query(LOSE_COMMIT).execute(&mut *losing).await.expect("commits are to be lost");
     assert_eq!(lost.rows_affected(), 1);
     let path = format!("/tickets/{}/notes", talk.ticket);
     let sent = tokio::spawn(Reply::try_of(api.request(Method::POST, &path).json(&json!({"body": "late"}))));
@@ -44,14 +44,17 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
     })
     .await;
     // The next heartbeat would find the loss as well, so it is held back.
-    let mut silenced = db.begin().await.expect("a transaction");
-    sqlx::query("select from beats for update").execute(&mut *silenced).await.expect("no heartbeat comes through");
+    let mut heartbeat_lock = db.begin().await.expect("a transaction");
+    sqlx::query("select from beats for update")
+        .execute(&mut *heartbeat_lock)
+        .await
+        .expect("no heartbeat comes through");
     losing.commit().await.expect("commits are lost");
     assert_eq!(process.wait().code(), Some(75));
     let log = process.log();
-    assert!(log.contains(&format!("the persister cannot continue: {LOST}")), "{log}");
-    assert!(sent.await.expect("asked").is_none(), "nobody is told that it was made");
-    silenced.rollback().await.expect("the end");
+    assert!(log.contains(&format!("the persister cannot continue: {LOST_MESSAGE}")), "{log}");
+    assert!(sent.await.expect("the request ends").is_none(), "the lost change was acknowledged");
+    heartbeat_lock.rollback().await.expect("the end");
     assert_eq!(cluster.count("select count(*) from messages where body = 'late'").await, 0);
     cluster.database.drop().await;
 }

@@ -34,8 +34,8 @@ async fn takeover() -> Duration {
     let first = cluster.serve(&one);
     println!("a start with {MANY} companies: {:?}", begun.elapsed());
     let second = cluster.serve(&two);
-    cluster.owns(&one, 460..=564).await;
-    cluster.owns(&two, 460..=564).await;
+    cluster.wait_until_owned(&one, 460..=564).await;
+    cluster.wait_until_owned(&two, 460..=564).await;
     let addresses = Addresses::default();
     addresses.lock().push(first.address);
     let company = loop {
@@ -48,21 +48,21 @@ async fn takeover() -> Duration {
             break company;
         }
     };
-    let answered = async || {
+    let wait_for_answer = async || {
         let reply = ask(&addresses, &company, |api| api.request(Method::GET, "/tags")).await;
         reply.data(200);
     };
-    answered().await;
+    wait_for_answer().await;
 
     second.kill();
     let begun = Instant::now();
-    answered().await;
+    wait_for_answer().await;
     let took = begun.elapsed();
     let log = first.log();
-    let read = log.lines().rfind(|line| line.contains("loaded slots")).expect("the slots were read");
-    println!("taken over after {took:?}: {read}");
+    let line = log.lines().rfind(|line| line.contains("loaded slots")).expect("the slots were read");
+    println!("taken over after {took:?}: {line}");
     assert!(log.contains("fenced an unresponsive process of the cluster"), "{log}");
-    cluster.owns(&one, 1024..=1024).await;
+    cluster.wait_until_owned(&one, 1024..=1024).await;
     drop(first);
     cluster.database.drop().await;
     took

@@ -72,7 +72,7 @@ impl TestCluster {
     }
 
     /// Waits until a process serves a number of slots in this range.
-    async fn owns(&self, node: &Node, slots: std::ops::RangeInclusive<i64>) {
+    async fn wait_until_owned(&self, node: &Node, slots: std::ops::RangeInclusive<i64>) {
         let what = format!("{} serves {slots:?} slots", node.name);
         eventually(&what, || async { slots.contains(&self.slots_of(node).await) }).await;
     }
@@ -97,7 +97,7 @@ struct Talk {
     /// When the last message was acknowledged.
     answered_at: Instant,
     /// The longest time between two answers since this was reset.
-    longest: Duration,
+    longest_pause: Duration,
 }
 
 /// Where the processes are now.
@@ -123,7 +123,7 @@ async fn ask(addresses: &Addresses, company: &Company, request: impl Fn(&Api) ->
                 None => {}
             }
         }
-        assert!(Instant::now() < deadline, "nobody answers for company {}", company.id);
+        assert!(Instant::now() < deadline, "no process answers for company {}", company.id);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -138,7 +138,7 @@ impl Talk {
         let opened =
             ask(addresses, &company, |api| api.keyed(Method::POST, "/tickets", "ticket", opened.clone())).await;
         let ticket = opened.data(201)["id"].clone();
-        Self { company, ticket, sent: Vec::new(), answered_at: Instant::now(), longest: Duration::ZERO }
+        Self { company, ticket, sent: Vec::new(), answered_at: Instant::now(), longest_pause: Duration::ZERO }
     }
 
     /// Sends a message, and reads it.
@@ -147,7 +147,7 @@ impl Talk {
         let body = json!({"ticketId": self.ticket, "type": "text", "body": number.to_string()}).to_string();
         let key = format!("message-{number}");
         let sent = ask(addresses, company, |api| api.keyed(Method::POST, "/messages", &key, body.clone())).await;
-        self.longest = self.longest.max(self.answered_at.elapsed());
+        self.longest_pause = self.longest_pause.max(self.answered_at.elapsed());
         self.answered_at = Instant::now();
         let job = format!("/messages/jobs/{}", sent.data(202)["jobId"].as_str().expect("a job"));
         let known = ask(addresses, company, |api| api.request(Method::GET, &job)).await;
@@ -155,7 +155,7 @@ impl Talk {
         self.sent.push(id);
         let path = format!("/messages/{id}");
         let read = ask(addresses, company, |api| api.request(Method::GET, &path)).await;
-        assert_eq!(read.data(200)["body"], number.to_string(), "a read goes back");
+        assert_eq!(read.data(200)["body"], number.to_string(), "the read does not have the acknowledged message");
     }
 
     /// Fails unless every acknowledged message is there, once and in order.
@@ -178,14 +178,14 @@ impl Talk {
 }
 
 /// Lets all conversations send while `work` runs; what `work` returns, and the longest pause of any conversation.
-async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future<Output = T>) -> (T, Duration) {
+async fn send_during<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future<Output = T>) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
     let all = talks.iter_mut().map(|talk| async {
-        (talk.answered_at, talk.longest) = (Instant::now(), Duration::ZERO);
+        (talk.answered_at, talk.longest_pause) = (Instant::now(), Duration::ZERO);
         while !is_over.load(Ordering::Acquire) {
             talk.send(addresses).await;
         }
-        talk.longest
+        talk.longest_pause
     });
     let worked = async {
         let done = work.await;
@@ -197,14 +197,14 @@ async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future
 }
 
 /// Waits until this many more messages are stored.
-async fn answered(cluster: &TestCluster, more: i64) {
+async fn wait_for_messages(cluster: &TestCluster, more: i64) {
     let count = "select count(*) from messages";
     let before = cluster.count(count).await;
-    eventually("messages go on", || async { cluster.count(count).await >= before + more }).await;
+    eventually("more messages are stored", || async { cluster.count(count).await >= before + more }).await;
 }
 
-/// What callers noticed of a move and of a stop.
-struct Noticed {
+/// The effects of a move and of a stop on callers and processes.
+struct Effects {
     /// The longest pauses.
     pauses: [Duration; 2],
     /// Processes that were ended by another one.
@@ -212,17 +212,17 @@ struct Noticed {
 }
 
 /// Lets processes join and stop under load, and checks that what was answered is there.
-async fn through_a_move_and_a_stop() -> Noticed {
+async fn move_and_stop_under_load() -> Effects {
     let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     let addresses = Addresses::default();
-    let set = |processes: &[&Process]| {
+    let set_addresses = |processes: &[&Process]| {
         *addresses.lock() = processes.iter().map(|process| process.address).collect();
     };
 
     // The first process alone serves all slots at once.
     let first = cluster.serve(&one);
-    set(&[&first]);
-    cluster.owns(&one, 1024..=1024).await;
+    set_addresses(&[&first]);
+    cluster.wait_until_owned(&one, 1024..=1024).await;
     let mut talks = Vec::new();
     for number in 0..COMPANIES {
         talks.push(Talk::begin(&cluster, &addresses, number).await);
@@ -230,10 +230,10 @@ async fn through_a_move_and_a_stop() -> Noticed {
 
     // The second process joins, and gets half of the slots under load.
     let second = cluster.serve(&two);
-    set(&[&first, &second]);
-    let ((), pause) = talking(&mut talks, &addresses, async {
-        cluster.owns(&two, 460..=564).await;
-        answered(&cluster, 50).await;
+    set_addresses(&[&first, &second]);
+    let ((), pause) = send_during(&mut talks, &addresses, async {
+        cluster.wait_until_owned(&two, 460..=564).await;
+        wait_for_messages(&cluster, 50).await;
     })
     .await;
     println!("moved to the second: longest pause {pause:?}");
@@ -243,20 +243,20 @@ async fn through_a_move_and_a_stop() -> Noticed {
 
     // The first process stops: it gives all slots away, and no other process has to end it.
     let mut first = first;
-    let ((), pause) = talking(&mut talks, &addresses, async {
-        answered(&cluster, 20).await;
+    let ((), pause) = send_during(&mut talks, &addresses, async {
+        wait_for_messages(&cluster, 20).await;
         first.terminate();
-        cluster.owns(&two, 1024..=1024).await;
-        answered(&cluster, 50).await;
+        cluster.wait_until_owned(&two, 1024..=1024).await;
+        wait_for_messages(&cluster, 50).await;
     })
     .await;
     println!("stopped: longest pause {pause:?}");
     assert!(first.wait().success(), "the stop was not clean: {}", first.log());
     let ended = cluster.count("select count(*) from seals").await;
-    set(&[&second]);
+    set_addresses(&[&second]);
     for talk in &talks {
         talk.check(&addresses).await;
-        assert!(talk.sent.len() > 5, "hardly anything was said");
+        assert!(talk.sent.len() > 5, "few messages were sent");
     }
 
     // What the command line shows.
@@ -274,22 +274,25 @@ async fn through_a_move_and_a_stop() -> Noticed {
 
     // A process that is not of the cluster is refused while another serves.
     let alone = Process::try_serve(one.folder.path(), &["--database-url", &url]);
-    assert!(alone.is_err_and(|log| log.contains("another Hotline")), "one alone begins beside others");
+    assert!(
+        alone.is_err_and(|log| log.contains("another Hotline")),
+        "a process outside the cluster starts beside one of it"
+    );
     drop(second);
     cluster.database.drop().await;
-    Noticed { pauses: [moved, pause], ended }
+    Effects { pauses: [moved, pause], ended }
 }
 
 #[actix_web::test]
 async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
-    through_a_move_and_a_stop().await;
+    move_and_stop_under_load().await;
 }
 
 #[actix_web::test]
-async fn a_move_and_a_stop_under_load_take_little_and_nobody_is_ended_measured() {
-    let Noticed { pauses, ended } = through_a_move_and_a_stop().await;
+async fn a_move_and_a_stop_under_load_are_short_and_no_process_is_ended_measured() {
+    let Effects { pauses, ended } = move_and_stop_under_load().await;
     assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(5)), "{pauses:?}");
-    assert_eq!(ended, 0, "nobody was ended");
+    assert_eq!(ended, 0, "a process was ended by another one");
 }
 
 #[test]

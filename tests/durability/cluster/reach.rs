@@ -41,7 +41,7 @@ impl TestCluster {
 }
 
 /// Whether a named check has this result.
-fn has(checked: &Value, name: &str, ok: bool) -> bool {
+fn has_result(checked: &Value, name: &str, ok: bool) -> bool {
     let mut checks = checked["checks"].as_array().expect("checks").iter();
     checks.any(|check| check["name"] == name && check["ok"] == ok)
 }
@@ -53,27 +53,27 @@ async fn a_process_with_a_wrong_address_is_noticed_by_the_others_and_by_the_chec
     let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     let metrics = free_address().to_string();
     let first = cluster.serve_with(&one, &[("--metrics-listen", &metrics)]);
-    cluster.owns(&one, 1024..=1024).await;
+    cluster.wait_until_owned(&one, 1024..=1024).await;
     let elsewhere = free_address().to_string();
     let second = cluster.serve_with(&two, &[("--cluster-address", &elsewhere)]);
     eventually("the first reports the second", || async { !lines(&first, UNREACHABLE).is_empty() }).await;
-    let begun = lines(&first, UNREACHABLE);
-    assert_eq!((begun.len(), &begun[0]["subject"]), (1, &Value::from("two")), "{begun:?}");
-    assert!(begun[0]["reason"].as_str().is_some_and(|reason| reason.contains(&elsewhere)), "{begun:?}");
-    assert!(begun[0]["action"].as_str().is_some_and(|action| action.contains("--cluster-address")), "{begun:?}");
+    let reports = lines(&first, UNREACHABLE);
+    assert_eq!((reports.len(), &reports[0]["subject"]), (1, &Value::from("two")), "{reports:?}");
+    assert!(reports[0]["reason"].as_str().is_some_and(|reason| reason.contains(&elsewhere)), "{reports:?}");
+    assert!(reports[0]["action"].as_str().is_some_and(|action| action.contains("--cluster-address")), "{reports:?}");
     let metrics = metrics.parse().expect("an address");
     eventually("the metrics show it", || async {
         ScrapedMetrics::of(metrics).await.get("hotline_cluster_peer_reachable{node=\"two\"}") == Some(0.0)
     })
     .await;
     eventually("the check fails", || async {
-        let (is_well, checked) = cluster.check(&one);
+        let (is_ok, checked) = cluster.check(&one);
         let rows = checked["reaches"].as_array().expect("a table").clone();
         let reached = |from: &str, to: &str| {
             rows.iter().find(|row| row["from"] == from && row["to"] == to).map(|row| row["reached"] == true)
         };
-        !is_well
-            && has(&checked, "peers", false)
+        !is_ok
+            && has_result(&checked, "peers", false)
             && reached("one", "two") == Some(false)
             && reached("two", "one") == Some(true)
     })
@@ -83,14 +83,14 @@ async fn a_process_with_a_wrong_address_is_noticed_by_the_others_and_by_the_chec
 }
 
 #[actix_web::test]
-async fn healthy_processes_reach_each_other_and_of_different_folders_and_equal_names_each_is_noticed() {
+async fn healthy_processes_reach_each_other_and_different_folders_and_equal_names_are_noticed() {
     let (cluster, one, two) = (TestCluster::new().await, Node::new("one"), Node::new("two"));
     let first = cluster.serve(&one);
     let second = cluster.serve(&two);
-    eventually("the check is well", || async {
-        let (is_well, checked) = cluster.check(&one);
+    eventually("the check succeeds", || async {
+        let (is_ok, checked) = cluster.check(&one);
         let rows = checked["reaches"].as_array().expect("a table").clone();
-        is_well && rows.len() == 2 && rows.iter().all(|row| row["reached"] == true && row["ageMs"].is_u64())
+        is_ok && rows.len() == 2 && rows.iter().all(|row| row["reached"] == true && row["ageMs"].is_u64())
     })
     .await;
     assert!(lines(&first, UNREACHABLE).is_empty() && lines(&second, UNREACHABLE).is_empty());
@@ -101,9 +101,9 @@ async fn healthy_processes_reach_each_other_and_of_different_folders_and_equal_n
     eventually("the folders are reported", || async { !lines(&third, folders).is_empty() }).await;
     let names = "processes of the cluster have the same name";
     eventually("the names are reported", || async { lines(&second, names).len() == 1 }).await;
-    let (is_well, checked) = cluster.check(&one);
-    assert!(!is_well && has(&checked, "files", false) && has(&checked, "names", false), "{checked}");
-    assert!(has(&checked, "peers", true), "{checked}");
+    let (is_ok, checked) = cluster.check(&one);
+    assert!(!is_ok && has_result(&checked, "files", false) && has_result(&checked, "names", false), "{checked}");
+    assert!(has_result(&checked, "peers", true), "{checked}");
     drop((first, second, third));
     cluster.database.drop().await;
 }

@@ -11,8 +11,8 @@ use super::{failure, json};
 use crate::process::{Process, command, with_database};
 use crate::support::template::prepared_folder;
 
-/// Runs `hotline admin create` with this on its standard input.
-fn with_password(folder: &Path, email: &str, line: &str) -> Output {
+/// Runs `hotline admin create` with this line on its standard input.
+fn create_admin(folder: &Path, email: &str, line: &str) -> Output {
     let mut command = command(folder, &["admin", "create", email, "--password-stdin", "--json"]);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().expect("hotline runs");
@@ -50,16 +50,17 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
         (&agent["permissions"]["tags"], &agent["permissions"]["reports"]),
         (&serde_json::json!(["GET"]), &Value::Null)
     );
-    let sees: Vec<&Value> = [administrator, supervisor, agent].iter().map(|profile| &profile["seesAllCards"]).collect();
-    assert_eq!(sees, [true, true, false]);
+    let sees_all_cards: Vec<&Value> =
+        [administrator, supervisor, agent].iter().map(|profile| &profile["seesAllCards"]).collect();
+    assert_eq!(sees_all_cards, [true, true, false]);
 
-    let drawn = json(path, &["admin", "create", "Ana@example.com"]);
-    let password = drawn["password"].as_str().expect("a password");
-    assert!(password.len() >= 12 && drawn["id"].is_i64() && drawn["email"] == "Ana@example.com", "{drawn}");
+    let generated = json(path, &["admin", "create", "Ana@example.com"]);
+    let password = generated["password"].as_str().expect("a password");
+    assert!(password.len() >= 12 && generated["id"].is_i64() && generated["email"] == "Ana@example.com", "{generated}");
     let hash = hash_of(path, "Ana@example.com").await;
     assert!(hash.starts_with("$argon2id$") && password::is_right(password, &hash), "{hash}");
 
-    // The running one.
+    // The running service.
     let process = Process::serve(path);
     let create = ["profile", "create", "Sales", "--company", &company];
     let made = json(path, &[&create[..], &["--permission", "crm:GET,POST", "--sees-all-cards"]].concat());
@@ -72,17 +73,17 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
 
     let stderr = failure(path, &["admin", "create", "ana@EXAMPLE.com"]);
     assert!(stderr.contains("ana@EXAMPLE.com"), "{stderr}");
-    assert_eq!(hash_of(path, "Ana@example.com").await, hash, "the one that is there was changed");
+    assert_eq!(hash_of(path, "Ana@example.com").await, hash, "the existing administrator was changed");
     assert!(failure(path, &["admin", "create", "nobody"]).contains("e-mail"));
-    let short = with_password(path, "ben@example.com", "elevenchars\n");
+    let short = create_admin(path, "ben@example.com", "elevenchars\n");
     assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("12 characters"));
     // No sign-in takes such a password.
     for line in ["correct\u{1}horse battery\n", "\u{1b}[Acorrect horse battery\n"] {
-        let refused = with_password(path, "ben@example.com", line);
+        let refused = create_admin(path, "ben@example.com", line);
         let stderr = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && stderr.contains("control characters"), "{stderr}");
     }
-    let chosen = with_password(path, "ben@example.com", "correct horse battery\nnot this\n");
+    let chosen = create_admin(path, "ben@example.com", "correct horse battery\nnot this\n");
     let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
     assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");
     assert!(password::is_right("correct horse battery", &hash_of(path, "ben@example.com").await));
@@ -97,7 +98,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
         }
     })
     .await;
-    let left = async || -> (i64, i64) {
+    let count_sessions_and_factors = async || -> (i64, i64) {
         with_database(path, async |db| {
             let counts = "select (select count(*) from person_sessions), (select count(*) from second_factors)";
             sqlx::query_as(counts).fetch_one(db).await.expect("counts")
@@ -105,15 +106,15 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
         .await
     };
     let reset = json(path, &["admin", "reset-password", "BEN@example.com"]);
-    let drawn = reset["password"].as_str().expect("a password");
-    assert!(password::is_right(drawn, &hash_of(path, "ben@example.com").await), "{reset}");
-    assert_eq!(left().await, (0, 1));
+    let generated = reset["password"].as_str().expect("a password");
+    assert!(password::is_right(generated, &hash_of(path, "ben@example.com").await), "{reset}");
+    assert_eq!(count_sessions_and_factors().await, (0, 1));
     json(path, &["admin", "reset-password", "ben@example.com", "--remove-second-factor"]);
-    assert_eq!(left().await, (0, 0));
+    assert_eq!(count_sessions_and_factors().await, (0, 0));
     assert!(failure(path, &["admin", "reset-password", "nobody@example.com"]).contains("nobody@example.com"));
     process.kill();
 
-    // The stopped one again.
+    // The stopped service again.
     json(path, &["profile", "create", "Everything", "--company", &company, "--all"]);
     assert_eq!(json(path, &["profile", "list"])["profiles"][4]["permissions"], everything);
 }

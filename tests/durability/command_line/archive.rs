@@ -42,7 +42,7 @@ const LISTS: [&str; 21] = [
 ];
 
 /// The fields that differ in another installation, at any depth.
-const OTHER: [&str; 5] = ["url", "lastError", "disabledReason", "active", "integration"];
+const INSTALLATION_FIELDS: [&str; 5] = ["url", "lastError", "disabledReason", "active", "integration"];
 
 fn stop(mut process: Process) {
     process.terminate();
@@ -50,19 +50,19 @@ fn stop(mut process: Process) {
 }
 
 /// A file that is stored in several parts.
-fn large() -> Vec<u8> {
+fn large_file() -> Vec<u8> {
     b"a file\n".repeat(1 << 20)
 }
 
-/// A record of each noun.
-async fn fill(api: &Api, company: &Company) {
-    let made = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].clone();
-    let tag = made("/tags", json!({"name": "vip"})).await;
+/// Creates a record for each of the lists.
+async fn create_records(api: &Api, company: &Company) {
+    let create = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].clone();
+    let tag = create("/tags", json!({"name": "vip"})).await;
     let field = api.post("/custom-fields", json!({"name": "Size", "application": "contact", "type": "text"})).await;
     let key = field.data(201)["key"].clone();
     let contact = json!({"name": "Maria \"é\" 😀", "number": "5511900000001", "email": "maria@example.com", "tagIds": [tag],
         "customFields": [{"key": key, "value": "42"}]});
-    let contact = made("/contacts", contact).await;
+    let contact = create("/contacts", contact).await;
     let send =
         json!({"channelId": company.webchat, "contactId": contact, "type": "text", "body": "Hi\n\"there\" \\ é"});
     let session = json!({"channelId": company.webchat, "contactId": contact});
@@ -71,62 +71,63 @@ async fn fill(api: &Api, company: &Company) {
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
     let ticket = api.post(&path, question).await.data(201)["ticketId"].clone();
     api.post("/messages", send).await.data(202);
-    let form = Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", &large());
+    let form =
+        Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", &large_file());
     api.send_form(form).await.data(202);
     api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "Call back"})).await.data(201);
     let close = json!({"wrapupTypeId": company.solved, "wrapupNote": "well"});
     api.post(&format!("/tickets/{ticket}/close"), close).await.data(200);
-    made("/quick-messages", json!({"shortcut": "hi", "message": "Hello {{name}}"})).await;
-    made("/global-variables", json!({"key": "shop", "value": "Acme"})).await;
+    create("/quick-messages", json!({"shortcut": "hi", "message": "Hello {{name}}"})).await;
+    create("/global-variables", json!({"key": "shop", "value": "Acme"})).await;
     let later =
         json!({"channelId": company.phone, "contactId": contact, "body": "Later", "sendAt": "2099-01-01T00:00:00Z"});
-    made("/schedules", later).await;
-    let list = made("/contact-lists", json!({"name": "All"})).await;
+    create("/schedules", later).await;
+    let list = create("/contact-lists", json!({"name": "All"})).await;
     api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [contact]})).await.data(200);
     let campaign = json!({"name": "Sale", "contactListId": list, "channelId": company.phone,
         "scheduledAt": "2099-01-01T00:00:00Z", "message": "Hello {{name}}"});
-    made("/campaigns", campaign).await;
-    let category = made("/product-categories", json!({"name": "Panels"})).await;
+    create("/campaigns", campaign).await;
+    let category = create("/product-categories", json!({"name": "Panels"})).await;
     let product = json!({"name": "Panel", "sku": "P-1", "price": 1234567890123.4567_f64, "categoryId": category});
-    let product = made("/products", product).await;
-    let board = made("/crm/boards", json!({"name": "Sales", "monthlyGoal": 25000.5})).await;
+    let product = create("/products", product).await;
+    let board = create("/crm/boards", json!({"name": "Sales", "monthlyGoal": 25000.5})).await;
     let stage = api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"][0]["id"].clone();
     let card = json!({"boardId": board, "crmBoardListId": stage, "name": "Carport", "contactIds": [contact],
         "products": [{"productId": product, "name": "Panel", "unitPrice": 0.1, "quantity": 3}]});
-    made("/crm/cards", card).await;
-    made("/webhooks", json!({"url": "https://example.com/hook"})).await;
+    create("/crm/cards", card).await;
+    create("/webhooks", json!({"url": "https://example.com/hook"})).await;
 }
 
-/// Every record of every list, as it is shown.
-async fn shown(api: &Api) -> BTreeMap<&'static str, Vec<Value>> {
+/// Every record of every list, without the fields that differ in another installation.
+async fn listed(api: &Api) -> BTreeMap<&'static str, Vec<Value>> {
     let mut all = BTreeMap::new();
     for list in LISTS {
         let mut rows = api.all(list).await;
-        rows.iter_mut().for_each(leave_out);
+        rows.iter_mut().for_each(remove_installation_fields);
         all.insert(list, rows);
     }
     all
 }
 
 /// Removes the fields that differ in another installation.
-fn leave_out(value: &mut Value) {
+fn remove_installation_fields(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            OTHER.iter().for_each(|name| drop(fields.remove(*name)));
-            fields.values_mut().for_each(leave_out);
+            INSTALLATION_FIELDS.iter().for_each(|name| drop(fields.remove(*name)));
+            fields.values_mut().for_each(remove_installation_fields);
         }
-        Value::Array(values) => values.iter_mut().for_each(leave_out),
+        Value::Array(values) => values.iter_mut().for_each(remove_installation_fields),
         _ => {}
     }
 }
 
-/// Replaces a text in a file of the export. If `agrees`, the manifest is changed to match.
-fn change(folder: &Path, file: &str, from: &str, to: &str, agrees: bool) {
+/// Replaces a text in a file of the export, and the file's checksum in the manifest if `updates_manifest`.
+fn change(folder: &Path, file: &str, from: &str, to: &str, updates_manifest: bool) {
     use sha2::Digest;
     let path = folder.join(file);
     let text = std::fs::read_to_string(&path).expect("a file").replacen(from, to, 1);
     std::fs::write(&path, &text).expect("written");
-    if agrees {
+    if updates_manifest {
         let path = folder.join("manifest.json");
         let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
         let sum = &mut manifest["nouns"][file.strip_suffix(".jsonl").expect("a noun")];
@@ -137,12 +138,12 @@ fn change(folder: &Path, file: &str, from: &str, to: &str, agrees: bool) {
 }
 
 /// Number of files below a folder.
-fn stored(folder: &Path) -> usize {
+fn file_count(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| if entry.path().is_dir() { stored(&entry.path()) } else { 1 }).sum()
+    entries.map(|entry| if entry.path().is_dir() { file_count(&entry.path()) } else { 1 }).sum()
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_folder(from: &Path, to: &Path) {
     let status = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
     assert!(status.success());
 }
@@ -154,7 +155,7 @@ async fn a_company_is_the_same_in_another_installation() {
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
     let process = Process::serve(path);
     let api = Api::new(process.address, &company.key);
-    fill(&api, &company).await;
+    create_records(&api, &company).await;
     let is_written = || async {
         with_database(path, async |db| {
             sqlx::query_scalar::<_, i64>("select count(*) from tickets where status = 'closed'")
@@ -180,27 +181,27 @@ async fn a_company_is_the_same_in_another_installation() {
     }
     assert!(failure(path, &["export", &dir, "--company", &id]).contains("not empty"));
     assert!(failure(path, &["export", &format!("{dir}2"), "--company", "999"]).contains("no such company"));
-    let before = shown(&api).await;
-    let whole: String = std::fs::read_dir(&archive)
+    let before = listed(&api).await;
+    let exported_text: String = std::fs::read_dir(&archive)
         .expect("a folder")
         .flatten()
         .filter(|entry| entry.path().is_file())
         .map(|entry| std::fs::read_to_string(entry.path()).expect("a text"))
         .collect();
     for secret in [company.key.as_str(), "$sealed", "passwordHash", "tokenHash", "\"secret\""] {
-        assert!(!whole.contains(secret), "{secret} is exported");
+        assert!(!exported_text.contains(secret), "{secret} is exported");
     }
     stop(process);
 
     // Another installation, with a company of its own and the same ids.
     let neighbour = with_database(there, async |db| Company::create(db, "Neighbour").await).await;
-    let serving = Process::serve(there);
+    let running = Process::serve(there);
     assert!(failure(there, &["import", &dir]).contains("stop it"));
-    stop(serving);
+    stop(running);
     let changed = folder.path().join("changed");
-    copy(&archive, &changed);
+    copy_folder(&archive, &changed);
     let file = std::fs::read_dir(changed.join("files")).expect("a folder").flatten().next().expect("a file").path();
-    let mut content = large();
+    let mut content = large_file();
     *content.last_mut().expect("a byte") = b'!';
     std::fs::write(&file, content).expect("written");
     let output = run(there, &["import", &changed.display().to_string()]);
@@ -210,7 +211,7 @@ async fn a_company_is_the_same_in_another_installation() {
         stderr.contains("was changed after the export") && stderr.contains(&file.display().to_string()),
         "{stderr}"
     );
-    assert_eq!(stored(&there.join("media")), 0, "a file of a refused import is stored");
+    assert_eq!(file_count(&there.join("media")), 0, "a file of a refused import is stored");
     let imported = printed(there, &["import", &dir]);
     assert_eq!((&imported["files"], &imported["exportedFrom"]), (&json!(1), &json!(company.id)), "{imported}");
     let new = imported["companyId"].to_string();
@@ -226,9 +227,9 @@ async fn a_company_is_the_same_in_another_installation() {
         channels.iter().all(|(here, there)| here != there),
         "the ids of the neighbour's channels are used: {channels:?}"
     );
-    let after = shown(&moved).await;
+    let after = listed(&moved).await;
     for list in LISTS.into_iter().filter(|list| !["/channels", "/webhooks"].contains(list)) {
-        let moved_channels = |value: &Value| {
+        let with_new_channel_ids = |value: &Value| {
             let mut text = value.to_string();
             for (here, there) in &channels {
                 text = text.replace(&format!("\"channelId\":{here},"), &format!("\"channelId\":{there},"));
@@ -241,7 +242,7 @@ async fn a_company_is_the_same_in_another_installation() {
             }
             text
         };
-        let expected: Vec<String> = before[list].iter().map(moved_channels).collect();
+        let expected: Vec<String> = before[list].iter().map(with_new_channel_ids).collect();
         let found: Vec<String> = after[list].iter().map(Value::to_string).collect();
         assert_eq!(found, expected, "{list}");
         assert!(!found.is_empty(), "{list} has nothing to compare");
@@ -250,7 +251,7 @@ async fn a_company_is_the_same_in_another_installation() {
     let media = moved.all("/messages").await.into_iter().find(|message| message["type"] == "media").expect("a file");
     let url = media["media"]["url"].as_str().expect("an address").to_owned();
     let file = moved.anonymous(Method::GET, &url).send().await.expect("an answer");
-    assert!(file.bytes().await.expect("bytes").as_ref() == large(), "the file is another");
+    assert!(file.bytes().await.expect("bytes").as_ref() == large_file(), "the file has another content");
     let contact =
         moved.post("/contacts", json!({"name": "New", "number": "5511900000009"})).await.data(201)["id"].clone();
     let opened = json!({"channelId": moved.all("/channels").await[0]["id"], "contactId": contact});
@@ -264,7 +265,7 @@ async fn a_company_is_the_same_in_another_installation() {
 }
 
 #[actix_web::test]
-async fn a_company_with_more_records_than_one_can_have_is_refused() {
+async fn an_export_with_more_records_than_a_company_may_have_is_refused() {
     let (folder, other) = (prepared_folder(), prepared_folder());
     let (path, there) = (folder.path(), other.path());
     let company = with_database(path, async |db| {
@@ -311,7 +312,7 @@ async fn a_company_with_more_records_than_one_can_have_is_refused() {
     let companies = with_database(there, async |db| {
         sqlx::query_scalar::<_, i64>("select id from companies order by id").fetch_all(db).await.expect("companies")
     });
-    assert_eq!(json!(companies.await), json!([imported]), "a refused import has left nothing");
+    assert_eq!(json!(companies.await), json!([imported]), "a refused import has left a company");
 }
 
 #[actix_web::test]
@@ -341,7 +342,7 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(Exit::Retry.code().into()), "{stderr}");
     assert!(stderr.contains("changes that the tables lack: start the service once"), "{stderr}");
-    assert!(!data.path().join("acme").exists(), "a refused export has begun");
+    assert!(!data.path().join("acme").exists(), "a refused export has created its folder");
 
     let process = serve();
     let exported = printed(data.path(), &export);
@@ -358,13 +359,13 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
 }
 
 #[actix_web::test]
-async fn a_campaign_that_runs_is_paused_and_its_messages_on_their_way_have_failed() {
+async fn a_running_campaign_is_imported_as_paused_and_its_queued_messages_as_failed() {
     let (folder, other) = (prepared_folder(), prepared_folder());
     let (path, there) = (folder.path(), other.path());
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
     let process = Process::serve(path);
     let api = Api::new(process.address, &company.key);
-    fill(&api, &company).await;
+    create_records(&api, &company).await;
     // A campaign's message waits until its channel is connected.
     let waiting = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "Hello Maria"});
     let job = api.post("/messages", waiting).await.data(202)["jobId"].as_str().expect("a job").to_owned();
@@ -397,7 +398,8 @@ async fn a_campaign_that_runs_is_paused_and_its_messages_on_their_way_have_faile
     assert_eq!(recipients[0]["status"], "failed");
     moved.post(&format!("/campaigns/{}/resume", campaigns[0]["id"]), json!({})).await.data(200);
     let path = format!("/campaigns/{}", campaigns[0]["id"]);
-    eventually("it ends", || async { moved.get(&path).await.data(200)["status"] == "completed" }).await;
+    eventually("the campaign is completed", || async { moved.get(&path).await.data(200)["status"] == "completed" })
+        .await;
     stop(process);
 }
 
@@ -407,7 +409,7 @@ async fn a_channel_is_given_an_id_that_no_other_channel_of_the_export_has() {
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let dir = folder.path().join("acme");
     printed(folder.path(), &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
-    // There, the first channel has an id of the export, and the next free id is that of the second.
+    // The other installation has one channel, with the first id of the export. Its next free id is the export's second.
     with_database(other.path(), async |db| {
         let there = Company::create(db, "Other").await;
         let delete = sqlx::query("delete from channels where id = $1").bind(there.phone.max(there.webchat));
@@ -438,7 +440,7 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
         .await
     };
     let before = count().await;
-    for (number, (file, from, to, agrees, reason)) in [
+    for (number, (file, from, to, updates_manifest, reason)) in [
         ("queues.jsonl", "Support", "Sup", false, "queues.jsonl: was changed"),
         ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is no JSON object"),
         ("queues.jsonl", "\"color\"", "\"colour\"", true, "line 1 has the unknown field `colour`"),
@@ -470,18 +472,18 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
     .enumerate()
     {
         let broken = folder.path().join(format!("broken{number}"));
-        copy(&dir, &broken);
-        change(&broken, file, from, to, agrees);
+        copy_folder(&dir, &broken);
+        change(&broken, file, from, to, updates_manifest);
         let stderr = failure(path, &["import", &broken.display().to_string()]);
         assert!(stderr.contains(reason), "{file}, {from}: {stderr}");
     }
     let linked = folder.path().join("linked");
-    copy(&dir, &linked);
+    copy_folder(&dir, &linked);
     std::fs::remove_file(linked.join("tags.jsonl")).expect("removed");
     std::os::unix::fs::symlink("/etc/passwd", linked.join("tags.jsonl")).expect("a link");
     let stderr = failure(path, &["import", &linked.display().to_string()]);
     assert!(stderr.contains("tags.jsonl"), "{stderr}");
-    assert_eq!(count().await, before, "a part of a company is there");
+    assert_eq!(count().await, before, "a refused import has left a company");
 }
 
 #[actix_web::test]

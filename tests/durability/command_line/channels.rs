@@ -2,7 +2,7 @@
 
 use hotline_persistence::sealed::without_secrets;
 use hotline_persistence::tables::channels::CHANNELS_MAX;
-use serde_json::{Value, json as of};
+use serde_json::{Value, json as to_json};
 
 use super::{failure, is_seen, json};
 use crate::process::{Process, run, with_database};
@@ -35,7 +35,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
         let create = ["channel", "create", kind, "--company", &company, "--type", kind];
         json(path, &[&create, options].concat())
     };
-    // The stopped service.
+    // On a stopped service.
     let phone = create(
         "whatsapp",
         &[&["--phone-number-id", "1065", "--number", "+55 11 99999-0000"][..], &CREDENTIALS].concat(),
@@ -55,11 +55,11 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let website_id = website["id"].to_string();
     assert_eq!(
         stored(path, &website_id).await,
-        of!({"allowedOrigins": ["https://shop.example"], "color": "#0f766e", "title": "Shop", "greeting": "Hello",
+        to_json!({"allowedOrigins": ["https://shop.example"], "color": "#0f766e", "title": "Shop", "greeting": "Hello",
             "position": "left", "preChatFields": ["name"]})
     );
 
-    // The running one.
+    // On a running service.
     let process = Process::serve(path);
     let token = json(path, &["token", "create", "crm", "--company", &company, "--all"]);
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
@@ -74,9 +74,9 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     })
     .await;
     let sealed = stored(path, &id).await;
-    assert_eq!(without_secrets(&sealed), of!({"pageId": "7"}));
+    assert_eq!(without_secrets(&sealed), to_json!({"pageId": "7"}));
     assert_eq!(sealed.as_object().map(serde_json::Map::len), Some(4), "{sealed}");
-    // The token that is stored goes to no other address than the one it was given for.
+    // The stored token is not sent to another address than the one it was set for.
     let moved = failure(path, &["channel", "update", &id, "--provider-url", "http://127.0.0.1:9/"]);
     assert!(moved.contains("--access-token"), "{moved}");
     assert_eq!(stored(path, &id).await, sealed);
@@ -151,7 +151,7 @@ async fn a_company_has_as_many_channels_as_the_panel_allows() {
 }
 
 #[actix_web::test]
-async fn an_identity_secret_is_shown_once_and_two_are_good() {
+async fn an_identity_secret_is_shown_once_and_two_are_valid() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
@@ -162,40 +162,43 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     let website = create("webchat", &["--allow-origin", "https://*.shop.example/", "--require-identity"]);
     let id = website["id"].to_string();
     assert_eq!(website["settings"]["requireIdentity"], true);
-    assert_eq!(website["settings"]["allowedOrigins"], of!(["https://*.shop.example"]));
+    assert_eq!(website["settings"]["allowedOrigins"], to_json!(["https://*.shop.example"]));
     assert_eq!(website["identitySecrets"], 0);
-    let mut made = Vec::new();
+    let mut secrets = Vec::new();
     for valid in [1, 2, 2] {
         let secret = json(path, &["channel", "rotate-identity-secret", &id]);
-        assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &of!(valid)));
-        made.push(secret["identitySecret"].as_str().expect("a secret").to_owned());
+        assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &to_json!(valid)));
+        secrets.push(secret["identitySecret"].as_str().expect("a secret").to_owned());
     }
-    assert!(made.iter().all(|secret| secret.len() >= 64), "{made:?}");
-    assert!(made[0] != made[1] && made[1] != made[2]);
+    assert!(secrets.iter().all(|secret| secret.len() >= 64), "{secrets:?}");
+    assert!(secrets[0] != secrets[1] && secrets[1] != secrets[2]);
     let process = Process::serve(path);
-    let browser = |secret: &str| {
-        let claims = of!({"sub": "v-1", "exp": hotline_actors::clock::now().timestamp() + 60});
+    let open_session = |secret: &str| {
+        let claims = to_json!({"sub": "v-1", "exp": hotline_actors::clock::now().timestamp() + 60});
         let secret = hotline_persistence::tables::channels::Secret(secret.to_owned());
         let identity = hotline::visitors::identity::sign(&secret, &claims).expect("signed");
         let url =
             format!("http://{}/webchat/{}/sessions", process.address, website["publicKey"].as_str().expect("key"));
         let request =
             hotline::tls::client().build().expect("client").post(url).header("origin", "https://www.shop.example");
-        async move { request.json(&of!({"identity": identity})).send().await.expect("answer").status().as_u16() }
+        async move { request.json(&to_json!({"identity": identity})).send().await.expect("answer").status().as_u16() }
     };
-    assert_eq!((browser(&made[2]).await, browser(&made[1]).await, browser(&made[0]).await), (201, 201, 401));
+    assert_eq!(
+        (open_session(&secrets[2]).await, open_session(&secrets[1]).await, open_session(&secrets[0]).await),
+        (201, 201, 401)
+    );
     // A running service sees the new secret within a second, and that the previous one is no longer valid.
     let last = json(path, &["channel", "rotate-identity-secret", &id, "--revoke-previous"]);
     assert_eq!(last["identitySecrets"], 1);
     let last = last["identitySecret"].as_str().expect("a secret").to_owned();
-    is_seen("the new secret is good", || async { browser(&last).await == 201 }).await;
-    assert_eq!(browser(&made[2]).await, 401);
+    is_seen("the new secret is accepted", || async { open_session(&last).await == 201 }).await;
+    assert_eq!(open_session(&secrets[2]).await, 401);
     let updated = json(path, &["channel", "update", &id, "--require-identity=false"]);
     assert_eq!(updated["settings"].get("requireIdentity"), None);
     // Only the command that made a secret shows it.
     let listed = json(path, &["channel", "list"]).to_string() + &updated.to_string() + &process.log();
     assert!(listed.contains("\"identitySecrets\":1"), "{listed}");
-    for secret in made.iter().chain([&last]) {
+    for secret in secrets.iter().chain([&last]) {
         assert!(!listed.contains(secret.as_str()), "a secret is shown again");
     }
     let phone = create("whatsapp", &[])["id"].to_string();

@@ -6,7 +6,7 @@ use crate::support::Api;
 use crate::support::template::prepared_folder;
 
 #[actix_web::test]
-async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
+async fn a_company_is_changed_on_a_stopped_service_and_on_a_running_one() {
     let folder = prepared_folder();
     let company = json(folder.path(), &["company", "create", "Acme"]);
     let id = company["id"].to_string();
@@ -21,17 +21,17 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
 
     let process = Process::serve(folder.path());
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
-    let answers = |status: u16| {
+    let responds_with = |status: u16| {
         let api = api.clone();
         move || {
             let api = api.clone();
             async move { api.get("/channels").await.status == status }
         }
     };
-    assert!(answers(200)().await);
+    assert!(responds_with(200)().await);
     let changed = update(&["--active=false"]);
     assert_eq!((&changed["active"], &changed["name"]), (&false.into(), &"Acme Ltd".into()));
-    is_seen("the company is not served", answers(403)).await;
+    is_seen("the company is not served", responds_with(403)).await;
     api.get("/channels").await.error(403, "ERR_API_COMPANY_INACTIVE");
     update(&["--active=true", "--api-enabled=false"]);
     is_seen("the API is not in its plan", || async {
@@ -40,7 +40,7 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
     .await;
     api.get("/channels").await.error(403, "ERR_API_NOT_ENABLED");
     update(&["--api-enabled=true"]);
-    is_seen("the company is served again", answers(200)).await;
+    is_seen("the company is served again", responds_with(200)).await;
     let changed = update(&["--stop-words= Basta ,Cancelar Inscrição,,basta"]);
     assert_eq!(changed["stopWords"], serde_json::json!(["basta", "cancelar inscricao"]));
     let listed = json(folder.path(), &["company", "list"]);

@@ -22,13 +22,13 @@ fn hotline_in(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn failed(output: Output) -> String {
+fn failure_message(output: Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs `company list`; the name of the company, which tells the databases apart.
-fn used(command: &mut Command) -> String {
+/// Runs `company list`; the name of the company, which says which database the command has used.
+fn company_of(command: &mut Command) -> String {
     let output = command.output().expect("hotline runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let listed: Value = serde_json::from_slice(&output.stdout).expect("json");
@@ -51,25 +51,25 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     write("hotline.toml", &format!("database_url = \"{}\"\nrate_per_minute = 7\n", url(&filed)));
     write("other.toml", &format!("database-url = \"{}\"\nlisten = \"192.0.2.1:1\"\n", url(&other)));
     let list = ["company", "list", "--json"];
-    assert_eq!(used(&mut hotline_in(path, &list)), "filed");
-    assert_eq!(used(hotline_in(path, &list).arg("--config=other.toml")), "other");
-    assert_eq!(used(hotline_in(path, &list).env("HOTLINE_CONFIG", "other.toml")), "other");
+    assert_eq!(company_of(&mut hotline_in(path, &list)), "filed");
+    assert_eq!(company_of(hotline_in(path, &list).arg("--config=other.toml")), "other");
+    assert_eq!(company_of(hotline_in(path, &list).env("HOTLINE_CONFIG", "other.toml")), "other");
     let from_environment = |arguments: &[&str]| {
         let mut command = hotline_in(path, arguments);
         command.env("HOTLINE_DATABASE_URL", url(&environment));
         command
     };
-    assert_eq!(used(&mut from_environment(&list)), "environment");
-    assert_eq!(used(from_environment(&list).args(["--database-url", &url(&line)])), "line");
+    assert_eq!(company_of(&mut from_environment(&list)), "environment");
+    assert_eq!(company_of(from_environment(&list).args(["--database-url", &url(&line)])), "line");
     // An empty variable is not set.
     for empty in ["", " "] {
-        assert_eq!(used(hotline_in(path, &list).env("HOTLINE_DATABASE_URL", empty)), "filed");
+        assert_eq!(company_of(hotline_in(path, &list).env("HOTLINE_DATABASE_URL", empty)), "filed");
     }
     write("private.toml", "postgres_memory = \"1GiB\"\n");
     let private = ["config", "check", "--config", "private.toml", "--database-url="];
     let checked = hotline_in(path, &private).env("HOTLINE_SMTP_URL", "").output().expect("hotline runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-    // The file's `rate_per_minute` is the service's, and no option of this command.
+    // The file's `rate_per_minute` is an option of `serve`, and not of `company update`.
     let update =
         hotline_in(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
     let updated: Value = serde_json::from_slice(&update.stdout).expect("json");
@@ -93,14 +93,16 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     ] {
         write("bad.toml", text);
         // Every command reports a wrong file, also in a key that only the service uses.
-        let stderr =
-            failed(hotline_in(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"));
+        let stderr = failure_message(
+            hotline_in(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"),
+        );
         assert!(words.iter().all(|word| stderr.contains(word)), "{text}: {stderr}");
     }
-    let stderr = failed(hotline_in(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
+    let stderr =
+        failure_message(hotline_in(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
     assert!(stderr.contains("missing.toml"), "{stderr}");
     write("hotline.toml", "nothing = 1");
-    let stderr = failed(hotline_in(path, &list).output().expect("hotline runs"));
+    let stderr = failure_message(hotline_in(path, &list).output().expect("hotline runs"));
     assert!(stderr.contains("hotline.toml") && stderr.contains("`nothing`"), "{stderr}");
     let help = hotline_in(path, &["serve", "--help"]).output().expect("hotline runs");
     assert!(help.status.success(), "a broken file hides the help");

@@ -17,12 +17,12 @@ use crate::support::{Api, Company, Receiver, Reply, eventually};
 const MARK: &str = "Zeldaquux";
 
 /// Lets webhooks be delivered to this machine.
-const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+const ALLOW_LOCAL: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 /// A file whose content has the mark.
 const FILE: &str = "Zeldaquux was here\n";
 
-/// The number of both persons: once the first is erased, it is free.
+/// The number of both persons. The second may have it since the first is erased.
 const NUMBER: &str = "5511900000001";
 
 /// The ids of the person's contact, and of a card that names it.
@@ -32,7 +32,7 @@ struct Person {
 }
 
 fn serve(folder: &Path) -> Process {
-    Process::try_serve(folder, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"))
+    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("no start: {log}"))
 }
 
 fn stop(mut process: Process) {
@@ -40,8 +40,8 @@ fn stop(mut process: Process) {
     assert!(process.wait().success(), "{}", process.log());
 }
 
-/// Every place in the tables that has the mark.
-async fn places(db: &PgPool) -> Vec<String> {
+/// Every column that has the mark, with its table.
+async fn marked_columns(db: &PgPool) -> Vec<String> {
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select c.table_name::text, c.column_name::text from information_schema.columns c
          join information_schema.tables t using (table_schema, table_name)
@@ -67,12 +67,12 @@ async fn places(db: &PgPool) -> Vec<String> {
 }
 
 /// The files below a folder that have the mark.
-fn files(folder: &Path) -> Vec<String> {
+fn marked_files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
+            found.extend(marked_files(&path));
         } else if std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(MARK)) {
             found.push(path.display().to_string());
         }
@@ -80,18 +80,18 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Creates a person in every noun that has people, with an open ticket, an active session and a pending scheduled
-/// message.
-async fn create_person(api: &Api, company: &Company, turn: &str) -> Person {
-    let field = json!({"name": format!("Nick {turn}"), "application": "contact", "type": "text"});
+/// Creates a contact and a record of every kind that refers to contacts, among them an open ticket, an active session
+/// and a pending scheduled message. `label` is in names and idempotency keys that must be unique.
+async fn create_person(api: &Api, company: &Company, label: &str) -> Person {
+    let field = json!({"name": format!("Nick {label}"), "application": "contact", "type": "text"});
     let field = api.post("/custom-fields", field).await.data(201)["key"].clone();
     let contact = json!({"name": format!("{MARK} One"), "number": NUMBER, "email": format!("{MARK}@example.com"),
         "customFields": [{"key": field, "value": MARK}]});
-    let contact = Reply::of(api.keyed(Method::POST, "/contacts", turn, contact.to_string())).await.data(201).clone();
+    let contact = Reply::of(api.keyed(Method::POST, "/contacts", label, contact.to_string())).await.data(201).clone();
     let id = &contact["id"];
     api.put(&format!("/contacts/{id}"), json!({"name": format!("{MARK} Two")})).await.data(200);
     let send = json!({"channelId": company.phone, "contactId": id, "type": "text", "body": format!("Hi {MARK}")});
-    let sent = Reply::of(api.keyed(Method::POST, "/messages", &format!("m{turn}"), send.to_string())).await;
+    let sent = Reply::of(api.keyed(Method::POST, "/messages", &format!("m{label}"), send.to_string())).await;
     let job = format!("/messages/jobs/{}", sent.data(202)["jobId"].as_str().expect("id"));
     let ticket = api.get(&job).await.data(200)["ticketId"].clone();
     let note = json!({"body": format!("About {MARK}")});
@@ -109,9 +109,9 @@ async fn create_person(api: &Api, company: &Company, turn: &str) -> Person {
     let later = json!({"channelId": company.phone, "contactId": id, "body": format!("Later {MARK}"),
         "sendAt": "2099-01-01T00:00:00Z"});
     api.post("/schedules", later).await.data(201);
-    let list = api.post("/contact-lists", json!({"name": format!("All {turn}")})).await.data(201)["id"].clone();
+    let list = api.post("/contact-lists", json!({"name": format!("All {label}")})).await.data(201)["id"].clone();
     api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [id]})).await.data(200);
-    let board = api.post("/crm/boards", json!({"name": format!("Sales {turn}")})).await.data(201)["id"].clone();
+    let board = api.post("/crm/boards", json!({"name": format!("Sales {label}")})).await.data(201)["id"].clone();
     let stage = api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"][0]["id"].clone();
     let card = json!({"boardId": board, "crmBoardListId": stage, "name": "Carport", "contactIds": [id]});
     let card = api.post("/crm/cards", card).await.data(201)["id"].clone();
@@ -138,10 +138,10 @@ async fn add_copies(folder: &Path, company: &Company, person: &Person) {
 }
 
 /// Fails unless nothing of the person is left in tables, files and events, and all other records are as they were.
-async fn is_erased(folder: &Path, api: &Api, person: &Person) {
-    let left = with_database(folder, places).await;
+async fn check_erased(folder: &Path, api: &Api, person: &Person) {
+    let left = with_database(folder, marked_columns).await;
     assert_eq!(left, [""; 0]);
-    assert_eq!(files(&folder.join("media")), [""; 0]);
+    assert_eq!(marked_files(&folder.join("media")), [""; 0]);
     let events = api.get("/events?limit=1000").await;
     assert!(!events.body.to_string().contains(MARK), "{}", events.body);
     let ids: Vec<i64> =
@@ -197,13 +197,13 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     add_copies(path, &company, &first).await;
     eventually("deliveries were made", || async { receiver.count() > 5 }).await;
     eventually("the live rows are in the tables", || async {
-        with_database(path, places).await.iter().any(|place| place == "messages.body")
+        with_database(path, marked_columns).await.iter().any(|column| column == "messages.body")
     })
     .await;
-    assert_eq!(files(&path.join("media")).len(), 1);
+    assert_eq!(marked_files(&path.join("media")).len(), 1);
     let report = printed(path, &["contact", "erase", &first.contact.to_string(), "--company", &company_id]);
     check_report(&report, &first);
-    is_erased(path, &api, &first).await;
+    check_erased(path, &api, &first).await;
     // Everything else works: the other records, the webhook, the same number as another person.
     assert_eq!(api.get(&format!("/webhooks/{hook}")).await.data(200)["active"], true);
     let open_tickets = api.get("/tickets?status=open").await.data(200).clone();
@@ -216,7 +216,7 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     check_report(&report, &second);
     let process = serve(path);
-    is_erased(path, &Api::new(process.address, &company.key), &second).await;
+    check_erased(path, &Api::new(process.address, &company.key), &second).await;
     // A second erasure finds nothing.
     let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     assert_eq!((&report["existed"], &report["removed"]["events"]), (&json!(false), &json!(0)), "{report}");

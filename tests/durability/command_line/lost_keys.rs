@@ -1,4 +1,4 @@
-//! A key file that is missing costs the credentials, and nothing else; `hotline secret abandon`.
+//! A service whose key file is missing lacks the credentials, and nothing else; `hotline secret abandon`.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Provider, Receiver, eventually};
 
 /// Lets webhooks be delivered to this machine.
-const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+const ALLOW_LOCAL: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 fn serve(folder: &Path) -> Process {
-    Process::try_serve(folder, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"))
+    Process::try_serve(folder, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("no start: {log}"))
 }
 
 fn stop(mut process: Process) {
@@ -29,7 +29,7 @@ fn warnings(process: &Process) -> Vec<String> {
     process.log().lines().filter(is_warning).map(str::to_owned).collect()
 }
 
-/// The stored settings of channels, and the stored secrets of all else.
+/// The stored settings of channels, and the other stored secrets.
 async fn stored(folder: &Path) -> Vec<String> {
     with_database(folder, async |db| {
         let all = "select settings::text from channels union all select secret from webhooks
@@ -41,7 +41,7 @@ async fn stored(folder: &Path) -> Vec<String> {
 }
 
 /// Checks what a service without its key shows and refuses.
-async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &Value), key: &str) {
+async fn check_without_key(process: &Process, api: &Api, channels: &[Value], hook: &Value, key: &str) {
     let warned = warnings(process);
     assert_eq!(warned.len(), 1, "{warned:#?}");
     assert!(warned[0].contains("keys that encrypt credentials are missing"), "{warned:?}");
@@ -52,9 +52,9 @@ async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &V
     assert!(listed[1]["lastError"].as_str().is_some_and(|error| error.contains("missing")), "{listed}");
     // What does not need a secret works.
     let contact = api.post("/contacts", json!({"name": "Maria", "number": "5511900000001"})).await.data(201).clone();
-    api.post("/webchat/sessions", json!({"channelId": made[0]["id"]})).await.data(201);
+    api.post("/webchat/sessions", json!({"channelId": channels[0]["id"]})).await.data(201);
     // A send waits, as on any disconnected channel.
-    let send = json!({"channelId": made[1]["id"], "contactId": contact["id"], "type": "text", "body": "Hi"});
+    let send = json!({"channelId": channels[1]["id"], "contactId": contact["id"], "type": "text", "body": "Hi"});
     let job = api.post("/messages", send).await.data(202)["jobId"].clone();
     let job = api.get(&format!("/messages/jobs/{}", job.as_str().expect("id"))).await.data(200).clone();
     assert_eq!((&job["status"], &job["waitingFor"]["code"]), (&json!("queued"), &json!("channel_disconnected")));
@@ -67,8 +67,7 @@ async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &V
     }
     let new = api.post("/webhooks", json!({"url": "https://example.com/hook"})).await;
     assert_eq!(new.error(409, "ERR_API_CONFLICT")["reason"], "key_missing");
-    let receipt = api.post("/tags", json!({"name": "vip"})).await;
-    receipt.data(201);
+    api.post("/tags", json!({"name": "vip"})).await.data(201);
 }
 
 #[actix_web::test]
@@ -81,7 +80,8 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
     let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let token = token.as_str().expect("key");
     let receiver = Receiver::start().await;
-    let hook = printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &OPEN].concat());
+    let hook =
+        printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
     let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     stop(serve(path));
     let before = stored(path).await;
@@ -90,7 +90,7 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
 
     let process = serve(path);
     let api = Api::new(process.address, token);
-    works_without(&process, &api, (&made, &hook["id"]), &key).await;
+    check_without_key(&process, &api, &made, &hook["id"], &key).await;
     let listed = printed(path, &["secret", "list"])["keys"].clone();
     assert_eq!(
         (&listed[0]["id"], &listed[0]["inFile"], &listed[0]["current"]),
@@ -114,8 +114,8 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
     let api = Api::new(process.address, token);
     use_channel(&api, &provider, &made[1], "5511987654321").await;
     let listed = api.get("/channels").await.data(200).clone();
-    let is_well = |channel: &Value| channel["status"] == "connected" && channel["lastError"].is_null();
-    assert!(listed.as_array().expect("channels").iter().all(is_well), "{listed}");
+    let is_connected = |channel: &Value| channel["status"] == "connected" && channel["lastError"].is_null();
+    assert!(listed.as_array().expect("channels").iter().all(is_connected), "{listed}");
     eventually("the message that waited is sent", || async { provider.accepted("7001").len() == 2 }).await;
     eventually("the webhook has what happened meanwhile", || async {
         receiver.received().iter().any(|request| request.event()["type"] == "contact.created")
@@ -136,12 +136,13 @@ async fn an_abandoned_key_makes_room_for_new_credentials() {
     let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let token = token.as_str().expect("key");
     let receiver = Receiver::start().await;
-    let hook = printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &OPEN].concat());
+    let hook =
+        printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &ALLOW_LOCAL].concat());
     let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
     assert!(failure(path, &["secret", "abandon", "0011223344556677", "--yes"]).contains("no such key"));
     std::fs::remove_file(path.join("secrets.key")).expect("lost");
 
-    // While the service runs, which has started without the key.
+    // The key is abandoned while a service runs that was started without it.
     let process = serve(path);
     let api = Api::new(process.address, token);
     let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);
@@ -153,7 +154,10 @@ async fn an_abandoned_key_makes_room_for_new_credentials() {
     );
     let keys = printed(path, &["secret", "list"])["keys"].clone();
     assert_eq!((keys.as_array().map(Vec::len), &keys[0]["id"]), (Some(1), &abandoned["current"]), "{keys}");
-    assert!(!stored(path).await.iter().any(|value| value.contains(&key)), "something of it is left");
+    assert!(
+        !stored(path).await.iter().any(|value| value.contains(&key)),
+        "a value encrypted with the abandoned key is left"
+    );
     // New credentials are taken at once, from the command line and over the API.
     let files = CREDENTIALS.map(|secret| place_file(path, secret, secret));
     let id = made[1]["id"].to_string();

@@ -46,9 +46,9 @@ fn failure(folder: &Path, arguments: &[&str]) -> String {
 
 /// Waits until a running service has seen a change that was just made; how long that took.
 async fn is_seen<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) -> Duration {
-    let made = Instant::now();
+    let changed_at = Instant::now();
     eventually(what, condition).await;
-    made.elapsed()
+    changed_at.elapsed()
 }
 
 /// The value of `--database-url` for a test's database.
@@ -100,18 +100,18 @@ async fn what_the_command_line_changes_is_seen_within_a_second_measured() {
     let process = Process::serve(path);
     let token = json(path, &["token", "create", "crm", "--company", &id, "--all"]);
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
-    let status = async |wanted: u16| api.get("/channels").await.status.as_u16() == wanted;
-    let mut times = vec![is_seen("the token", || status(200)).await];
+    let has_status = async |wanted: u16| api.get("/channels").await.status.as_u16() == wanted;
+    let mut times = vec![is_seen("the token", || has_status(200)).await];
     let channel = json(path, &["channel", "create", "Website", "--company", &id, "--type", "webchat"]);
-    let opens =
+    let opens_session =
         || async { api.post("/webchat/sessions", serde_json::json!({"channelId": channel["id"]})).await.status == 201 };
-    times.push(is_seen("the channel", opens).await);
+    times.push(is_seen("the channel", opens_session).await);
     json(path, &["company", "update", &id, "--active=false"]);
-    times.push(is_seen("the company is not served", || status(403)).await);
+    times.push(is_seen("the company is not served", || has_status(403)).await);
     json(path, &["company", "update", &id, "--active=true"]);
-    times.push(is_seen("the company is served again", || status(200)).await);
+    times.push(is_seen("the company is served again", || has_status(200)).await);
     json(path, &["token", "revoke", &token["id"].to_string()]);
-    times.push(is_seen("the token is revoked", || status(401)).await);
+    times.push(is_seen("the token is revoked", || has_status(401)).await);
     assert!(times.iter().all(|time| *time < Duration::from_secs(1)), "{times:?}");
     process.kill();
 }
@@ -125,8 +125,8 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
         .filter(|line| ["curl", "session=", "ticket="].iter().any(|start| line.starts_with(start)))
         .collect();
     assert!(lines.len() >= 6, "{printed}");
-    // The command that shows events runs until it is stopped. It runs as in another terminal; the others follow once it
-    // is answered.
+    // The command that streams events runs in the background until it is stopped, as in another terminal. The others
+    // follow once the stream is open.
     let (head, events) = (folder.path().join("head"), folder.path().join("events"));
     let (head_at, events_at) = (head.display(), events.display());
     let (streams, calls): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| line.starts_with("curl -sN"));

@@ -8,7 +8,7 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 #[actix_web::test]
-async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
+async fn wrong_report_figures_are_rebuilt_beside_a_running_service() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
@@ -23,27 +23,27 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
         let reply = api.get("/reports/messages?groupBy=type").await;
         reply.data(200).clone()
     };
-    let right = json!([{"key": "text", "label": "text", "inbound": 1, "outbound": 0, "failed": 0}]);
-    assert_eq!(reported().await, right);
-    let unchanged =
+    let expected = json!([{"key": "text", "label": "text", "inbound": 1, "outbound": 0, "failed": 0}]);
+    assert_eq!(reported().await, expected);
+    let unchanged_company =
         json!({"company": company.id, "name": "Acme", "corrected": false, "tickets": 0, "messages": 0, "wrapups": 0});
-    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));
+    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
 
     with_database(folder.path(), async |db| {
         for statement in ["update report_messages set inbound = inbound + 7, failed = 1", "delete from report_tickets"]
         {
-            sqlx::query(statement).execute(db).await.expect("made wrong");
+            sqlx::query(statement).execute(db).await.expect("a wrong figure");
         }
     })
     .await;
-    assert_ne!(reported().await, right);
+    assert_ne!(reported().await, expected);
     let rebuilt = printed(folder.path(), &["report", "rebuild", "--company", &id]);
     // The rows of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
-    let differed =
+    let corrected_company =
         json!({"company": company.id, "name": "Acme", "corrected": true, "tickets": 8, "messages": 8, "wrapups": 0});
-    assert_eq!(rebuilt, json!({"companies": [differed]}));
-    assert_eq!(reported().await, right);
-    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));
+    assert_eq!(rebuilt, json!({"companies": [corrected_company]}));
+    assert_eq!(reported().await, expected);
+    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged_company]}));
     assert!(failure(folder.path(), &["report", "rebuild", "--company", "999999"]).contains("no such company: 999999"));
     process.terminate();
     assert!(process.wait().success());

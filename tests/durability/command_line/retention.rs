@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::{failure, json as printed};
 use crate::process::{Process, run, with_database};
-use crate::retention::{OLD, conversations, gone};
+use crate::retention::{OLD, create_conversations, removed_count};
 use crate::support::template::prepared_folder;
 use crate::support::{Company, eventually};
 
 #[actix_web::test]
-async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
+async fn a_retention_is_listed_and_applied_by_the_running_service() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        conversations(db, &company, 3).await;
+        create_conversations(db, &company, 3).await;
         company
     })
     .await;
@@ -34,14 +34,14 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     let set = printed(folder.path(), &["retention", "set", "--company", &id, "--after", "30d"]);
     assert_eq!((&set["days"], &set["pending"]), (&json!(30), &json!(3)));
     let mut process = Process::serve(folder.path());
-    let listed = || async {
+    let are_removed = || async {
         let listed = printed(folder.path(), &["retention", "list"])["retentions"][0].clone();
         listed["deleted"] == 3 && listed["pending"] == 0 && listed["lastRunAt"].is_string()
     };
-    eventually("all of them are gone", listed).await;
-    assert_eq!(with_database(folder.path(), async |db| gone(db).await).await, 3);
-    let says_so = || async { process.log().contains("removed conversations past their retention") };
-    eventually("the service says so", says_so).await;
+    eventually("all conversations are removed", are_removed).await;
+    assert_eq!(with_database(folder.path(), async |db| removed_count(db).await).await, 3);
+    let is_logged = || async { process.log().contains("removed conversations past their retention") };
+    eventually("the removal is logged", is_logged).await;
 
     let off = printed(folder.path(), &["retention", "delete", "--company", &id]);
     assert_eq!((&off["days"], &off["deleted"]), (&json!(null), &json!(3)));

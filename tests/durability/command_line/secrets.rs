@@ -17,14 +17,14 @@ use crate::support::provider::hooks::{Phone, signature, text};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
 
-/// Words that are in no other place.
+/// An access token, an app secret and a verify token, which no other record contains.
 pub const CREDENTIALS: [&str; 3] = ["Hidden-Access-Token-7Qx", "Hidden-App-Secret-8Ry", "Hidden-Verify-Token-9Sz"];
 
 /// The phone channel at its provider.
 const PHONE: &str = "7001";
 
-/// Every value of every column of every table that could hold a text, as text; with its table and column.
-async fn everything(db: &PgPool) -> Vec<(String, String)> {
+/// Every value of every column that could hold a text: its table and column, and the value as text.
+async fn text_values(db: &PgPool) -> Vec<(String, String)> {
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select c.table_name::text, c.column_name::text from information_schema.columns c
          join information_schema.tables t using (table_schema, table_name)
@@ -158,15 +158,18 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     assert_eq!(json(path, &["secret", "reencrypt"])["reencrypted"], 29);
     use_channel(&api, &provider, &made[5], "5511987654323").await;
 
-    let held = with_database(path, everything).await;
-    assert!(held.iter().any(|(_, value)| value.contains("$sealed") && value.contains(&new)), "nothing is sealed");
+    let values = with_database(path, text_values).await;
+    assert!(
+        values.iter().any(|(_, value)| value.contains("$sealed") && value.contains(&new)),
+        "no value is sealed with the new key"
+    );
     for secret in CREDENTIALS.iter().chain([&key]) {
         let found: BTreeSet<&String> =
-            held.iter().filter(|(_, value)| value.contains(*secret)).map(|(column, _)| column).collect();
+            values.iter().filter(|(_, value)| value.contains(*secret)).map(|(column, _)| column).collect();
         assert!(found.is_empty(), "a secret is stored in clear in {found:?}");
     }
     let shown = process.log() + &String::from_utf8_lossy(&run(path, &["channel", "list", "--json"]).stdout);
-    assert!(CREDENTIALS.iter().all(|secret| !shown.contains(secret)), "a secret shows");
+    assert!(CREDENTIALS.iter().all(|secret| !shown.contains(secret)), "a secret is printed or logged");
     process.kill();
 
     // Without the key nothing can be sealed, and the command says so. `lost_keys` tests the service.
@@ -197,12 +200,10 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 }
 
 #[actix_web::test]
-async fn what_a_release_before_stored_in_clear_is_sealed_by_the_first_start() {
+async fn secrets_that_an_earlier_release_stored_in_clear_are_sealed_by_the_first_start() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
-    let key = place_file(path, "key", "");
-    drop(key);
     with_database(path, async |db| {
         let [token, secret, verify] = CREDENTIALS;
         let settings = serde_json::json!({"phoneNumberId": "whatsapp", "accessToken": token, "appSecret": secret,
@@ -224,16 +225,16 @@ async fn what_a_release_before_stored_in_clear_is_sealed_by_the_first_start() {
     let api = Api::new(process.address, "none");
     let challenge = format!("/hooks/ch_old?hub.mode=subscribe&hub.verify_token={}&hub.challenge=421", CREDENTIALS[2]);
     assert_eq!(Reply::of(api.anonymous(Method::GET, &challenge)).await.status, 200);
-    let held = with_database(path, everything).await;
+    let values = with_database(path, text_values).await;
     for secret in CREDENTIALS.iter().chain([&"\\xab\\xab"]).chain([&"\\253\\253"]) {
-        assert!(held.iter().all(|(_, value)| !value.contains(secret)), "{secret} is stored in clear");
+        assert!(values.iter().all(|(_, value)| !value.contains(secret)), "{secret} is stored in clear");
     }
-    assert!(held.iter().any(|(column, value)| column == "channels.settings" && value.contains("\"kept\": true")));
+    assert!(values.iter().any(|(column, value)| column == "channels.settings" && value.contains("\"kept\": true")));
     process.kill();
 }
 
 #[actix_web::test]
-async fn a_command_elsewhere_makes_no_key_of_its_own() {
+async fn a_command_on_another_machine_creates_no_key() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await.id.to_string();
     let url = url(&database);
@@ -249,20 +250,20 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     // Without a data folder there is no key, as on another machine than the service's.
-    let (done, stderr) = create(&["--data-dir", &nowhere]);
-    assert!(!done && stderr.contains("--key-file") && stderr.contains("another machine"), "{stderr}");
+    let (is_done, stderr) = create(&["--data-dir", &nowhere]);
+    assert!(!is_done && stderr.contains("--key-file") && stderr.contains("another machine"), "{stderr}");
     assert!(!Path::new(&nowhere).exists());
     let file = path.join("service.key").display().to_string();
-    let (done, stderr) = create(&["--data-dir", &nowhere, "--key-file", &file]);
-    assert!(done && Path::new(&file).exists(), "{stderr}");
+    let (is_done, stderr) = create(&["--data-dir", &nowhere, "--key-file", &file]);
+    assert!(is_done && Path::new(&file).exists(), "{stderr}");
     // From now on every command needs that key.
-    let (done, stderr) = create(&["--data-dir", &path.display().to_string()]);
-    assert!(!done && stderr.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{stderr}");
+    let (is_done, stderr) = create(&["--data-dir", &path.display().to_string()]);
+    assert!(!is_done && stderr.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{stderr}");
     database.drop().await;
 }
 
 #[actix_web::test]
-async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
+async fn a_credential_is_read_from_a_file_or_standard_input_and_never_printed() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();

@@ -19,7 +19,7 @@ use crate::support::{PATIENCE, TestDatabase, free_address, patience};
 const LOGGED: [&str; 2] = ["serve: starting version=", "root: the service runs as root"];
 
 /// Runs a command that must fail, and returns its message, which must be one line.
-fn one_line(mut command: Command) -> String {
+fn failure_line(mut command: Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("hotline runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     let is_logged = |line: &&str| LOGGED.iter().any(|logged| line.contains(logged));
@@ -27,14 +27,14 @@ fn one_line(mut command: Command) -> String {
     assert!(!output.status.success() && output.stdout.is_empty(), "{command:?} succeeded");
     assert!(
         stderr.starts_with("hotline: ") && stderr.lines().count() == 1,
-        "{command:?} said more than one line: {stderr}"
+        "{command:?} did not print one line: {stderr}"
     );
     stderr
 }
 
-fn nothing_was_made(folder: &Path) {
+fn check_empty(folder: &Path) {
     let made: Vec<_> = std::fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").path()).collect();
-    assert!(made.is_empty(), "something was begun: {made:?}");
+    assert!(made.is_empty(), "files were created: {made:?}");
 }
 
 #[actix_web::test]
@@ -42,19 +42,20 @@ async fn a_port_in_use_is_named_before_postgresql_is_started() {
     let folder = data_folder();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address").to_string();
-    let stderr = one_line(command(folder.path(), &["serve", "--listen", &address]));
+    let stderr = failure_line(command(folder.path(), &["serve", "--listen", &address]));
     assert!(stderr.contains("--listen") && stderr.contains(&address) && stderr.contains("another process"), "{stderr}");
-    let stderr = one_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
+    let stderr =
+        failure_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
     assert!(stderr.contains("--metrics-listen") && stderr.contains(&address), "{stderr}");
-    nothing_was_made(folder.path());
+    check_empty(folder.path());
     // An address that no machine has (RFC 5737) has an error of its own.
-    let stderr = one_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
+    let stderr = failure_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
     assert!(stderr.contains("no such address"), "{stderr}");
-    nothing_was_made(folder.path());
+    check_empty(folder.path());
 }
 
 #[actix_web::test]
-async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
+async fn an_option_that_cannot_work_is_named_before_anything_starts() {
     let folder = data_folder();
     for (options, words) in [
         (&["--journal-max-size", "10MiB"][..], &["--journal-max-size 10MiB", "128"][..]),
@@ -65,9 +66,9 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
         ),
         (&["--database-url", "127.0.0.1:hidden"], &["--database-url", "postgres://"]),
     ] {
-        let stderr = one_line(command(folder.path(), &[&["serve"], options].concat()));
+        let stderr = failure_line(command(folder.path(), &[&["serve"], options].concat()));
         assert!(words.iter().all(|word| stderr.contains(word)) && !stderr.contains("hidden"), "{options:?}: {stderr}");
-        nothing_was_made(folder.path());
+        check_empty(folder.path());
     }
     let stderr = failure(folder.path(), &["serve", "--listen", "8080"]);
     assert!(stderr.contains("--listen") && stderr.contains(":8080"), "{stderr}");
@@ -90,14 +91,14 @@ async fn a_password_in_a_mistyped_url_is_not_printed() {
             assert!(stderr.contains(option), "{arguments:?}: {stderr}");
             assert!(!stderr.contains("hidden") && !stderr.contains("hid/den"), "{arguments:?}: {stderr}");
         }
-        nothing_was_made(folder.path());
+        check_empty(folder.path());
     }
     // Without the name of the option, it is taken for a command.
     let stderr = failure(folder.path(), &["postgres://hotline:hidden@db", "check"]);
     assert!(!stderr.contains("hidden"), "{stderr}");
     let mut serve = command(folder.path(), &["serve"]);
     serve.env("HOTLINE_SMTP_URL", "smtp//desk:hidden@mail.example");
-    let stderr = one_line(serve);
+    let stderr = failure_line(serve);
     assert!(stderr.contains("--smtp-url must be smtps://") && !stderr.contains("hidden"), "{stderr}");
 }
 
@@ -109,7 +110,7 @@ async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason
     let serve = ["serve", "--listen", "127.0.0.1:0", "--start-wait", "0"];
     for arguments in [&serve[..], &["company", "list"], &["company", "create", "Acme"]] {
         let began = Instant::now();
-        let stderr = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
+        let stderr = failure_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
         for word in [&no_listener.to_string(), "database desk", "user hotline", "refused"] {
             assert!(stderr.contains(word), "{arguments:?}: {word} is missing in {stderr}");
         }
@@ -119,7 +120,7 @@ async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason
     // A server that runs but has no such database.
     let there = TestDatabase::create().await;
     let missing = url(&there).replace("postgres:///test_", "postgres:///nothing_");
-    let stderr = one_line(command(folder.path(), &["company", "list", "--database-url", &missing]));
+    let stderr = failure_line(command(folder.path(), &["company", "list", "--database-url", &missing]));
     assert!(stderr.contains("does not exist") && stderr.contains(".s.PGSQL."), "{stderr}");
     there.drop().await;
 }
@@ -152,7 +153,7 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
     let url = format!("postgres://hotline@127.0.0.1:{port}/desk?sslmode=disable");
     let mut list = command(folder.path(), &["company", "list", "--database-url", &url]);
     list.env("PGPASSFILE", &file);
-    let stderr = one_line(list);
+    let stderr = failure_line(list);
     assert_eq!(password_server.join().expect("the server"), "from-the-file");
     assert!(!stderr.contains("from-the-file"), "{stderr}");
 }
@@ -172,13 +173,13 @@ async fn addresses_are_taken_as_people_write_them() {
 }
 
 #[actix_web::test]
-async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
+async fn a_second_process_on_a_data_folder_is_refused_in_one_line() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let address = process.address.to_string();
     // On another port, and on the first process's: only the folder matters.
     for listen in ["127.0.0.1:0", &address] {
-        let stderr = one_line(command(folder.path(), &["serve", "--listen", listen]));
+        let stderr = failure_line(command(folder.path(), &["serve", "--listen", listen]));
         assert!(stderr.contains("in use by process") && stderr.contains(&process.pid().to_string()), "{stderr}");
     }
     process.kill();
@@ -186,7 +187,7 @@ async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
     let url = url(&database);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
     let process = Process::start(folder.path(), &mut command(folder.path(), &serve)).expect("the first one");
-    let stderr = one_line(command(folder.path(), &serve));
+    let stderr = failure_line(command(folder.path(), &serve));
     assert!(stderr.contains("journal") && stderr.contains("in use by another process"), "{stderr}");
     process.kill();
     database.drop().await;
@@ -260,7 +261,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["admin", "delete", "ana@example.com"],
         &["admin", "reset-password", "ana@example.com"],
     ] {
-        let stderr = one_line(command(&typed, arguments));
+        let stderr = failure_line(command(&typed, arguments));
         assert!(stderr.contains("hotline-dta") && stderr.contains("--data-dir"), "{arguments:?}: {stderr}");
         assert!(!typed.exists(), "{arguments:?} made the folder");
         tried.insert(format!("{} {}", arguments[0], arguments[1]));
@@ -285,7 +286,7 @@ async fn a_folder_whose_database_is_elsewhere_gets_no_private_one() {
     for arguments in
         [&["company", "create", "Acme"][..], &["admin", "create", "ana@example.com"], &["company", "list"], &["check"]]
     {
-        let stderr = one_line(command(folder.path(), arguments));
+        let stderr = failure_line(command(folder.path(), arguments));
         assert!(
             stderr.contains("database is elsewhere") && stderr.contains("--database-url"),
             "{arguments:?}: {stderr}"
@@ -301,7 +302,7 @@ async fn a_token_without_a_scope_is_offered_a_small_one_first() {
     let stderr = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
     let (small, all) = (stderr.find("--permission").expect("offered"), stderr.find("--all").expect("offered"));
     assert!(small < all, "{stderr}");
-    nothing_was_made(folder.path());
+    check_empty(folder.path());
 }
 
 #[actix_web::test]
@@ -324,7 +325,7 @@ async fn a_newer_schema_is_served_if_it_allows_this_release_and_else_refused() {
     // Now it says that this release may not serve.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("the least");
     for arguments in [&serve[..3], &["company", "list"]] {
-        let stderr = one_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
+        let stderr = failure_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
         for word in ["9.1.0", "9000", "newer", "backup", env!("CARGO_PKG_VERSION")] {
             assert!(stderr.contains(word), "{arguments:?}: {word} is missing in {stderr}");
         }
@@ -377,16 +378,16 @@ impl Configured {
         command
     }
 
-    fn works(&self, arguments: &[&str]) {
+    fn check_works(&self, arguments: &[&str]) {
         let mut command = self.list(arguments);
         assert!(command.output().expect("hotline runs").status.success(), "{command:?}");
     }
 
-    fn is_refused(&self, word: &str) {
-        let stderr = one_line(self.list(&[]));
+    fn check_refused(&self, word: &str) {
+        let stderr = failure_line(self.list(&[]));
         assert!(stderr.contains("hotline.toml") && stderr.contains(word) && stderr.contains("--config"), "{stderr}");
         // A file that the command line names is read: naming it is consent.
-        self.works(&["--config", "hotline.toml"]);
+        self.check_works(&["--config", "hotline.toml"]);
     }
 }
 
@@ -394,11 +395,11 @@ impl Configured {
 async fn a_configuration_file_that_others_may_write_is_refused_unless_it_is_named() {
     let configured = Configured::new().await;
     let file = configured.file();
-    configured.works(&[]);
+    configured.check_works(&[]);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o646)).expect("mode");
-    configured.is_refused("writable by other users (mode 0646)");
+    configured.check_refused("writable by other users (mode 0646)");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
-    configured.works(&[]);
+    configured.check_works(&[]);
     configured.database.drop().await;
 }
 
@@ -408,14 +409,14 @@ async fn a_configuration_file_of_another_user_is_refused_as_root() {
     let configured = Configured::new().await;
     let file = configured.file();
     std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
-    configured.is_refused("belongs to user 12345");
+    configured.check_refused("belongs to user 12345");
     // Another user's link to a file of root's.
     std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
     let ours = configured.folder.path().join("ours.toml");
     std::fs::rename(&file, &ours).expect("moved");
     std::os::unix::fs::symlink(&ours, &file).expect("linked");
-    configured.works(&[]);
+    configured.check_works(&[]);
     std::os::unix::fs::lchown(&file, Some(12_345), None).expect("another owner");
-    configured.is_refused("belongs to user 12345");
+    configured.check_refused("belongs to user 12345");
     configured.database.drop().await;
 }

@@ -14,7 +14,7 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
         let create = ["token", "create", name, "--company", &company];
         json(path, &[&create, options].concat())
     };
-    // The stopped service.
+    // On a stopped service.
     let limits = ["--expires", "2099-01-01T00:00:00Z", "--permission", "channels:GET"];
     let ips = ["--allow-ip", "127.0.0.1", "--allow-ip", "127.0.0.1/32", "--allow-ip", "10.1.2.3/8"];
     let made = create("crm", &[&limits[..], &ips].concat());
@@ -28,21 +28,25 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     );
     assert_eq!(rotated["prefix"].as_str(), Some(&second[..16]));
 
-    // The running one.
+    // On a running service.
     let process = Process::serve(path);
     let api = Api::new(process.address, &second);
     api.get("/channels").await.data(200);
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.with_key(&first).get("/channels").await.error(401, "ERR_API_UNAUTHORIZED");
     let third = json(path, &["token", "rotate", &id])["key"].as_str().expect("key").to_owned();
-    is_seen("the old key is dead", || async { api.get("/channels").await.status == 401 }).await;
+    is_seen("the old key is refused", || async { api.get("/channels").await.status == 401 }).await;
     let api = api.with_key(&third);
     api.get("/channels").await.data(200);
 
     let revoked = json(path, &["token", "revoke", &id]);
     assert_eq!((&revoked["id"], &revoked["status"]), (&made["id"], &"revoked".into()));
     is_seen("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
-    assert_eq!(json(path, &["token", "revoke", &id])["revokedAt"], revoked["revokedAt"], "revoked twice");
+    assert_eq!(
+        json(path, &["token", "revoke", &id])["revokedAt"],
+        revoked["revokedAt"],
+        "the second revocation changed the time"
+    );
     let stderr = failure(path, &["token", "rotate", &id]);
     assert!(stderr.contains("revoked") && stderr.contains(&id), "{stderr}");
     assert!(failure(path, &["token", "rotate", "999"]).contains("token"));
@@ -50,7 +54,7 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     create("shop", &["--all"]);
     let listed = json(path, &["token", "list", "--company", &company]);
     let [crm, shop] = listed["tokens"].as_array().expect("tokens").as_slice() else { panic!("{listed}") };
-    assert_eq!(crm["allowedIps"], serde_json::json!(["127.0.0.1", "10.0.0.0/8"]), "kept through the rotations");
+    assert_eq!(crm["allowedIps"], serde_json::json!(["127.0.0.1", "10.0.0.0/8"]), "a rotation changed the addresses");
     assert_eq!(crm["permissions"], serde_json::json!({"channels": ["GET"]}));
     assert!(crm["expiresAt"].as_str().is_some_and(|expiry| expiry.starts_with("2099-01-01T00:00:00")), "{crm}");
     assert_eq!((&crm["status"], &shop["status"]), (&"revoked".into(), &"active".into()));
@@ -67,7 +71,7 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     }
     process.kill();
 
-    // The stopped one again.
+    // On a stopped service again.
     assert_eq!(json(path, &["token", "revoke", &shop["id"].to_string()])["status"], "revoked");
     assert_eq!(json(path, &["token", "list"])["tokens"][1]["status"], "revoked");
 }

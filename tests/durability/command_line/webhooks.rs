@@ -8,32 +8,35 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Conduct, Receiver, eventually};
 
 /// Lets webhooks be delivered to this machine.
-const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+const ALLOW_LOCAL: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 #[actix_web::test]
 async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_service() {
     let folder = prepared_folder();
     let path = folder.path();
-    let mut process = Process::try_serve(path, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"));
+    let mut process = Process::try_serve(path, &ALLOW_LOCAL).unwrap_or_else(|log| panic!("no start: {log}"));
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
     let api = Api::new(process.address, &company.key);
     let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
     eventually("the company is seen", ready).await;
     let receiver = Receiver::start().await;
-    let (of, url) = (company.id.to_string(), receiver.url());
-    let create = ["webhook", "create", &url, "--company", &of, "--type", "note.added", "--description", "Desk"];
-    let made = printed(path, &[&create[..], &OPEN].concat());
+    let (company_id, url) = (company.id.to_string(), receiver.url());
+    let create = ["webhook", "create", &url, "--company", &company_id, "--type", "note.added", "--description", "Desk"];
+    let made = printed(path, &[&create[..], &ALLOW_LOCAL].concat());
     let id = made["id"].to_string();
     assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made}");
     assert_eq!(
         (&made["types"], &made["active"], &made["description"]),
         (&json!(["note.added"]), &json!(true), &json!("Desk"))
     );
-    let stderr = failure(path, &["webhook", "create", &url, "--company", &of]);
+    let stderr = failure(path, &["webhook", "create", &url, "--company", &company_id]);
     assert!(stderr.contains("URL is not allowed"), "{stderr}");
     for (arguments, reason) in [
-        (vec!["webhook", "create", "http://example.com", "--company", &of], "must start with https://"),
-        (vec!["webhook", "create", "https://example.com", "--company", &of, "--type", "x"], "unknown event type `x`"),
+        (vec!["webhook", "create", "http://example.com", "--company", &company_id], "must start with https://"),
+        (
+            vec!["webhook", "create", "https://example.com", "--company", &company_id, "--type", "x"],
+            "unknown event type `x`",
+        ),
         (vec!["webhook", "update", "999999", "--active"], "no such webhook"),
         (vec!["webhook", "update", &id], "required"),
         (vec!["webhook", "update", &id, "--description", "a\nb"], "description"),
@@ -54,13 +57,14 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
     };
     note("first").await;
     receiver.has(1).await;
-    let listed = printed(path, &["webhook", "list", "--company", &of])["webhooks"].clone();
+    let listed = printed(path, &["webhook", "list", "--company", &company_id])["webhooks"].clone();
     assert_eq!(
         (&listed[0]["id"], &listed[0]["companyId"], listed[0].get("secret")),
         (&made["id"], &json!(company.id), None)
     );
     let deliveries = || printed(path, &["webhook", "deliveries", &id, "--status", "delivered"])["deliveries"].clone();
-    eventually("it is noted", || async { deliveries().as_array().is_some_and(|all| all.len() == 1) }).await;
+    eventually("the delivery is recorded", || async { deliveries().as_array().is_some_and(|all| all.len() == 1) })
+        .await;
     let delivery = deliveries()[0]["id"].to_string();
     assert_eq!(printed(path, &["webhook", "replay", &id, "--delivery", &delivery]), json!({"deliveries": 1}));
     let received = receiver.has(2).await;
@@ -72,15 +76,15 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
 
     receiver.behave(Conduct::Answer(201, "hello".to_owned()));
     // The endpoint answers on this thread, so the command is waited for on another.
-    let (of_folder, named) = (path.to_owned(), id.clone());
-    let test = move || printed(&of_folder, &["webhook", "test", &named, OPEN[0], OPEN[1]]);
+    let (folder_path, webhook_id) = (path.to_owned(), id.clone());
+    let test = move || printed(&folder_path, &["webhook", "test", &webhook_id, ALLOW_LOCAL[0], ALLOW_LOCAL[1]]);
     let tested = tokio::task::spawn_blocking(test).await.expect("the command ends");
     assert_eq!(
         (&tested["status"], &tested["body"], &tested["delivered"]),
         (&json!(201), &json!("hello"), &json!(true))
     );
-    let closed = printed(path, &["webhook", "test", &id]);
-    assert_eq!((&closed["status"], &closed["delivered"]), (&Value::Null, &json!(false)));
+    let refused = printed(path, &["webhook", "test", &id]);
+    assert_eq!((&refused["status"], &refused["delivered"]), (&Value::Null, &json!(false)));
     let rotated = printed(path, &["webhook", "rotate-secret", &id]);
     assert_ne!(rotated["secret"], made["secret"]);
     eventually("both secrets sign", || async {

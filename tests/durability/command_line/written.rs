@@ -23,7 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("hotline secret delete", "needs the id of a key: `secrets.rs` runs it"),
 ];
 
-/// Blocks of a shell that are run by tests of their own, by how they begin.
+/// The beginnings of shell blocks that tests of their own run.
 const BLOCKS: [&str; 3] = ["key=…", "psql -h", "export HOTLINE_URL"];
 
 /// Placeholders, and a value for each.
@@ -41,7 +41,7 @@ const OPTIONS: &[(&str, &str)] =
 
 /// A command as it is written in a document.
 #[derive(Clone, Debug)]
-struct Written {
+struct DocumentedCommand {
     file: PathBuf,
     text: String,
 }
@@ -62,8 +62,8 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The text outside of fenced blocks, and the blocks with their language.
-fn parts(text: &str) -> (String, Vec<(String, String)>) {
+/// The text outside of fenced blocks, and the language and text of each block.
+fn split_blocks(text: &str) -> (String, Vec<(String, String)>) {
     let (mut prose, mut blocks): (String, Vec<(String, String)>) = Default::default();
     let mut is_fenced = false;
     for line in text.lines() {
@@ -89,14 +89,15 @@ fn is_command(text: &str) -> bool {
 }
 
 /// Every command that is written in prose or in a block.
-fn commands() -> Vec<Written> {
+fn commands() -> Vec<DocumentedCommand> {
     let mut found = Vec::new();
     for file in documents() {
         let text = read(&file);
-        // `tests/contract/written.rs` compares with `--help` what is made of it.
+        // `tests/contract/written.rs` compares the generated part with `--help`.
         let text = text.split("<!-- made by").next().unwrap_or_default();
-        let (prose, blocks) = parts(text);
-        let mut add = |text: &str| found.push(Written { file: file.clone(), text: text.trim().replace('\n', " ") });
+        let (prose, blocks) = split_blocks(text);
+        let mut add =
+            |text: &str| found.push(DocumentedCommand { file: file.clone(), text: text.trim().replace('\n', " ") });
         let pieces: Vec<&str> = prose.split('`').collect();
         let mut noun = String::new();
         for (index, span) in pieces.iter().enumerate().skip(1).step_by(2) {
@@ -118,7 +119,7 @@ fn commands() -> Vec<Written> {
             let block = block.replace("\\\n", " ");
             for line in block.lines().filter(|line| !line.trim().is_empty()) {
                 let command = line.split(" #").next().unwrap_or_default().trim();
-                assert!(is_command(command), "{}: nobody knows how to check this {language}: {line}", file.display());
+                assert!(is_command(command), "{}: this test cannot check this {language}: {line}", file.display());
                 add(command);
             }
         }
@@ -127,25 +128,25 @@ fn commands() -> Vec<Written> {
 }
 
 /// The words of a command, with a value for each placeholder, every optional part, and the first part of each choice.
-fn filled(text: &str) -> Vec<String> {
+fn fill_placeholders(text: &str) -> Vec<String> {
     let mut text = text.replace("\\|", "|").replace(['[', ']'], " ");
     while let Some((before, rest)) = text.split_once('(') {
         let (choice, after) = rest.split_once(')').expect("a choice ends");
         text = format!("{before} {} {after}", choice.split('|').next().unwrap_or_default());
     }
-    // `[--all | --permission …]`: the first of both.
+    // `[--all | --permission …]`: the first alternative.
     let mut words: Vec<String> = Vec::new();
-    let mut skips = false;
+    let mut skips_alternative = false;
     for word in text.split_whitespace() {
         match word {
-            "|" => skips = true,
-            _ if skips && !word.starts_with("--sees") => {}
+            "|" => skips_alternative = true,
+            _ if skips_alternative && !word.starts_with("--sees") => {}
             "…" => {
                 let value = words.last().and_then(|last| OPTIONS.iter().find(|(option, _)| option == last));
                 words.extend(value.map(|(_, value)| (*value).to_owned()));
             }
             word => {
-                skips = false;
+                skips_alternative = false;
                 let value = VALUES.iter().find(|(name, _)| *name == word).map_or(word, |(_, value)| value);
                 words.push(value.trim_matches('\'').to_owned());
             }
@@ -205,8 +206,8 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
         .collect();
     let (mut wrong, mut run, mut not_run) = (Vec::new(), 0, BTreeSet::new());
     let all = commands();
-    for Written { file, text } in &all {
-        let words = filled(text);
+    for DocumentedCommand { file, text } in &all {
+        let words = fill_placeholders(text);
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.drain(..words.iter().take_while(|word| word.contains('=')).count());
         let mut report = |reason: &str| wrong.push(format!("{}: `{text}`: {reason}", file.display()));
@@ -272,13 +273,13 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                     report("it makes no key");
                 }
             }
-            _ => report("nobody knows how to check it"),
+            _ => report("this test cannot check it"),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(run >= 15 && all.len() >= 50, "few commands are found: {run} run of {}", all.len());
     let known: BTreeSet<&str> = NOT_RUN.iter().map(|(command, _)| *command).collect();
-    assert_eq!(not_run, known, "what is said not to be run is written nowhere");
+    assert_eq!(not_run, known, "a command of NOT_RUN is in no document");
     cluster.stop().await.expect("the private PostgreSQL stops");
 }
 
@@ -331,7 +332,7 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
         rest.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect::<String>()
     };
     let (key, webchat, wrapup_type) = (after(", token "), after("\"channelId\":"), after("\"wrapupTypeId\":"));
-    let (_, blocks) = parts(&read("README.md"));
+    let (_, blocks) = split_blocks(&read("README.md"));
     let (_, block) = blocks.into_iter().find(|(_, block)| block.starts_with(BLOCKS[0])).expect("the conversation");
     let lines = block.lines().map(|line| match line.split_once('=').map(|(name, _)| name) {
         Some("key") => format!("key={key}"),
@@ -355,7 +356,7 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
 }
 
 #[actix_web::test]
-async fn the_local_disk_holds_what_is_written_and_nothing_else() {
+async fn the_local_disk_holds_what_the_documents_list_and_nothing_else() {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
     prepare(&data);
@@ -371,15 +372,15 @@ async fn the_local_disk_holds_what_is_written_and_nothing_else() {
     let table = page.split("\n## What the local disk holds\n").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows = table.expect("the section").lines().filter(|line| line.starts_with("| `"));
     let cells = rows.map(|row| row.split('|').nth(1).expect("a cell"));
-    let written: BTreeSet<String> = cells
+    let documented: BTreeSet<String> = cells
         .flat_map(|cell| cell.split('`').skip(1).step_by(2))
         // These are files of a backup, of a restore, and below `media`.
         .filter(|path| !["backup.json", "restore.unfinished", "media/incoming/"].contains(path))
         .map(|path| path.trim_end_matches('/').to_owned())
         .collect();
     let mut held = names(&data);
-    assert!(held.remove("service.log"), "where the test keeps what is logged");
-    assert_eq!(held, written);
+    assert!(held.remove("service.log"), "the log that the test itself writes is missing");
+    assert_eq!(held, documented);
     assert_eq!(names(&data.join("media")), BTreeSet::from(["incoming".to_owned()]));
     assert!(names(&data.join("media/incoming")).is_empty());
 }
@@ -391,7 +392,7 @@ async fn the_statements_of_the_documents_are_answered_by_the_database_of_a_runni
     prepare(&data);
     json(&data, &["company", "create", "Acme"]);
     let process = Process::serve(&data);
-    let (prose, blocks) = parts(&read("docs/durability.md"));
+    let (prose, blocks) = split_blocks(&read("docs/durability.md"));
     let (_, connect) = blocks.iter().find(|(_, block)| block.starts_with(BLOCKS[1])).expect("how to connect");
     let mut statements: Vec<String> =
         blocks.iter().filter(|(language, _)| language == "sql").map(|(_, block)| block.clone()).collect();

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 /// Whether the settings with which a session begins arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Settings {
+enum SessionSettings {
     Arrive,
     Dropped,
 }
@@ -29,7 +29,7 @@ struct Forgetting {
     forgotten: AtomicU64,
     accepted: AtomicU64,
     /// All connections are forgotten once a client has sent this text.
-    within: OnceLock<&'static str>,
+    trigger: OnceLock<&'static str>,
 }
 
 impl Forgetting {
@@ -43,9 +43,9 @@ impl Forgetting {
     }
 
     /// Forgets all connections the first time that a client's bytes have the text.
-    fn see(&self, bytes: &[u8]) {
-        let is_within = |text: &&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
-        if self.forgotten.load(Ordering::Acquire) == 0 && self.within.get().is_some_and(is_within) {
+    fn forget_on_trigger(&self, bytes: &[u8]) {
+        let has_trigger = |text: &&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        if self.forgotten.load(Ordering::Acquire) == 0 && self.trigger.get().is_some_and(has_trigger) {
             self.forget();
         }
     }
@@ -54,28 +54,31 @@ impl Forgetting {
 impl Link {
     /// A network to the PostgreSQL behind the socket of these options.
     pub fn to(target: &PgConnectOptions) -> Self {
-        Self::start(target, Settings::Arrive)
+        Self::start(target, SessionSettings::Arrive)
     }
 
     /// The same, as a pooler that has `ignore_startup_parameters=options`.
     pub fn without_settings(target: &PgConnectOptions) -> Self {
-        Self::start(target, Settings::Dropped)
+        Self::start(target, SessionSettings::Dropped)
     }
 
-    fn start(target: &PgConnectOptions, settings: Settings) -> Self {
+    fn start(target: &PgConnectOptions, settings: SessionSettings) -> Self {
         let folder = target.get_socket().expect("a socket");
         let socket = folder.join(format!(".s.PGSQL.{}", target.get_port()));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a listener");
         let address = listener.local_addr().expect("an address");
-        let forgetting =
-            Arc::new(Forgetting { forgotten: AtomicU64::new(0), accepted: AtomicU64::new(0), within: OnceLock::new() });
-        let carried = forgetting.clone();
-        std::thread::spawn(move || accept(listener, socket, settings, carried));
+        let forgetting = Arc::new(Forgetting {
+            forgotten: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+            trigger: OnceLock::new(),
+        });
+        let shared = forgetting.clone();
+        std::thread::spawn(move || accept(listener, socket, settings, shared));
         Self { address, target: target.clone(), forgetting }
     }
 
-    /// How to connect through it.
+    /// How to connect through the link.
     pub fn options(&self) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
@@ -98,7 +101,7 @@ impl Link {
 
     /// Forgets every connection in the moment in which Hotline sends this part of a statement.
     pub fn forget_within(&self, statement: &'static str) {
-        self.forgetting.within.set(statement).expect("the first such statement");
+        self.forgetting.trigger.set(statement).expect("the first such statement");
     }
 
     /// Whether any connection was forgotten.
@@ -108,7 +111,12 @@ impl Link {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn accept(listener: std::net::TcpListener, socket: PathBuf, settings: Settings, forgetting: Arc<Forgetting>) {
+async fn accept(
+    listener: std::net::TcpListener,
+    socket: PathBuf,
+    settings: SessionSettings,
+    forgetting: Arc<Forgetting>,
+) {
     let listener = TcpListener::from_std(listener).expect("a listener");
     while let Ok((caller, _)) = listener.accept().await {
         let number = forgetting.accepted.fetch_add(1, Ordering::AcqRel) + 1;
@@ -116,11 +124,17 @@ async fn accept(listener: std::net::TcpListener, socket: PathBuf, settings: Sett
     }
 }
 
-async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u64, forgetting: Arc<Forgetting>) {
+async fn carry(
+    caller: TcpStream,
+    socket: PathBuf,
+    settings: SessionSettings,
+    number: u64,
+    forgetting: Arc<Forgetting>,
+) {
     let Ok(target) = UnixStream::connect(socket).await else { return };
     let (mut from_caller, mut to_caller) = caller.into_split();
     let (mut from_target, mut to_target) = target.into_split();
-    if settings == Settings::Dropped {
+    if settings == SessionSettings::Dropped {
         let first = without_options(&mut from_caller).await;
         if to_target.write_all(&first).await.is_err() {
             return;
@@ -150,7 +164,7 @@ async fn pump(
             return;
         }
         if is_client {
-            forgetting.see(&bytes[..read]);
+            forgetting.forget_on_trigger(&bytes[..read]);
         }
     }
 }

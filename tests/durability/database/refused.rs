@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::requirements::Owned;
+use super::requirements::OwnedDatabase;
 use crate::process::{Process, data_folder, serving};
 use crate::states::lines;
 use crate::support::{Api, Company, eventually};
 
 /// How often all sessions are ended.
-const ENDED: usize = 5;
+const SESSION_ENDS: usize = 5;
 
 /// A service on a database of its own role, and a conversation that is held in memory.
 struct RefusedService {
-    owned: Owned,
+    owned: OwnedDatabase,
     process: Process,
     company: Company,
     api: Api,
@@ -26,7 +26,7 @@ struct RefusedService {
 
 impl RefusedService {
     async fn begin() -> Self {
-        let (owned, folder) = (Owned::create("UTF8").await, data_folder());
+        let (owned, folder) = (OwnedDatabase::create("UTF8").await, data_folder());
         let mut serve = serving(folder.path());
         serve.args(["--database-url", &owned.url(), "--rate-per-minute", "0"]);
         let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
@@ -57,7 +57,7 @@ impl RefusedService {
 
     /// Runs a statement as an administrator. One that alters the database is run outside of it, where sessions are not
     /// read-only.
-    async fn set(&self, statement: &str) {
+    async fn execute(&self, statement: &str) {
         match statement.starts_with("alter database") {
             true => self.owned.as_admin(statement).await,
             false => self.owned.inside(statement).await,
@@ -91,8 +91,8 @@ async fn conversations_continue_while_every_login_is_refused() {
     let role = service.owned.role.clone();
     service.owned.as_admin(&format!("alter role {role} nologin")).await;
     service.end_sessions().await;
-    let begun = service.has_logged("database does not respond", 1).await;
-    assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("not permitted to log in")), "{begun}");
+    let logged = service.has_logged("database does not respond", 1).await;
+    assert!(logged["reason"].as_str().is_some_and(|reason| reason.contains("not permitted to log in")), "{logged}");
     for _ in 0..5 {
         service.send().await;
     }
@@ -115,14 +115,14 @@ async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
     .into_iter()
     .enumerate()
     {
-        service.set(&refuse).await;
+        service.execute(&refuse).await;
         service.end_sessions().await;
         for _ in 0..5 {
             service.send().await;
         }
-        let begun = service.has_logged("database accepts no changes; they are retried", number + 1).await;
-        assert!(begun["reason"].as_str().is_some_and(|text| text.contains(reason)), "{begun}");
-        service.set(&accept).await;
+        let logged = service.has_logged("database accepts no changes; they are retried", number + 1).await;
+        assert!(logged["reason"].as_str().is_some_and(|text| text.contains(reason)), "{logged}");
+        service.execute(&accept).await;
         service.end_sessions().await;
         service.has_logged("database accepts changes again", number + 1).await;
     }
@@ -133,7 +133,7 @@ async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
 #[actix_web::test]
 async fn sessions_that_are_ended_again_and_again_cost_nothing() {
     let mut service = RefusedService::begin().await;
-    for _ in 0..ENDED {
+    for _ in 0..SESSION_ENDS {
         service.end_sessions().await;
         service.send().await;
         let is_served = async || service.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);

@@ -10,14 +10,14 @@ use super::link::Link;
 use crate::process::{Process, command, data_folder, serving};
 use crate::support::{Api, Company, TestDatabase, database, eventually};
 
-/// A database of its own owner, who is no administrator.
-pub struct Owned {
+/// A database whose owner is a role of its own, which is no administrator.
+pub struct OwnedDatabase {
     database: TestDatabase,
     pub name: String,
     pub role: String,
 }
 
-impl Owned {
+impl OwnedDatabase {
     pub async fn create(encoding: &str) -> Self {
         let database = TestDatabase::create().await;
         let name = hotline_persistence::key::new_key("owned_").to_lowercase();
@@ -41,12 +41,14 @@ impl Owned {
         self.database.options.clone().database(&self.name)
     }
 
+    /// Runs a statement as an administrator, in the owned database.
     pub async fn inside(&self, statement: &str) {
         let mut connection = self.options().connect().await.expect("the owned database");
         sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect(statement);
         connection.close().await.expect("a close");
     }
 
+    /// How the owner connects to the owned database.
     pub fn url(&self) -> String {
         database::url(&self.database.options.clone().database(&self.name).username(&self.role))
     }
@@ -70,7 +72,7 @@ fn refusal(url: &str) -> String {
 
 #[actix_web::test]
 async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_corrects_it() {
-    let owned = Owned::create("LATIN1").await;
+    let owned = OwnedDatabase::create("LATIN1").await;
     let (name, role) = (&owned.name, &owned.role);
     owned.as_admin(&format!("alter role {role} connection limit 5")).await;
     owned.as_admin(&format!("alter database {name} connection limit 6")).await;
@@ -101,7 +103,7 @@ async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_
 
 #[actix_web::test]
 async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused() {
-    let owned = Owned::create("UTF8").await;
+    let owned = OwnedDatabase::create("UTF8").await;
     let name = &owned.name;
     owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let stderr = refusal(&owned.url());
@@ -114,7 +116,7 @@ async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused
 
 #[actix_web::test]
 async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() {
-    let (owned, folder) = (Owned::create("UTF8").await, data_folder());
+    let (owned, folder) = (OwnedDatabase::create("UTF8").await, data_folder());
     let name = &owned.name;
     owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let mut serve = serving(folder.path());
@@ -147,7 +149,7 @@ async fn an_empty_url_means_the_private_database() {
 /// Under these settings, parallel changes of the same rows would fail, and migrations would be ended.
 #[actix_web::test]
 async fn what_others_set_for_the_role_changes_nothing() {
-    let owned = Owned::create("UTF8").await;
+    let owned = OwnedDatabase::create("UTF8").await;
     for setting in [
         "default_transaction_isolation = 'serializable'",
         "statement_timeout = '5ms'",
@@ -205,7 +207,7 @@ async fn several_hosts_and_unknown_parameters_are_refused_without_a_password() {
 
 #[actix_web::test]
 async fn messages_have_no_lines_of_postgresqls_source() {
-    let owned = Owned::create("UTF8").await;
+    let owned = OwnedDatabase::create("UTF8").await;
     // What an earlier program left behind.
     owned.inside("create table companies (id int)").await;
     let stderr = refusal(&owned.url());
@@ -239,7 +241,7 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
             "app",
         ),
     ] {
-        let owned = Owned::create("UTF8").await;
+        let owned = OwnedDatabase::create("UTF8").await;
         for statement in preparations {
             owned.inside(&statement.replace("{role}", &owned.role)).await;
         }
@@ -263,8 +265,8 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
     }
 }
 
-/// The writers of a database: their sessions, and the keys of their locks.
-async fn writers(owned: &Owned) -> Vec<(i32, i64)> {
+/// The process id and the lock key of the session of each writer of a database.
+async fn writers(owned: &OwnedDatabase) -> Vec<(i32, i64)> {
     let options = owned.database.options.clone().database(&owned.name);
     let mut connection = options.connect().await.expect("the owned database");
     let locks = "select pid, classid::bigint << 32 | objid::bigint from pg_locks
@@ -280,9 +282,9 @@ async fn writers(owned: &Owned) -> Vec<(i32, i64)> {
 const FIRST_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
 #[actix_web::test]
-async fn several_in_schemas_of_one_database_serve_at_once_each_its_own_tables() {
-    let owned = Owned::create("UTF8").await;
-    let mut all = Vec::new();
+async fn several_services_in_schemas_of_one_database_serve_their_own_tables() {
+    let owned = OwnedDatabase::create("UTF8").await;
+    let mut services = Vec::new();
     // The first one creates the extensions, so `public` is on the path of the others.
     for schema in ["public", "app", "my_other"] {
         owned.inside(&format!("create schema if not exists {schema} authorization {}", owned.role)).await;
@@ -297,21 +299,21 @@ async fn several_in_schemas_of_one_database_serve_at_once_each_its_own_tables() 
         db.close().await;
         let api = Api::new(process.address, &company.key);
         crate::support::eventually("the company is seen", || async { api.get("/tags").await.status == 200 }).await;
-        all.push((schema, folder, process, api));
+        services.push((schema, folder, process, api));
     }
-    for (schema, _, _, api) in &all {
+    for (schema, _, _, api) in &services {
         api.post("/contacts", json!({"name": schema, "number": "5511900000001"})).await.data(201);
     }
-    for (schema, _, _, api) in &all {
+    for (schema, _, _, api) in &services {
         let contacts = api.get("/contacts").await.data(200).clone();
         let names: Vec<_> = contacts.as_array().expect("a list").iter().map(|contact| &contact["name"]).collect();
         assert_eq!(names, [schema]);
     }
     let writers = writers(&owned).await;
     let keys: std::collections::BTreeSet<i64> = writers.iter().map(|(_, key)| *key).collect();
-    assert_eq!((writers.len(), keys.len()), (all.len(), all.len()), "{writers:?}");
+    assert_eq!((writers.len(), keys.len()), (services.len(), services.len()), "{writers:?}");
     assert!(keys.contains(&FIRST_LOCK), "{writers:?}");
-    for (.., process, _) in all {
+    for (.., process, _) in services {
         process.kill();
     }
     owned.drop().await;

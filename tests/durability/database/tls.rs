@@ -241,7 +241,7 @@ async fn a_connection_in_the_clear_to_another_address_is_a_warning_unless_it_was
     database.drop().await;
 }
 
-/// The certificates of the service's sessions, as PostgreSQL knows them, and the processes of these sessions.
+/// The process id of each session of the service, and the serial number of its client certificate.
 async fn sessions(db: &PgPool) -> Vec<(i32, String)> {
     let sessions =
         "select a.pid, coalesce(s.client_serial::text, '') from pg_stat_ssl s join pg_stat_activity a using (pid)
@@ -277,17 +277,17 @@ async fn replaced_tls_files_are_read_by_new_connections_and_no_session_ends_at_s
     }
     server.make_certificates();
     execute(&db, "select pg_reload_conf()").await;
-    let of_earlier =
+    let earlier_parameters =
         parameters.replace(&server.files.path().display().to_string(), &earlier.path().display().to_string());
     eventually("the earlier files no longer work", || async {
-        server.failure_at(&server.url("with_certificate", server.named, &of_earlier), &[]).is_some()
+        server.failure_at(&server.url("with_certificate", server.named, &earlier_parameters), &[]).is_some()
     })
     .await;
     kill(Pid::from_raw(process.pid().try_into().expect("a process id")), Signal::SIGHUP).expect("a signal");
-    eventually("it has reloaded", || async { process.log().contains("reloaded at SIGHUP") }).await;
+    eventually("the service has reloaded", || async { process.log().contains("reloaded at SIGHUP") }).await;
     let pids = before.iter().map(|(pid, _)| *pid).collect::<Vec<_>>();
-    let still = sessions(&db).await;
-    assert!(pids.iter().any(|pid| still.iter().any(|(other, _)| other == pid)), "{before:?}, {still:?}");
+    let remaining = sessions(&db).await;
+    assert!(pids.iter().any(|pid| remaining.iter().any(|(other, _)| other == pid)), "{before:?}, {remaining:?}");
     api.post("/tags", json!({"name": "before"})).await.data(201);
 
     execute(&db, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'with_certificate'").await;

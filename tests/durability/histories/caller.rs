@@ -37,7 +37,7 @@ impl Caller {
     pub async fn open(api: Api, db: &PgPool, keys: &Keyring) -> Self {
         let company = Company::create(db, "Acme").await;
         let api = api.with_key(&company.key);
-        eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
         let phone = Phone { id: "106540352242922".to_owned(), number: "15550783881".to_owned() };
         let settings = ChannelSettings {
             phone_number_id: Some(phone.id.clone()),
@@ -66,7 +66,7 @@ impl Caller {
     }
 
     /// Makes the calls of a whole history, wave by wave.
-    pub async fn live(&self, history: &History) {
+    pub async fn run(&self, history: &History) {
         for wave in &history.waves {
             join_all(wave.iter().map(|step| self.step(history, *step))).await;
         }
@@ -88,14 +88,14 @@ impl Caller {
             let request = api.anonymous(Method::POST, &self.hook).header("content-type", "application/json");
             request.header("x-hub-signature-256", signature.clone()).body(bytes.clone())
         };
-        let reply = self.answer(request).await;
+        let reply = self.retry(request).await;
         let unreadable = reply.data(200)["unreadable"].clone();
         assert_eq!(unreadable, 0, "history {seed}: {bytes}");
         self.answered.set(self.answered.get() + 1);
     }
 
     /// The answer to a request, repeated until there is one: the service may be down or busy.
-    async fn answer(&self, request: impl Fn(&Api) -> RequestBuilder) -> Reply {
+    async fn retry(&self, request: impl Fn(&Api) -> RequestBuilder) -> Reply {
         let answer = RefCell::new(None);
         eventually("the request is answered", || async {
             let attempt = request(&self.api());
@@ -114,7 +114,7 @@ impl Caller {
         for number in numbers.collect::<BTreeSet<_>>() {
             let spelling = history.person.spellings(number).pop_first().expect("a spelling");
             let path = format!("/contacts?number={spelling}");
-            let found = self.answer(|api| api.request(Method::GET, &path)).await;
+            let found = self.retry(|api| api.request(Method::GET, &path)).await;
             for (one, other) in suggested(found.data(200).as_array().expect("contacts")) {
                 self.merge(one, other).await;
             }
@@ -137,7 +137,7 @@ impl Caller {
     async fn merge(&self, one: i64, other: i64) {
         let (into, from) = if (one + other) % 2 == 0 { (one, other) } else { (other, one) };
         let (path, body) = (format!("/contacts/{into}/merge"), json!({"fromContactId": from}));
-        let reply = self.answer(|api| api.request(Method::POST, &path).json(&body)).await;
+        let reply = self.retry(|api| api.request(Method::POST, &path).json(&body)).await;
         // 404: the contact was merged before, perhaps by this call, whose answer was lost.
         if reply.status != 404 {
             reply.data(200);
@@ -147,14 +147,14 @@ impl Caller {
 
 /// Pairs of contacts that are to be merged, each contact once.
 fn suggested(contacts: &[Value]) -> Vec<(i64, i64)> {
-    let mut taken = BTreeSet::new();
+    let mut paired = BTreeSet::new();
     let mut pairs = Vec::new();
     for contact in contacts {
         let one = contact["id"].as_i64().expect("an id");
         let suggestions = contact["mergeSuggestions"].as_array().expect("suggestions").iter();
         for other in suggestions.map(|suggestion| suggestion["contactId"].as_i64().expect("an id")) {
-            if !taken.contains(&one) && !taken.contains(&other) {
-                taken.extend([one, other]);
+            if !paired.contains(&one) && !paired.contains(&other) {
+                paired.extend([one, other]);
                 pairs.push((one.min(other), one.max(other)));
             }
         }

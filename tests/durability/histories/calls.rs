@@ -11,45 +11,49 @@ impl History {
     pub fn call(&self, phone: &Phone, step: usize) -> Option<Value> {
         let (id, text_of) = (self.message_id(step), self.text(step));
         Some(match &self.steps[step] {
-            Act::Writes { keys, in_group } => self.of_contact(phone, step, keys, *in_group, text(&id, &text_of)),
-            Act::Answers { to } => self.of_company(phone, step, to, text(&id, &text_of)),
-            Act::Edits { of, side } => self.news(phone, step, (*of, *side), edit(&id, &self.message_id(*of), &text_of)),
-            Act::Revokes { of, side } => self.news(phone, step, (*of, *side), revoke(&id, &self.message_id(*of))),
+            Act::Writes { keys, in_group } => self.contact_call(phone, step, keys, *in_group, text(&id, &text_of)),
+            Act::Answers { to } => self.company_call(phone, step, to, text(&id, &text_of)),
+            Act::Edits { of, side } => {
+                self.update_call(phone, step, (*of, *side), edit(&id, &self.message_id(*of), &text_of))
+            }
+            Act::Revokes { of, side } => {
+                self.update_call(phone, step, (*of, *side), revoke(&id, &self.message_id(*of)))
+            }
             Act::Reacts { of, side, emoji } => {
-                self.news(phone, step, (*of, *side), reaction(&id, &self.message_id(*of), *emoji))
+                self.update_call(phone, step, (*of, *side), reaction(&id, &self.message_id(*of), *emoji))
             }
             Act::Arrives { of, status } => {
                 let to = self.person.number((0, false));
                 phone.status(&self.message_id(*of), &to, status, self.at_s(step))
             }
-            Act::Changes { old, new } => self.system(phone, step, old, self.change(old, new)),
+            Act::Changes { old, new } => self.notice_call(phone, step, old, self.key_change(old, new)),
             Act::Notice { keys } => {
                 let part = json!({"type": "customer_identity_changed", "body": text_of});
-                self.system(phone, step, keys, part)
+                self.notice_call(phone, step, keys, part)
             }
             Act::Merges => return None,
         })
     }
 
     /// The call about an edit, a deletion or a reaction, by the side that makes it.
-    fn news(&self, phone: &Phone, step: usize, (of, side): (usize, Side), news: Message) -> Value {
+    fn update_call(&self, phone: &Phone, step: usize, (of, side): (usize, Side), message: Message) -> Value {
         let (keys, in_group) = match &self.steps[of] {
             Act::Writes { in_group: true, .. } => (group_keys(&self.person), true),
             Act::Writes { keys, .. } | Act::Answers { to: keys } => (*keys, false),
-            _ => panic!("nothing happens to {of} of {}", self.person.seed),
+            _ => panic!("step {of} of history {} is no message", self.person.seed),
         };
         match side {
-            Side::Contact => self.of_contact(phone, step, &keys, in_group, news),
-            Side::Company => self.of_company(phone, step, &keys, news),
+            Side::Contact => self.contact_call(phone, step, &keys, in_group, message),
+            Side::Company => self.company_call(phone, step, &keys, message),
         }
     }
 
-    fn of_contact(&self, phone: &Phone, step: usize, keys: &Keys, in_group: bool, message: Message) -> Value {
+    fn contact_call(&self, phone: &Phone, step: usize, keys: &Keys, in_group: bool, message: Message) -> Value {
         let mut message = message.at(self.at_s(step)).0;
         let mut contact = json!({"profile": {"name": self.person.name()}});
-        let named =
+        let fields =
             [("from", "wa_id", self.person.number_of(keys)), ("from_user_id", "user_id", self.person.id_of(keys))];
-        for (of_message, of_contact, key) in named {
+        for (of_message, of_contact, key) in fields {
             if let Some(key) = key {
                 message[of_message] = json!(key);
                 contact[of_contact] = json!(key);
@@ -61,7 +65,7 @@ impl History {
         phone.call_body(json!({"contacts": [contact], "messages": [message]}))
     }
 
-    fn of_company(&self, phone: &Phone, step: usize, to: &Keys, message: Message) -> Value {
+    fn company_call(&self, phone: &Phone, step: usize, to: &Keys, message: Message) -> Value {
         let mut echo = message.at(self.at_s(step)).0;
         echo["from"] = json!(phone.number);
         for (field, key) in [("to", self.person.number_of(to)), ("to_user_id", self.person.id_of(to))] {
@@ -73,7 +77,7 @@ impl History {
     }
 
     /// The part of a call about changed keys: the number, perhaps with the id, or the id alone.
-    fn change(&self, old: &Keys, new: &Keys) -> Value {
+    fn key_change(&self, old: &Keys, new: &Keys) -> Value {
         let has_number = old.number.map(|(number, _)| number) != new.number.map(|(number, _)| number);
         let kind = if has_number { "user_changed_number" } else { "user_changed_user_id" };
         let mut part = json!({"type": kind, "body": "somebody has changed"});
@@ -87,8 +91,8 @@ impl History {
         part
     }
 
-    /// A message of the provider's system about a person.
-    fn system(&self, phone: &Phone, step: usize, keys: &Keys, part: Value) -> Value {
+    /// The call with a notice of the provider about a person.
+    fn notice_call(&self, phone: &Phone, step: usize, keys: &Keys, part: Value) -> Value {
         let mut message = json!({"id": self.message_id(step), "timestamp": self.at_s(step).to_string(),
             "type": "system", "system": part});
         for (field, key) in [("from", self.person.number_of(keys)), ("from_user_id", self.person.id_of(keys))] {

@@ -125,7 +125,7 @@ impl History {
         self.since_s + step as i64 * STEP_S + self.person.place_in_group() as i64 * PERSON_S
     }
 
-    /// The provider's id of a message or news.
+    /// The provider's id of what a step sends: a message, an edit, a deletion, a reaction or a notice.
     pub fn message_id(&self, step: usize) -> String {
         format!("wamid.{}.{step}", self.person.seed)
     }
@@ -161,9 +161,9 @@ impl Draft {
         let found = match random.random_range(0..100) {
             0..=36 => None,
             37..=46 => Some(Act::Answers { to: self.keys(random) }),
-            47..=56 => self.in_group(),
-            57..=65 => self.message(random, |_, _| true).map(|(of, side)| Act::Edits { of, side }),
-            66..=70 => self.message(random, |_, _| true).map(|(of, side)| Act::Revokes { of, side }),
+            47..=56 => self.group_message(),
+            57..=65 => self.random_message(random, |_, _| true).map(|(of, side)| Act::Edits { of, side }),
+            66..=70 => self.random_message(random, |_, _| true).map(|(of, side)| Act::Revokes { of, side }),
             71..=81 => self.reacts(random),
             82..=86 => self.arrives(random),
             87..=90 => self.changes_number(random),
@@ -177,12 +177,12 @@ impl Draft {
 
     /// Ends a history: all keys of the person are linked, if they were not before, and the person has written.
     fn end(&mut self, random: &mut StdRng) {
-        let is_linked = linked(&self.steps).len() <= 1;
+        let is_linked = linked_sets(&self.steps).len() <= 1;
         let both = Keys { number: Some((self.number, random.random())), id: Some(self.id) };
         let keys = if is_linked { self.keys(random) } else { both };
         self.steps.push(Act::Writes { keys, in_group: false });
         // That message may have named a key that was unknown before.
-        if linked(&self.steps).len() > 1 {
+        if linked_sets(&self.steps).len() > 1 {
             self.steps.push(Act::Writes { keys: both, in_group: false });
         }
     }
@@ -199,32 +199,33 @@ impl Draft {
 
     /// A message in the group, where the person is always named by one key, so that a reaction replaces an earlier one.
     /// `None` once the person has another key.
-    fn in_group(&self) -> Option<Act> {
+    fn group_message(&self) -> Option<Act> {
         let is_hidden = self.person.is_hidden_in_group;
         let has_key = if is_hidden { self.id == 0 } else { self.number == 0 };
         let keys = group_keys(&self.person);
         has_key.then_some(Act::Writes { keys, in_group: true })
     }
 
-    /// A random message that is not deleted, and its author; `None` if there is none.
-    fn message(&self, random: &mut StdRng, is_wanted: impl Fn(Side, bool) -> bool) -> Option<(usize, Side)> {
+    /// A random message that is wanted and not deleted, and its author; `None` if there is none.
+    fn random_message(&self, random: &mut StdRng, is_wanted: impl Fn(Side, bool) -> bool) -> Option<(usize, Side)> {
         let is_revoked =
             |of: usize| self.steps.iter().any(|step| matches!(step, Act::Revokes { of: it, .. } if *it == of));
-        let messages = self.steps.iter().enumerate().filter_map(|(place, step)| {
+        let messages = self.steps.iter().enumerate().filter_map(|(index, step)| {
             let (side, in_group) = match step {
                 Act::Writes { in_group, .. } => (Side::Contact, *in_group),
                 Act::Answers { .. } => (Side::Company, false),
                 _ => return None,
             };
-            (!is_revoked(place) && is_wanted(side, in_group)).then_some((place, side))
+            (!is_revoked(index) && is_wanted(side, in_group)).then_some((index, side))
         });
         messages.collect::<Vec<_>>().choose(random).copied()
     }
 
     fn reacts(&self, random: &mut StdRng) -> Option<Act> {
         let side = if random.random_ratio(1, 4) { Side::Company } else { Side::Contact };
-        let (of, _) =
-            self.message(random, |_, in_group| !in_group || side == Side::Contact && self.in_group().is_some())?;
+        let (of, _) = self.random_message(random, |_, in_group| {
+            !in_group || side == Side::Contact && self.group_message().is_some()
+        })?;
         let last = self.steps.iter().rev().find_map(|step| match step {
             Act::Reacts { of: it, side: by, emoji } if (*it, *by) == (of, side) => Some(*emoji),
             _ => None,
@@ -235,11 +236,11 @@ impl Draft {
     }
 
     fn arrives(&self, random: &mut StdRng) -> Option<Act> {
-        let (of, _) = self.message(random, |side, _| side == Side::Company)?;
+        let (of, _) = self.random_message(random, |side, _| side == Side::Company)?;
         Some(Act::Arrives { of, status: if random.random() { "delivered" } else { "read" } })
     }
 
-    /// A new number; the id is not named, named unchanged, or new as well.
+    /// The person has a new number; the id is not named, named unchanged, or new as well.
     fn changes_number(&mut self, random: &mut StdRng) -> Option<Act> {
         let number = Some((self.number, random.random()));
         let next = Some((self.number + 1, random.random()));
@@ -257,7 +258,7 @@ impl Draft {
         Some(Act::Changes { old, new: Keys { number: next, id: new_id } })
     }
 
-    /// A new id; the number is named, or not.
+    /// The person has a new id; the number is named, or not.
     fn changes_id(&mut self, random: &mut StdRng) -> Option<Act> {
         let number = random.random::<bool>().then(|| (self.number, random.random()));
         let old = Keys { number, id: Some(self.id) };
@@ -288,8 +289,8 @@ pub fn group_keys(person: &Person) -> Keys {
     }
 }
 
-/// The sets of keys, of which each is linked to one person by these steps.
-fn linked(steps: &[Act]) -> Vec<BTreeSet<Key>> {
+/// The keys that these steps name, in one set for each person they appear to be of.
+fn linked_sets(steps: &[Act]) -> Vec<BTreeSet<Key>> {
     let mut sets: Vec<BTreeSet<Key>> = Vec::new();
     for keys in steps.iter().map(Act::linked).filter(|keys| !keys.is_empty()) {
         let (touched, others): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| !set.is_disjoint(&keys));
@@ -301,10 +302,10 @@ fn linked(steps: &[Act]) -> Vec<BTreeSet<Key>> {
 
 /// The order in which the provider's calls come: several at once, some late, some twice.
 ///
-/// A provider reports a change of keys, and gives a notice, only of a person who has a conversation: the call comes
-/// after one by which Hotline knows one of the keys.
+/// A provider reports a change of keys or another notice only of a person who has a conversation: the call comes after
+/// another call that names one of the keys.
 fn waves(steps: &[Act], random: &mut StdRng) -> Vec<Vec<usize>> {
-    let mut places: Vec<usize> = Vec::with_capacity(steps.len());
+    let mut wave_numbers: Vec<usize> = Vec::with_capacity(steps.len());
     let mut waves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut now = 0;
     for (step, act) in steps.iter().enumerate() {
@@ -312,23 +313,23 @@ fn waves(steps: &[Act], random: &mut StdRng) -> Vec<Vec<usize>> {
             now += 1;
         }
         let is_late = random.random_ratio(1, LATE_ONE_IN);
-        let late = if is_late { random.random_range(1..=LATE_MAX) } else { 0 };
+        let delay = if is_late { random.random_range(1..=LATE_MAX) } else { 0 };
         let needed = match act {
             Act::Changes { old: keys, .. } | Act::Notice { keys } => {
-                let knows = |(_, earlier): &(&usize, &Act)| !earlier.linked().is_disjoint(&keys.all());
-                places.iter().zip(steps).filter(knows).map(|(place, _)| place + 1).min()
+                let is_linked = |(_, earlier): &(&usize, &Act)| !earlier.linked().is_disjoint(&keys.all());
+                wave_numbers.iter().zip(steps).filter(is_linked).map(|(wave, _)| wave + 1).min()
             }
             _ => None,
         };
-        let place = (now + late).max(needed.unwrap_or(0));
-        places.push(place);
-        let mut add = |place: usize, random: &mut StdRng| {
-            let wave = waves.entry(place).or_default();
+        let number = (now + delay).max(needed.unwrap_or(0));
+        wave_numbers.push(number);
+        let mut add = |number: usize, random: &mut StdRng| {
+            let wave = waves.entry(number).or_default();
             wave.insert(random.random_range(0..=wave.len()), step);
         };
-        add(place, random);
+        add(number, random);
         if random.random_ratio(1, TWICE_ONE_IN) && !matches!(act, Act::Merges) {
-            add(place + random.random_range(0..=LATE_MAX), random);
+            add(number + random.random_range(0..=LATE_MAX), random);
         }
     }
     waves.into_values().collect()

@@ -24,13 +24,13 @@ use rand::{RngExt, SeedableRng};
 use self::agreement::{Agreement, Records};
 use self::caller::Caller;
 use self::history::{History, LONGEST_S};
-use self::person::OF_GROUP;
+use self::person::GROUP_SIZE;
 use crate::process::keys_of;
 use crate::stoppable_service::StoppableService;
 use crate::support::{PATIENCE, check_events, check_plain_events, eventually, patience};
 
-/// Histories of one company, with consecutive seeds: a group of people is never in two companies.
-const OF_COMPANY: u64 = 60;
+/// Histories of each company, with consecutive seeds: a group of people is never in two companies.
+const HISTORIES_EACH: u64 = 60;
 
 /// Histories at once: enough to interfere with each other, and with fewer calls at once than a channel takes.
 const AT_ONCE: usize = 16;
@@ -42,7 +42,7 @@ const KILLS: usize = 2;
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
 
 /// The pause between two reads of the records.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Differences that a failure shows.
 const SHOWN: usize = 5;
@@ -52,24 +52,24 @@ fn companies() -> (u64, u64) {
     if std::env::var_os("KILLS_LONG").is_some() { (134, 34) } else { (1, 1) }
 }
 
-/// The seed of the variable, or `otherwise`; in both cases the first one of its group.
-fn first_seed(otherwise: u64) -> u64 {
+/// The seed of the variable, or `default_seed`; in both cases the first one of its group.
+fn first_seed(default_seed: u64) -> u64 {
     let seed = std::env::var("HISTORIES_SEED").ok();
     let parsed = seed.map(|seed| seed.parse().unwrap_or_else(|_| panic!("HISTORIES_SEED is no number: {seed}")));
-    let seed: u64 = parsed.unwrap_or(otherwise);
-    seed - seed % OF_GROUP
+    let seed: u64 = parsed.unwrap_or(default_seed);
+    seed - seed % GROUP_SIZE
 }
 
 #[actix_web::test]
-async fn whatever_people_do_each_is_one_contact_with_one_open_ticket_as_a_plain_model_says() {
+async fn each_person_is_one_contact_with_one_open_ticket_as_a_plain_model_says() {
     let (without_kills, _) = companies();
     run(first_seed(0), without_kills, 0).await;
 }
 
 #[actix_web::test]
-async fn the_same_holds_through_kills_at_random_moments() {
+async fn each_person_is_one_contact_also_through_kills_at_random_moments() {
     let (without_kills, with_kills) = companies();
-    run(first_seed(without_kills * OF_COMPANY), with_kills, KILLS).await;
+    run(first_seed(without_kills * HISTORIES_EACH), with_kills, KILLS).await;
 }
 
 /// Runs the histories of this many companies, one after the other.
@@ -78,36 +78,36 @@ async fn run(first_seed: u64, companies: u64, kills: usize) {
         StoppableService::open(&["--rate-per-minute=0"], async |_, _, folder| keys_of(folder)).await;
     let begun = Instant::now();
     for company in 0..companies {
-        live(&mut service, &keys, first_seed + company * OF_COMPANY, kills).await;
+        run_company(&mut service, &keys, first_seed + company * HISTORIES_EACH, kills).await;
     }
-    let histories = companies * OF_COMPANY;
+    let histories = companies * HISTORIES_EACH;
     let took = begun.elapsed();
     println!("{histories} histories in {took:?}: {:.1} a second", histories as f64 / took.as_secs_f64());
     service.close().await;
 }
 
 /// Runs the histories of one company, and compares its records with their models.
-async fn live(service: &mut StoppableService, keys: &Keyring, first_seed: u64, kills: usize) {
+async fn run_company(service: &mut StoppableService, keys: &Keyring, first_seed: u64, kills: usize) {
     let db = service.database();
     let caller = Caller::open(service.api(), &db, keys).await;
     let since_s = Utc::now().timestamp() - LONGEST_S;
     let histories: Vec<History> =
-        (first_seed..first_seed + OF_COMPANY).map(|seed| History::of(seed, since_s)).collect();
+        (first_seed..first_seed + HISTORIES_EACH).map(|seed| History::of(seed, since_s)).collect();
     let agreement = Agreement::on(&histories);
-    let living = stream::iter(&histories).map(|history| caller.live(history)).buffer_unordered(AT_ONCE).collect::<()>();
+    let living = stream::iter(&histories).map(|history| caller.run(history)).buffer_unordered(AT_ONCE).collect::<()>();
     let calls = histories.iter().map(History::calls).sum();
     join(living, kill_at_random(service, &caller, (calls, kills), first_seed)).await;
     if kills > 0 {
         restart(service, &caller);
     }
     caller.merge_all().await;
-    let records = agree(&agreement, &caller, first_seed).await;
+    let records = wait_for_agreement(&agreement, &caller, first_seed).await;
     if kills > 0 {
         // What was answered is there again, from the tables and the log, and nothing else.
         restart(service, &caller);
-        let again = agree(&agreement, &caller, first_seed).await;
+        let again = wait_for_agreement(&agreement, &caller, first_seed).await;
         let changed = records.shown().zip(again.shown()).find(|(before, after)| before != after);
-        assert_eq!(changed, None, "histories from {first_seed} on are others after a restart");
+        assert_eq!(changed, None, "a restart changed the records of histories from {first_seed} on");
     }
     check_events(&db, caller.company.id).await;
     check_plain_events(&db, caller.company.id).await;
@@ -127,7 +127,7 @@ async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls,
         let part = calls / kills;
         let answered = kill * part + random.random_range(0..part);
         let moment = BETWEEN_ANSWERS.mul_f64(random.random());
-        eventually("so much is answered", || async { caller.answered() >= answered }).await;
+        eventually("enough calls are answered", || async { caller.answered() >= answered }).await;
         tokio::time::sleep(moment).await;
         restart(service, caller);
     }
@@ -135,7 +135,7 @@ async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls,
 
 /// The records, once they agree with the models: a report that comes before its message may be applied after its
 /// answer.
-async fn agree(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Records {
+async fn wait_for_agreement(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Records {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {
         let api = caller.api();
@@ -146,6 +146,6 @@ async fn agree(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Recor
         }
         let (count, shown) = (differences.len(), differences[..differences.len().min(SHOWN)].join("\n"));
         assert!(Instant::now() < deadline, "histories from {first_seed} on, {count} differences:\n{shown}");
-        tokio::time::sleep(BETWEEN_LOOKS).await;
+        tokio::time::sleep(READ_INTERVAL).await;
     }
 }

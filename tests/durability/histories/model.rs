@@ -12,7 +12,7 @@ use super::person::Key;
 #[derive(Clone, Debug)]
 pub struct Expected {
     side: Side,
-    /// When it was written and changed, and the text from then on.
+    /// The times at which it was written and edited, each with the text from then on.
     texts: Vec<(i64, String)>,
     revoked_at: Option<i64>,
     reactions: BTreeMap<Side, Option<&'static str>>,
@@ -144,8 +144,8 @@ impl Expected {
         let earlier = edits.iter().map(|edit| edit["body"].as_str().unwrap_or_default()).collect::<Vec<_>>();
         if expected != found {
             Some(format!("{expected} is shown as {found}"))
-        } else if !self.had(&earlier) {
-            Some(format!("{:?} had {earlier:?} before", self.texts))
+        } else if !self.may_have_had(&earlier) {
+            Some(format!("{:?} is shown with the earlier texts {earlier:?}", self.texts))
         } else {
             None
         }
@@ -185,9 +185,9 @@ impl Expected {
         compared
     }
 
-    /// Whether these may be its earlier texts: an edit that comes after a later one changes nothing, so its text may be
-    /// missing; the first one is there, all are in their order, and each is there once.
-    fn had(&self, earlier: &[&str]) -> bool {
+    /// Whether these may be its earlier texts: the first text is there, and all are in their order, each once. The text
+    /// of an edit may be missing if its call came after that of a later edit, since it then changed nothing.
+    fn may_have_had(&self, earlier: &[&str]) -> bool {
         if self.is_revoked() || self.texts.len() == 1 {
             return earlier.is_empty();
         }

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 /// How many people are in a group.
-pub const OF_GROUP: u64 = 4;
+pub const GROUP_SIZE: u64 = 4;
 
 /// The spellings that numbers of a country have.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,7 @@ enum Country {
 pub struct Person {
     pub seed: u64,
     country: Country,
-    /// Whether the provider names the person in the group by their id, and not by their number: always by the same of
-    /// both.
+    /// Whether the provider always names the person in the group by their id, or always by their number.
     pub is_hidden_in_group: bool,
 }
 
@@ -32,7 +31,7 @@ pub struct Person {
 pub enum Key {
     /// A number, counted from the first one of the person (0).
     Number(usize),
-    /// An id of the provider, counted likewise.
+    /// An id of the provider, counted from the first one of the person (0).
     Id(usize),
 }
 
@@ -84,12 +83,12 @@ impl Person {
 
     /// Which group they are in.
     pub fn group(&self) -> u64 {
-        self.seed / OF_GROUP
+        self.seed / GROUP_SIZE
     }
 
     /// The place of the person in the group, from 0.
     pub fn place_in_group(&self) -> u64 {
-        self.seed % OF_GROUP
+        self.seed % GROUP_SIZE
     }
 
     pub fn number_of(&self, keys: &Keys) -> Option<String> {

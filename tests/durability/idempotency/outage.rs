@@ -61,12 +61,12 @@ async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_an
 
     let cluster = start().await.expect("PostgreSQL is back");
     eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
-    let made = send(&api, "/tags", "tag", &tag).await;
-    made.data(201);
-    assert!(!made.is_replay());
+    let tag_created = send(&api, "/tags", "tag", &tag).await;
+    tag_created.data(201);
+    assert!(!tag_created.is_replay());
     assert_replayed(&before, &send(&api, "/messages", "before", &opening).await);
     assert_replayed(&meanwhile, &send(&api, "/messages", "meanwhile", &body).await);
-    assert_replayed(&made, &send(&api, "/tags", "tag", &tag).await);
+    assert_replayed(&tag_created, &send(&api, "/tags", "tag", &tag).await);
     service.stop().await.expect("a clean stop");
 
     let service = Service::start(settings).await.expect("the service starts a third time");

@@ -50,7 +50,7 @@ impl Starting {
         kill(Pid::from_raw(self.child.id().try_into().expect("a process id")), signal).expect("a signal");
     }
 
-    /// What an address answers; `None` while nothing listens.
+    /// The status and body of a path; `None` while nothing listens.
     async fn get(&self, path: &str) -> Option<(u16, Value)> {
         let client = hotline::tls::client().timeout(patience(Duration::from_secs(1))).build().expect("a client");
         let response = client.get(format!("http://{}{path}", self.address)).send().await.ok()?;
@@ -59,7 +59,7 @@ impl Starting {
     }
 
     async fn wait_until_ready(&self) {
-        eventually("it is ready", || async {
+        eventually("the service is ready", || async {
             self.get("/health/ready").await.is_some_and(|(status, _)| status == 200)
         })
         .await;

@@ -14,7 +14,7 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, eventually, free_address, patience};
 
 /// How long a sync of the journal hangs: far longer than the watchdog waits.
-const HANGS: Duration = Duration::from_secs(20);
+const SYNC_TIME: Duration = Duration::from_secs(20);
 
 /// The watchdog's time, in microseconds.
 const WATCHDOG_US: &str = "3000000";
@@ -32,8 +32,8 @@ impl Manager {
         Self { socket, lines: VecDeque::new() }
     }
 
-    /// The lines that have come and were not read yet.
-    fn waiting(&mut self) -> Vec<String> {
+    /// Reads the lines that have come.
+    fn drain(&mut self) -> Vec<String> {
         let mut bytes = [0; 4096];
         while let Ok(read) = self.socket.recv(&mut bytes) {
             let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
@@ -100,7 +100,7 @@ async fn the_watchdog_is_not_notified_while_the_journal_hangs() {
     let mut command =
         command(folder.path(), &["serve", "--journal-segment-size", "1MiB", "--listen", &address.to_string()]);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG_US);
-    command.env("FAILPOINTS", format!("journal_before_sync=sleep({})", HANGS.as_millis()));
+    command.env("FAILPOINTS", format!("journal_before_sync=sleep({})", SYNC_TIME.as_millis()));
     let process = Starting::start(folder.path(), command, address);
     process.wait_until_ready().await;
     let api = Api::new(address, &company.key);
@@ -115,13 +115,13 @@ async fn the_watchdog_is_not_notified_while_the_journal_hangs() {
         let log = process.log();
         let line = log.lines().find(|line| line.contains(message)).expect("the line");
         assert!(line.contains("the journal"), "{line}");
-        drop(manager.waiting());
+        drop(manager.drain());
         manager
     };
     let (sent, mut manager) = futures_util::future::join(sending, noticing).await;
     sent.data(202);
-    // At most those of the moment in which the journal works again.
-    let notices = manager.waiting().into_iter().filter(|line| line == "WATCHDOG=1").count();
+    // At most those sent once the journal works again.
+    let notices = manager.drain().into_iter().filter(|line| line == "WATCHDOG=1").count();
     assert!(notices <= 2, "the watchdog was notified {notices} times");
     manager.wait_for("WATCHDOG=1");
 }

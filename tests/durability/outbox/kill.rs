@@ -31,22 +31,24 @@ const DOUBLED_MAX: usize = 64 + 256;
 const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);
 
 /// Waits until the provider has taken this many messages.
-async fn drained(office: &Office, account: &str, count: usize) {
+async fn wait_until_taken(office: &Office, account: &str, count: usize) {
     let deadline = std::time::Instant::now() + crate::support::patience(DRAIN_TIME_MAX);
     // The texts are compared only once there are enough messages: some have arrived twice.
-    while office.provider.accepted_count(account) < count || texts(&office.provider.accepted(account)).len() < count {
+    while office.provider.accepted_count(account) < count
+        || counts_by_text(&office.provider.accepted(account)).len() < count
+    {
         assert!(std::time::Instant::now() < deadline, "{} of {count}", office.provider.accepted_count(account));
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
-/// How often each message was taken.
-fn texts(accepted: &[Call]) -> HashMap<&str, usize> {
-    let mut texts = HashMap::with_capacity(accepted.len());
+/// How often the message with each text was taken.
+fn counts_by_text(accepted: &[Call]) -> HashMap<&str, usize> {
+    let mut counts = HashMap::with_capacity(accepted.len());
     for call in accepted {
-        *texts.entry(call.text()).or_insert(0) += 1;
+        *counts.entry(call.text()).or_insert(0) += 1;
     }
-    texts
+    counts
 }
 
 #[actix_web::test]
@@ -73,13 +75,15 @@ async fn thousands_of_messages_survive_kills_and_few_arrive_twice() {
     office.provider.always("2001", Answer::Accept);
     for killed_at in KILLED_AT {
         office.start();
-        drained(&office, "2001", (messages * killed_at / 100).max(1)).await;
+        wait_until_taken(&office, "2001", (messages * killed_at / 100).max(1)).await;
         office.kill();
     }
     office.start();
-    drained(&office, "2001", messages).await;
-    eventually("nothing waits", || async { office.api.get("/messages?status=queued").await.body["data"] == json!([]) })
-        .await;
+    wait_until_taken(&office, "2001", messages).await;
+    eventually("no message is queued", || async {
+        office.api.get("/messages?status=queued").await.body["data"] == json!([])
+    })
+    .await;
 
     let accepted = office.provider.accepted("2001");
     let doubles = accepted.len() - messages;
@@ -124,7 +128,7 @@ async fn a_message_is_doubled_only_when_the_kill_falls_between_its_acceptance_an
     office.start();
     office.wait_for_status(&job, "sent").await;
     assert_eq!(office.provider.accepted_count("2002"), 2);
-    // Once it is noted, no restart sends it again.
+    // Once the acceptance is recorded, no restart sends the message again.
     office.kill();
     office.start();
     let next = office.send(&number(1), "the next", json!({})).await;
@@ -148,20 +152,20 @@ async fn set_channel(office: &Office, status: &str) {
 
 /// A service that was killed at this point while it sent a campaign's only message, and runs again. The provider had
 /// taken `taken` messages at the kill. Also returns the campaign's id.
-async fn killed_at(account: &str, point: &str, taken: usize) -> (Office, i64) {
+async fn killed_while_sending(account: &str, point: &str, taken: usize) -> (Office, i64) {
     let mut office = Office::open(account).await;
     office.kill();
     set_channel(&office, "error").await;
     office.start();
     let api = office.api.clone();
-    let made = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].as_i64().expect("an id");
-    let contact = made("/contacts", json!({"name": "Ana", "number": number(1)})).await;
-    let list = made("/contact-lists", json!({"name": "Everybody"})).await;
+    let create = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].as_i64().expect("an id");
+    let contact = create("/contacts", json!({"name": "Ana", "number": number(1)})).await;
+    let list = create("/contact-lists", json!({"name": "Everybody"})).await;
     let members = json!({"contactIds": [contact]});
     api.post(&format!("/contact-lists/{list}/contacts"), members).await.data(200);
     let campaign = json!({"name": "Sale", "contactListId": list, "channelId": office.channel.id, "message": "hello",
         "scheduledAt": "2099-01-01T00:00:00Z"});
-    let campaign = made("/campaigns", campaign).await;
+    let campaign = create("/campaigns", campaign).await;
     api.post(&format!("/campaigns/{campaign}/start"), json!({})).await.data(200);
     let is_queued = || async { api.all("/messages?status=queued").await.len() == 1 };
     eventually("the message waits for its channel", is_queued).await;
@@ -179,7 +183,7 @@ async fn campaign_of(office: &Office, campaign: i64) -> Value {
 
 #[actix_web::test]
 async fn a_campaigns_message_is_not_doubled_even_if_the_kill_falls_between_its_acceptance_and_the_journal() {
-    let (mut office, campaign) = killed_at("2003", "message_taken", 1).await;
+    let (mut office, campaign) = killed_while_sending("2003", "message_taken", 1).await;
     let is_completed = || async { campaign_of(&office, campaign).await["status"] == "completed" };
     eventually("the campaign is completed", is_completed).await;
     assert_eq!(campaign_of(&office, campaign).await["counts"]["unknown"], 1);
@@ -198,13 +202,13 @@ async fn a_campaigns_message_is_not_doubled_even_if_the_kill_falls_between_its_a
     assert_eq!((&counts["unknown"], &counts["delivered"]), (&json!(0), &json!(1)));
     let next = office.send(&number(1), "the next", json!({})).await;
     office.wait_for_status(&next, "sent").await;
-    assert_eq!(office.provider.accepted_count("2003"), 2, "it was sent twice");
+    assert_eq!(office.provider.accepted_count("2003"), 2, "the campaign's message was sent twice");
     office.close();
 }
 
 #[actix_web::test]
 async fn a_campaigns_message_that_a_kill_interrupts_before_its_call_stays_in_doubt() {
-    let (office, campaign) = killed_at("2006", "attempt_begun", 0).await;
+    let (office, campaign) = killed_while_sending("2006", "attempt_begun", 0).await;
     let is_completed = || async { campaign_of(&office, campaign).await["status"] == "completed" };
     eventually("the campaign is completed", is_completed).await;
     assert_eq!(campaign_of(&office, campaign).await["counts"]["unknown"], 1);

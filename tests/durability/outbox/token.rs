@@ -23,13 +23,13 @@ async fn a_refused_token_holds_the_outbox_until_it_is_renewed_and_then_it_drains
     // The outbox is held: a start tries nothing either, and new messages wait behind the earlier ones.
     office.kill();
     office.start();
-    let tried = office.provider.calls("2201").len();
+    let calls_before = office.provider.calls("2201").len();
     let mut last = String::new();
     for message in MESSAGES / 2..MESSAGES {
         last = office.send(&number(message % 3), &message.to_string(), json!({})).await;
     }
     assert_eq!(office.job(&last).await["status"], "queued");
-    assert_eq!(office.provider.calls("2201").len(), tried, "something was sent with a token that is refused");
+    assert_eq!(office.provider.calls("2201").len(), calls_before, "something was sent with a token that is refused");
 
     let id = office.channel.id.to_string();
     let renewed = run(office.path(), &["channel", "update", &id, "--access-token", "renewed"]);

@@ -44,9 +44,9 @@ struct Site {
     /// The webchat's public key.
     channel_key: String,
     /// A token that is valid only from 203.0.113.9, which no client has.
-    elsewhere: String,
+    foreign_token: String,
     /// A token that is valid only from 127.0.0.5.
-    bound: String,
+    bound_token: String,
     api: Api,
     _folder: tempfile::TempDir,
 }
@@ -60,7 +60,7 @@ impl Site {
         }
         let folder = prepared_folder();
         let keys = keys_of(folder.path());
-        let (company, channel_key, elsewhere, bound) = with_database(folder.path(), async |db| {
+        let (company, channel_key, foreign_token, bound_token) = with_database(folder.path(), async |db| {
             let company = Company::create(db, "Acme").await;
             let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
                 settings.allowed_origins = vec![SHOP.to_owned()];
@@ -76,18 +76,18 @@ impl Site {
                 let new = NewToken { name: address, permissions: everything(), allowed_ips, expires_at: None };
                 keys.push(tokens::insert(db, company.id, new).await.expect("a token").1);
             }
-            let [elsewhere, bound] = <[String; 2]>::try_from(keys).expect("two");
-            (company, webchat.public_key, elsewhere, bound)
+            let [foreign_token, bound_token] = <[String; 2]>::try_from(keys).expect("two");
+            (company, webchat.public_key, foreign_token, bound_token)
         })
         .await;
         let process = Process::serve_with(folder.path(), options, &[]);
         let proxy = Proxy::start(kind, process.address).await;
         let api = proxy.api(&company.key);
         eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-        Some(Self { process, proxy, channel_key, elsewhere, bound, api, _folder: folder })
+        Some(Self { process, proxy, channel_key, foreign_token, bound_token, api, _folder: folder })
     }
 
-    /// A request of the panel's page, from a browser that sends only its origin.
+    /// A sign-in of the panel's page, from a browser that sends only its origin.
     fn panel(&self, origin: &str, body: &Value) -> reqwest::RequestBuilder {
         self.api.anonymous(Method::POST, "/panel/api/v1/session").header("origin", origin).json(body)
     }
@@ -102,7 +102,7 @@ impl Site {
         self.api.anonymous(method, &path).header("origin", SHOP)
     }
 
-    async fn signs_in(&self) {
+    async fn check_sign_in(&self) {
         let signed = self.sign_in(&self.proxy.base).await;
         assert_eq!(signed.data(200)["state"], "open");
         let cookie = signed.headers["set-cookie"].to_str().expect("a cookie").to_owned();
@@ -117,7 +117,7 @@ impl Site {
     }
 
     /// A visitor writes, and an answer reaches them through their socket; the ticket's id.
-    async fn talks_through_a_socket(&self) -> i64 {
+    async fn check_socket(&self) -> i64 {
         let opened = Reply::of(self.visitor(Method::POST, "/sessions").json(&json!({}))).await;
         let token = opened.data(201)["token"].as_str().expect("a token").to_owned();
         let sent = self.visitor(Method::POST, "/messages").bearer_auth(&token).json(&json!({"body": "Hello?"}));
@@ -148,7 +148,7 @@ impl Site {
         ticket
     }
 
-    async fn streams_events(&self) {
+    async fn check_event_stream(&self) {
         // The statuses of earlier messages may still come.
         let mut stream = Reader::open(&self.api, "?types=contact.created", None).await;
         let created_at = Instant::now();
@@ -162,42 +162,42 @@ impl Site {
         assert_eq!(waited.data(200), &json!([]));
     }
 
-    async fn uploads(&self, ticket: i64) {
+    async fn check_upload(&self, ticket: i64) {
         let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
         picture.resize(FILE_BYTES, 0x5a);
         let form = Form::default().text("type", "media").text("ticketId", ticket);
         self.api.send_form(form.file("a.png", "image/png", &picture)).await.data(202);
         let messages = self.api.all("/messages?type=media").await;
         let url = messages[0]["media"]["url"].as_str().expect("an address");
-        assert!(url.starts_with(&format!("{}/media/", self.proxy.base)), "{url} is not where it was asked for");
+        assert!(url.starts_with(&format!("{}/media/", self.proxy.base)), "{url} is no address of the proxy");
         let file = self.api.anonymous(Method::GET, url).send().await.expect("a file").bytes().await.expect("all of it");
         assert!(file == picture, "{} bytes of {}", file.len(), picture.len());
     }
 
-    /// A token works from where it is bound to, and a client cannot name another address.
-    async fn binds_addresses(&self) {
+    /// A token works from the address that it is bound to, and a client cannot name another address.
+    async fn check_bound_tokens(&self) {
         for forged in [None, Some("203.0.113.9"), Some("203.0.113.9, 127.0.0.1")] {
-            let api = self.api.with_key(&self.elsewhere);
+            let api = self.api.with_key(&self.foreign_token);
             let request = api.request(Method::GET, "/channels");
             let request = forged.into_iter().fold(request, |request, named| request.header("x-forwarded-for", named));
             let refused = Reply::of(request).await;
             assert!([401, 403].contains(&refused.status.as_u16()), "{forged:?}: {}", refused.body);
         }
-        let here = self.proxy.api_from("127.0.0.5", &self.bound);
+        let here = self.proxy.api_from("127.0.0.5", &self.bound_token);
         here.get("/channels").await.data(200);
-        let refused = self.api.with_key(&self.bound).get("/channels").await;
+        let refused = self.api.with_key(&self.bound_token).get("/channels").await;
         assert!([401, 403].contains(&refused.status.as_u16()), "{}", refused.body);
     }
 }
 
-/// Everything through one proxy.
-async fn everything_works_after(kind: Kind) {
+/// Checks everything through one proxy.
+async fn check_all(kind: Kind) {
     let Some(site) = Site::open(kind, &["--trusted-proxy", "127.0.0.1"]).await else { return };
-    site.signs_in().await;
-    let ticket = site.talks_through_a_socket().await;
-    site.streams_events().await;
-    site.uploads(ticket).await;
-    site.binds_addresses().await;
+    site.check_sign_in().await;
+    let ticket = site.check_socket().await;
+    site.check_event_stream().await;
+    site.check_upload(ticket).await;
+    site.check_bound_tokens().await;
     let http = site.proxy.redirected().await;
     assert!(http.starts_with("https://localhost"), "{http}");
     site.process.terminate();
@@ -205,14 +205,14 @@ async fn everything_works_after(kind: Kind) {
 
 #[actix_web::test]
 #[ignore = "make packaging"]
-async fn everything_works_after_nginx() {
-    everything_works_after(Kind::Nginx).await;
+async fn everything_works_behind_nginx() {
+    check_all(Kind::Nginx).await;
 }
 
 #[actix_web::test]
 #[ignore = "make packaging"]
-async fn everything_works_after_caddy() {
-    everything_works_after(Kind::Caddy).await;
+async fn everything_works_behind_caddy() {
+    check_all(Kind::Caddy).await;
 }
 
 #[actix_web::test]

@@ -13,7 +13,7 @@ use crate::support::{Company, OwnApp};
 /// Far above the ids that the service assigns in a test.
 const FIRST_ID: i64 = 1_000_000_000;
 
-/// Characters of a text no index takes: a third of a page is 2,704 bytes.
+/// Characters of a text that no index takes: a third of a page is 2,704 bytes.
 const LONG: usize = 6000;
 
 /// Fields of rows that are no columns: their values are in the events' log, in a text that may hold anything.
@@ -35,10 +35,10 @@ pub struct Case {
     /// The table and the id by which the row is found, if it was written.
     pub row: Option<(&'static str, String)>,
     /// The message whose delivery status was refused: it must not stay `queued`.
-    pub told_of: Option<i64>,
+    pub message_id: Option<i64>,
 }
 
-/// How many [`values`] there are.
+/// The number of [`values`].
 const VALUES: usize = 16;
 
 /// Values of several types that are put in place of a row's value.
@@ -63,7 +63,7 @@ fn values(marker: &str) -> [(&'static str, Value); VALUES] {
         ("the smallest number", json!(i64::MIN)),
         ("a time before all calendars", json!(-8_000_000_000_000_000_000_i64)),
         ("a time after all calendars", json!(8_200_000_000_000_000_000_i64)),
-        ("an id nobody has", json!(-1)),
+        ("an id that no record has", json!(-1)),
         ("a small number too large", json!(i32::MAX)),
         ("a number of 309 digits", json!({"number": 1.797_693_134_862_315_7e308})),
         ("another enum's word", json!("internal")),
@@ -88,21 +88,21 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
     let mut id = FIRST_ID;
     let kinds = samples(owner, 0).len();
     for kind in 0..kinds {
-        let of_kind = samples(owner, 0).swap_remove(kind);
-        let last = of_kind.last().expect("a change");
+        let sample = samples(owner, 0).swap_remove(kind);
+        let last = sample.last().expect("a change");
         assert!(!format!("{last:?}").contains("None"), "a field is left out: {last:?}");
-        let mut all = Vec::new();
-        paths(&serde_json::to_value(last).expect("JSON"), "", &mut all);
-        // Only the changes `Revision` and `Attempt` write them.
+        let mut value_paths = Vec::new();
+        paths(&serde_json::to_value(last).expect("JSON"), "", &mut value_paths);
+        // Only the changes `Revision` and `Attempt` write these fields.
         let is_written_later =
             |path: &String| path.starts_with("/Message/revisions") || path.starts_with("/Message/attempts");
-        all.retain(|path| !is_written_later(path));
+        value_paths.retain(|path| !is_written_later(path));
         // The user's name is stored with a reaction, not with an edit.
-        all.retain(|path| path != "/Revision/user_name");
+        value_paths.retain(|path| path != "/Revision/user_name");
         // The service itself assigns the ids of live rows, from blocks after the largest id.
-        all.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id", "/Schedule/id"].contains(&path.as_str()));
-        all.retain(|path| path.split('/').nth(2).is_none_or(|field| !LOGGED.contains(&field)));
-        for path in &all {
+        value_paths.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id", "/Schedule/id"].contains(&path.as_str()));
+        value_paths.retain(|path| path.split('/').nth(2).is_none_or(|field| !LOGGED.contains(&field)));
+        for path in &value_paths {
             for number in 0..VALUES {
                 id += 1;
                 let marker = format!("marker-{id}-");
@@ -118,12 +118,12 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
                 let is_name = path.ends_with("/id") || path.ends_with("/key");
                 let row = if is_name { None } else { row_of(&change) };
                 let refused = (is_kept && what.contains("U+0000")).then_some(marker);
-                let told_of = match &change {
+                let message_id = match &change {
                     Change::Progress(row) if refused.is_some() => Some(row.message_id.0),
                     _ => None,
                 };
                 changes.push(change);
-                cases.push(Case { changes, name: format!("{path}: {what}"), refused, row, told_of });
+                cases.push(Case { changes, name: format!("{path}: {what}"), refused, row, message_id });
             }
         }
     }
@@ -191,16 +191,16 @@ pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
     assert_eq!(neighbours, cases.len() as i64, "a refused row took others with it");
     let kept: Vec<(String, Option<i64>)> =
         sqlx::query_as("select change::text, row_id from rejected_changes").fetch_all(db).await.expect("rejected");
-    assert!(kept.len() < cases.len(), "most of what is odd can be stored, so not all may be refused");
-    assert!(cases.iter().any(|case| case.told_of.is_some()));
-    for Case { name, refused, row, told_of, .. } in cases {
-        if let Some(message) = told_of {
+    assert!(kept.len() < cases.len(), "every case was refused, although most values can be stored");
+    assert!(cases.iter().any(|case| case.message_id.is_some()));
+    for Case { name, refused, row, message_id, .. } in cases {
+        if let Some(message) = message_id {
             let status: String = sqlx::query_scalar("select status from messages where id = $1")
                 .bind(message)
                 .fetch_one(db)
                 .await
                 .expect("the message");
-            assert_ne!(status, "queued", "{name}: it would be sent again");
+            assert_ne!(status, "queued", "{name}: the message would be sent again");
         }
         if let Some(marker) = refused {
             assert!(kept.iter().any(|(change, _)| change.contains(marker)), "{name} is not in rejected_changes");
@@ -209,19 +209,19 @@ pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
             let sql = sqlx::AssertSqlSafe(format!("select exists (select from {table} where id = {id})"));
             let is_written: bool = sqlx::query_scalar(sql).fetch_one(db).await.expect("exists");
             let is_kept = kept.iter().any(|(_, row)| row.is_some_and(|row| row.to_string() == *id));
-            assert!(is_written || is_kept, "{name}: the row is nowhere");
+            assert!(is_written || is_kept, "{name}: the row is neither written nor set aside");
         }
     }
 }
 
 #[actix_web::test]
-async fn whatever_is_refused_in_any_column_holds_up_nobody() {
+async fn a_value_that_a_column_refuses_delays_no_other_row() {
     let app = OwnApp::start().await;
     let owner = Owner { company: app.company.clone(), contact: app.contact("5511900000001").await };
     let (other, other_api) = app.another_company().await;
     let db = &app.db;
     check_columns(db, &owner).await;
-    let beside = Owner { company: other, contact: ContactId::new(1) };
+    let neighbour_owner = Owner { company: other, contact: ContactId::new(1) };
     let log = &app.service.app.engine.store().log;
     let cases = cases(&owner);
     let mut last = 0;
@@ -232,9 +232,9 @@ async fn whatever_is_refused_in_any_column_holds_up_nobody() {
             place.append(changes.to_vec()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         }
         (last, _) = log
-            .reserve(beside.company.id)
+            .reserve(neighbour_owner.company.id)
             .expect("a place")
-            .append(vec![neighbour(&beside, number)])
+            .append(vec![neighbour(&neighbour_owner, number)])
             .expect("appended");
     }
     log.wait_until_durable(last).await.expect("synced");

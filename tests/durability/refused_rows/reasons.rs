@@ -22,7 +22,7 @@ begin
 end $$";
 
 #[actix_web::test]
-async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
+async fn a_row_refused_with_any_error_code_is_set_aside_alone() {
     let app = OwnApp::start().await;
     let db = &app.db;
     sqlx::query(TRIGGER).execute(db).await.expect("function");
@@ -49,12 +49,12 @@ async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
         .expect("rejected");
     assert_eq!(refused, REASONS.iter().map(|reason| format!("insert-{reason}")).collect::<Vec<_>>());
     // A kind of change whose rows have no text: the last channel of a contact.
-    let none_at_all = "create function refuse_all() returns trigger language plpgsql as $$
+    let refuse_all = "create function refuse_all() returns trigger language plpgsql as $$
          begin raise exception 'refused for a test' using errcode = 'XX000'; end $$;
          create trigger refuse before insert on contact_last_channels for each row execute function refuse_all()";
-    sqlx::raw_sql(none_at_all).execute(db).await.expect("trigger");
+    sqlx::raw_sql(refuse_all).execute(db).await.expect("trigger");
     app.ticket("5511900000077").await;
-    assert_eq!(app.api.all("/tickets").await.len(), 2, "the ticket is there although nobody takes note of where");
+    assert_eq!(app.api.all("/tickets").await.len(), 2, "a ticket whose contact's last channel was refused is missing");
     let kinds: Vec<String> = sqlx::query_scalar("select kind from rejected_changes where kind <> 'message'")
         .fetch_all(db)
         .await
@@ -75,10 +75,11 @@ async fn a_table_that_takes_no_row_at_all_is_waited_for_and_nothing_is_set_aside
         let away = format!("alter table {table} rename to {table}_away");
         sqlx::query(AssertSqlSafe(away)).execute(db).await.expect(reason);
         app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": table})).await.data(201);
-        eventually("the database is known to take nothing", || async { !store.log.queue().is_up() }).await;
+        eventually("the log has noticed that the database takes no rows", || async { !store.log.queue().is_up() })
+            .await;
         let rejected: i64 =
             sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
-        assert_eq!(rejected, 0, "rows were set aside for a fault that was none of theirs");
+        assert_eq!(rejected, 0, "rows were set aside for a fault of the whole table");
         assert!(store.log.flushed() < store.log.appended());
         let back = format!("alter table {table}_away rename to {table}");
         sqlx::query(AssertSqlSafe(back)).execute(db).await.expect("back");

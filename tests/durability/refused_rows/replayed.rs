@@ -72,7 +72,7 @@ async fn replays(dies: bool) {
         // The second start finds messages written already, and dies at the same point.
         for _ in 0..2 {
             let failing = &mut serving(folder.path());
-            let died = Process::start(folder.path(), failing.env("FAILPOINTS", "events_told=return"));
+            let died = Process::start(folder.path(), failing.env("FAILPOINTS", "events_appended=return"));
             assert!(died.is_err(), "it has died before it served");
         }
         with_database(folder.path(), async |db| {

@@ -38,7 +38,7 @@ fn check_messages(record: &Record, stored: &Stored, shown_or_held: &str, verdict
         }
     }
     for body in by_body.keys() {
-        verdict.contradict(format!("never said, and {shown_or_held}: {body}"));
+        verdict.contradict(format!("{shown_or_held}, but sent by no call: {body}"));
     }
 }
 
@@ -46,7 +46,7 @@ fn check_messages(record: &Record, stored: &Stored, shown_or_held: &str, verdict
 fn check_order(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &mut Verdict) {
     let closings: HashMap<&str, i64> =
         stored.events.iter().filter_map(|(id, event)| Some((note_of(&event.to)?, *id))).collect();
-    let mut tracks: HashMap<(i64, bool), Vec<(&Call, i64)>> = HashMap::new();
+    let mut answered_by_ticket: HashMap<(i64, bool), Vec<(&Call, i64)>> = HashMap::new();
     for call in &record.calls {
         let Some((id, ticket)) = call.acknowledged() else { continue };
         let id = match call.deed {
@@ -55,18 +55,18 @@ fn check_order(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &
             _ => None,
         };
         if let Some(id) = id {
-            tracks.entry((ticket, call.deed == Deed::Close)).or_default().push((call, id));
+            answered_by_ticket.entry((ticket, call.deed == Deed::Close)).or_default().push((call, id));
         }
     }
-    for track in tracks.values() {
-        let mut by_start = track.clone();
+    for answered in answered_by_ticket.values() {
+        let mut by_start = answered.clone();
         by_start.sort_unstable_by_key(|(call, _)| call.started);
-        let mut by_end = track.clone();
+        let mut by_end = answered.clone();
         by_end.sort_unstable_by_key(|(call, _)| call.ended);
-        let mut before = by_end.into_iter().peekable();
+        let mut ended_calls = by_end.into_iter().peekable();
         let mut highest = 0;
         for (call, id) in by_start {
-            while let Some((_, earlier)) = before.next_if(|(earlier, _)| earlier.ended < call.started) {
+            while let Some((_, earlier)) = ended_calls.next_if(|(earlier, _)| earlier.ended < call.started) {
                 highest = earlier.max(highest);
             }
             if id <= highest {
@@ -102,7 +102,7 @@ fn check_closings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
         }
     }
     for note in by_note.keys() {
-        verdict.contradict(format!("a closing nobody asked for is {shown_or_held}: {note}"));
+        verdict.contradict(format!("a closing that no call requested is {shown_or_held}: {note}"));
     }
 }
 
@@ -125,8 +125,8 @@ fn check_transfers_and_reopenings(record: &Record, stored: &Stored, shown_or_hel
         }
     }
     // Every acknowledged ticket must exist to be counted.
-    let named = record.calls.iter().filter_map(|call| Some((call, call.acknowledged()?.1)));
-    for (call, _) in named.filter(|(_, ticket)| !stored.tickets.contains_key(ticket)) {
+    let acknowledged_calls = record.calls.iter().filter_map(|call| Some((call, call.acknowledged()?.1)));
+    for (call, _) in acknowledged_calls.filter(|(_, ticket)| !stored.tickets.contains_key(ticket)) {
         verdict.lose(call, shown_or_held);
     }
 }
@@ -214,16 +214,17 @@ fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdic
     }
     for (id, ticket) in &stored.tickets {
         let replay = replays.remove(id).unwrap_or_default();
-        let end = Ticket {
+        let expected = Ticket {
             contact_id: ticket.contact_id,
             status: if replay.is_open == Some(true) { "open" } else { "closed" }.to_owned(),
             wrapup_note: replay.note.map(str::to_owned),
             reopen_count: replay.reopened,
             last_message_id: last.remove(id),
         };
-        if *ticket != end || replay.is_open.is_none() {
-            verdict
-                .contradict(format!("ticket {id} is {shown_or_held} as {ticket:?}, and its events end with {end:?}"));
+        if *ticket != expected || replay.is_open.is_none() {
+            verdict.contradict(format!(
+                "ticket {id} is {shown_or_held} as {ticket:?}, and its events end with {expected:?}"
+            ));
         }
     }
     let without_ticket = replays.keys().chain(last.keys()).collect::<Vec<_>>();

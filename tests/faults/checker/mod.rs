@@ -21,8 +21,8 @@ use compare::compare;
 use crate::record::{Call, Outcome, Record};
 use crate::support::Api;
 
-/// Tickets that are read at once.
-const LOOKS_AT_ONCE: usize = 8;
+/// How many tickets are being read at a time.
+const CONCURRENT_READS: usize = 8;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,7 @@ pub async fn check_held(
     db: &PgPool,
     company: i64,
 ) -> Verdict {
-    let (held, rejected) = (Stored::held(db, company).await, rejected(db).await);
+    let (held, rejected) = (Stored::held(db, company).await, count_rejected(db).await);
     if held != shown {
         verdict.contradict("the tables hold something else than the service shows".to_owned());
     }
@@ -113,13 +113,13 @@ impl Verdict {
 }
 
 impl Stored {
-    /// The records as the service shows them. Each ticket is read twice: in the list, which is the table's, and by
-    /// itself, which is its actor's.
+    /// The records as the service shows them. Each ticket is read twice: in the list, from the table, and by itself,
+    /// from its actor.
     async fn shown(api: &Api, verdict: &mut Verdict) -> Self {
         let mut stored = Self::default();
         let listed = api.all("/tickets?perPage=1000").await;
-        let looks = stream::iter(listed).map(|row| look_at(api, row)).buffered(LOOKS_AT_ONCE);
-        for (row, alone, events) in looks.collect::<Vec<_>>().await {
+        let reads = stream::iter(listed).map(|row| read_ticket(api, row)).buffered(CONCURRENT_READS);
+        for (row, alone, events) in reads.collect::<Vec<_>>().await {
             let id = int(&row["id"]);
             if alone != row {
                 verdict.contradict(format!("ticket {id} is {row} in the list and {alone} by itself"));
@@ -167,8 +167,8 @@ impl Stored {
     }
 }
 
-/// A ticket of the list, the same by itself, and its events.
-async fn look_at(api: &Api, row: Value) -> (Value, Value, Vec<Value>) {
+/// Reads a ticket of the list by itself, and its events. Returns the row of the list, the ticket, and the events.
+async fn read_ticket(api: &Api, row: Value) -> (Value, Value, Vec<Value>) {
     let id = int(&row["id"]);
     let alone = api.get(&format!("/tickets/{id}")).await.data(200).clone();
     let events = api.all(&format!("/tickets/{id}/events?perPage=1000")).await;
@@ -190,7 +190,7 @@ where
     rows.into_iter().map(|row| (row.id, row.row)).collect()
 }
 
-async fn rejected(db: &PgPool) -> i64 {
+async fn count_rejected(db: &PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("a count")
 }
 

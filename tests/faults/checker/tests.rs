@@ -80,14 +80,14 @@ fn verdict(change: impl FnOnce(&mut Stored)) -> Verdict {
 
 /// How many changes are lost. Fails if nothing is contradicted.
 #[track_caller]
-fn lost(change: impl FnOnce(&mut Stored)) -> usize {
+fn count_lost(change: impl FnOnce(&mut Stored)) -> usize {
     let verdict = verdict(change);
-    assert!(!verdict.contradictions.is_empty(), "nothing was seen");
+    assert!(!verdict.contradictions.is_empty(), "the change was not contradicted");
     verdict.lost
 }
 
 #[test]
-fn what_holds_is_not_contradicted() {
+fn records_that_match_the_calls_are_not_contradicted() {
     assert_eq!(verdict(|_| ()).contradictions, Vec::<String>::new());
     let with_the_unknown = verdict(|stored| {
         stored.messages.insert(102, message("unknown"));
@@ -97,41 +97,41 @@ fn what_holds_is_not_contradicted() {
 }
 
 #[test]
-fn what_was_acknowledged_and_is_gone_is_lost() {
-    assert_eq!(lost(|stored| drop(stored.messages.remove(&100))), 1);
+fn acknowledged_changes_that_are_missing_are_lost() {
+    assert_eq!(count_lost(|stored| drop(stored.messages.remove(&100))), 1);
     // No later event depends on the transfer, but it is missed.
-    assert_eq!(lost(|stored| drop(stored.events.remove(&201))), 1);
-    assert_eq!(lost(|stored| drop(stored.events.remove(&202))), 1);
-    assert_eq!(lost(|stored| drop(stored.events.remove(&203))), 1);
-    assert!(lost(|stored| drop(stored.tickets.remove(&TICKET))) >= 1);
+    assert_eq!(count_lost(|stored| drop(stored.events.remove(&201))), 1);
+    assert_eq!(count_lost(|stored| drop(stored.events.remove(&202))), 1);
+    assert_eq!(count_lost(|stored| drop(stored.events.remove(&203))), 1);
+    assert!(count_lost(|stored| drop(stored.tickets.remove(&TICKET))) >= 1);
 }
 
 #[test]
-fn what_is_there_twice_or_was_never_asked_for_is_seen() {
+fn duplicates_and_changes_without_a_call_are_contradicted() {
     for (id, body) in [(102, "first"), (103, "refused"), (104, "never said")] {
-        let there = |stored: &mut Stored| {
+        let insert_message = |stored: &mut Stored| {
             stored.messages.insert(id, message(body));
             stored.tickets.entry(TICKET).and_modify(|ticket| ticket.last_message_id = Some(id));
         };
-        assert_eq!(lost(there), 0, "{body}");
+        assert_eq!(count_lost(insert_message), 0, "{body}");
     }
-    assert_eq!(lost(|stored| drop(stored.events.insert(204, stored.events[&201].clone()))), 0);
+    assert_eq!(count_lost(|stored| drop(stored.events.insert(204, stored.events[&201].clone()))), 0);
 }
 
 #[test]
-fn an_order_other_than_that_of_the_answers_is_seen() {
-    let mut late = record();
+fn ids_in_another_order_than_the_answers_are_contradicted() {
+    let mut reordered = record();
     // The second ended before the first started.
-    late.calls[1].started = 50;
-    late.calls[1].ended = 51;
+    reordered.calls[1].started = 50;
+    reordered.calls[1].ended = 51;
     let mut seen = Verdict::default();
-    compare(&late, &stored(), "held", &mut seen);
+    compare(&reordered, &stored(), "held", &mut seen);
     assert_eq!(seen.contradictions.len(), 1, "{:?}", seen.contradictions);
     assert!(seen.contradictions[0].contains("answered first"), "{:?}", seen.contradictions);
 }
 
 #[test]
-fn a_ticket_that_stands_elsewhere_than_its_events_end_is_seen() {
+fn a_ticket_in_another_state_than_its_events_end_in_is_contradicted() {
     let changes: [fn(&mut Ticket); 4] = [
         |ticket| ticket.status = "closed".to_owned(),
         |ticket| ticket.wrapup_note = Some("close".to_owned()),
@@ -139,6 +139,6 @@ fn a_ticket_that_stands_elsewhere_than_its_events_end_is_seen() {
         |ticket| ticket.last_message_id = Some(100),
     ];
     for change in changes {
-        assert_eq!(lost(|stored| stored.tickets.values_mut().for_each(change)), 0);
+        assert_eq!(count_lost(|stored| stored.tickets.values_mut().for_each(change)), 0);
     }
 }

@@ -52,18 +52,18 @@ impl Mix {
     pub async fn begin_with(api: &Api, company: &Company, door: watch::Receiver<Door>, callers: usize) -> Self {
         let mut people = Vec::new();
         for number in 0..PHONES + VISITORS {
-            people.push(meet(api, company, number).await);
+            people.push(create_person(api, company, number).await);
         }
         let world = Arc::new(World::of(company, people));
         let mut first = Vec::new();
         for (number, conversation) in world.conversations.iter().enumerate() {
             let deed = if conversation.person.session.is_some() { Deed::Say } else { Deed::Open };
             let call = world.carry_out(api, world.plan(deed, number, format!("first/{number}"), false)).await;
-            assert!(call.acknowledged().is_some(), "the beginning: {call:?}");
+            assert!(call.acknowledged().is_some(), "the first call of a conversation failed: {call:?}");
             first.push(call);
         }
-        let go = |number| tokio::spawn(call_on(world.clone(), number, door.clone()));
-        Self { callers: (0..callers).map(go).collect(), world, first }
+        let start_caller = |number| tokio::spawn(run_caller(world.clone(), number, door.clone()));
+        Self { callers: (0..callers).map(start_caller).collect(), world, first }
     }
 
     /// Changes that were acknowledged so far.
@@ -76,8 +76,8 @@ impl Mix {
         self.world.unavailable.load(Ordering::Acquire)
     }
 
-    /// How many calls and reads were not answered; and the first of these failures, with those that were answered 503.
-    #[allow(dead_code, reason = "of a service that is alone, runs ask what became of each call")]
+    /// How many calls and reads were not answered; and the first calls and reads that failed, by no answer or by a 503.
+    #[allow(dead_code, reason = "only runs of a cluster use it")]
     pub fn unanswered(&self) -> (u64, Vec<String>) {
         (self.world.unanswered.load(Ordering::Acquire), self.world.failed.lock().clone())
     }
@@ -85,7 +85,7 @@ impl Mix {
     /// Waits until this many more changes are acknowledged.
     pub async fn progress(&self, changes: u64) {
         let goal = self.acknowledged() + changes;
-        eventually("the load goes on", || async { self.acknowledged() >= goal }).await;
+        eventually("enough changes are acknowledged", || async { self.acknowledged() >= goal }).await;
     }
 
     /// The ticket of each conversation.
@@ -93,8 +93,8 @@ impl Mix {
         self.world.conversations.iter().map(|conversation| conversation.ticket.load(Ordering::Acquire)).collect()
     }
 
-    /// Ends the load on a healthy service, once its door has said that it is over: calls without an answer are repeated
-    /// if they can be, and so are some successes, which must be answered as before.
+    /// Ends the load on a healthy service, after `Door::over` is set. Repeats calls without an answer if they are
+    /// repeatable, and some successes, which must be answered as before.
     pub async fn end_with(self, api: &Api) -> Record {
         let mut calls = self.first;
         for caller in self.callers {
@@ -102,8 +102,8 @@ impl Mix {
         }
         let world = self.world;
         for call in calls.iter_mut().filter(|call| call.is_unknown() && call.is_repeatable()) {
-            world.ask_again(api, call).await;
-            assert!(!call.is_unknown(), "no answer from a service that is well: {call:?}");
+            world.repeat_until_answered(api, call).await;
+            assert!(!call.is_unknown(), "no answer from a healthy service: {call:?}");
         }
         let answered: Vec<&Call> = calls.iter().filter(|call| call.keyed && call.acknowledged().is_some()).collect();
         for call in answered.sample(&mut rand::rng(), REPLAYED_MAX) {
@@ -121,8 +121,8 @@ impl Mix {
     }
 }
 
-/// A new person: the first half on the phone, the others on the webchat.
-async fn meet(api: &Api, company: &Company, number: usize) -> Person {
+/// Creates a person: the first half on the phone, the others on the webchat.
+async fn create_person(api: &Api, company: &Company, number: usize) -> Person {
     if number < PHONES {
         let contact = api.post("/contacts", json!({"number": format!("55119000000{number:02}")})).await;
         return Person { contact: contact.data(201)["id"].as_i64().expect("id"), session: None };
@@ -133,21 +133,21 @@ async fn meet(api: &Api, company: &Company, number: usize) -> Person {
     Person { contact, session: opened.data(201)["id"].as_str().map(str::to_owned) }
 }
 
-/// Makes the calls of one caller until the load is over; their record.
-async fn call_on(world: Arc<World>, caller: usize, mut door: watch::Receiver<Door>) -> Vec<Call> {
+/// Makes the calls of one caller until the load is over. Returns them with their outcomes.
+async fn run_caller(world: Arc<World>, caller: usize, mut door: watch::Receiver<Door>) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
-    let mut lost_in = 0;
+    let mut unanswered_life = 0;
     for number in 0.. {
-        let found = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > lost_in)).await;
+        let found = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > unanswered_life)).await;
         let found = found.ok().filter(|door| !door.over);
         let Some((api, life)) = found.and_then(|door| Some((door.apis.choose(&mut rand::rng())?.clone(), door.life)))
         else {
             break;
         };
         if let Some(lost) = calls.last_mut().filter(|call| call.is_unknown() && call.is_repeatable()) {
-            world.ask_again(&api, lost).await;
+            world.repeat_until_answered(&api, lost).await;
             if lost.is_unknown() {
-                lost_in = life;
+                unanswered_life = life;
                 continue;
             }
         }
@@ -158,14 +158,14 @@ async fn call_on(world: Arc<World>, caller: usize, mut door: watch::Receiver<Doo
                 _ => world.list(&api, conversation).await,
             };
             if !is_answered {
-                lost_in = life;
+                unanswered_life = life;
             }
             continue;
         };
         let call = world.plan(deed, conversation, format!("{caller}/{number}"), rand::random());
         let call = world.carry_out(&api, call).await;
         match call.outcome {
-            Outcome::Unknown => lost_in = life,
+            Outcome::Unknown => unanswered_life = life,
             Outcome::Refused(503) => tokio::time::sleep(PAUSE).await,
             Outcome::Refused(_) => {}
             Outcome::Acknowledged { .. } if call.is_repeatable() && rand::random_ratio(1, REPEATED_ONE_IN) => {

@@ -44,10 +44,10 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn of(company: &Company, people: Vec<Person>) -> Self {
-        let meet = |person| Conversation { person, ticket: AtomicI64::new(0), closed: AtomicBool::new(false) };
+        let conversation = |person| Conversation { person, ticket: AtomicI64::new(0), closed: AtomicBool::new(false) };
         Self {
             company: company.clone(),
-            conversations: people.into_iter().map(meet).collect(),
+            conversations: people.into_iter().map(conversation).collect(),
             clock: AtomicU64::new(0),
             newest: Mutex::default(),
             contradictions: Mutex::default(),
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// A random next change in a conversation, now and then an impossible one; `None`: the caller reads.
+    /// A random next change in a conversation, now and then an impossible one. `None`: the caller reads instead.
     pub(super) fn choose(&self, conversation: usize) -> Option<Deed> {
         let Conversation { person, closed, .. } = &self.conversations[conversation];
         let is_visitor = person.session.is_some();
@@ -115,17 +115,17 @@ impl World {
     /// Makes the call once, and records its outcome.
     pub(super) async fn carry_out(&self, api: &Api, mut call: Call) -> Call {
         call.started = self.tick();
-        self.ask(api, &mut call).await;
+        self.send_call(api, &mut call).await;
         call
     }
 
-    async fn ask(&self, api: &Api, call: &mut Call) {
+    async fn send_call(&self, api: &Api, call: &mut Call) {
         let begun = Instant::now();
-        let reply = Reply::asked(self.request(api, call)).await;
+        let reply = Reply::result_of(self.request(api, call)).await;
         self.note_wait(begun);
         call.ended = self.tick();
         self.note_failure(&reply, &format!("{:?} {}", call.deed, call.label), begun);
-        call.outcome = reply.map_or(Outcome::Unknown, |reply| self.understand(call, &reply));
+        call.outcome = reply.map_or(Outcome::Unknown, |reply| self.outcome_of(call, &reply));
         match call.outcome {
             Outcome::Acknowledged { id, ticket } => self.note_success(call, id, ticket),
             Outcome::Refused(503) => drop(self.unavailable.fetch_add(1, Ordering::AcqRel)),
@@ -134,10 +134,10 @@ impl World {
     }
 
     /// Repeats a call whose answer was lost, until it is answered other than by 503, or is not answered again.
-    pub(super) async fn ask_again(&self, api: &Api, call: &mut Call) {
+    pub(super) async fn repeat_until_answered(&self, api: &Api, call: &mut Call) {
         loop {
             self.repeats.fetch_add(1, Ordering::AcqRel);
-            self.ask(api, call).await;
+            self.send_call(api, call).await;
             if call.outcome != Outcome::Refused(503) {
                 return;
             }
@@ -149,19 +149,22 @@ impl World {
     /// Repeats a call that has succeeded: it must be answered as before, and change nothing more.
     pub(super) async fn repeat(&self, api: &Api, call: &Call) {
         let begun = Instant::now();
-        let reply = Reply::asked(self.request(api, call)).await;
+        let reply = Reply::result_of(self.request(api, call)).await;
         self.note_failure(&reply, &format!("{:?} {} again", call.deed, call.label), begun);
         let Ok(reply) = reply else { return };
         self.repeats.fetch_add(1, Ordering::AcqRel);
         if reply.status == 503 {
             return;
         }
-        if self.understand(call, &reply) != call.outcome || (call.keyed && !reply.is_replay()) {
-            self.contradict(format!("repeated and answered otherwise: {call:?}: {} {}", reply.status, reply.body));
+        if self.outcome_of(call, &reply) != call.outcome || (call.keyed && !reply.is_replay()) {
+            self.contradict(format!(
+                "the repeated call was answered otherwise: {call:?}: {} {}",
+                reply.status, reply.body
+            ));
         }
     }
 
-    fn understand(&self, call: &Call, reply: &Reply) -> Outcome {
+    fn outcome_of(&self, call: &Call, reply: &Reply) -> Outcome {
         let conversation = &self.conversations[call.conversation];
         let data = &reply.body["data"];
         let number = |value: &Value| value.as_i64();
@@ -214,41 +217,41 @@ impl World {
         conversation.closed.store(call.deed == Deed::Close, Ordering::Release);
     }
 
-    /// Reads a conversation's ticket; whether there was an answer.
+    /// Reads a conversation's ticket. Returns whether there was an answer.
     pub(super) async fn read(&self, api: &Api, conversation: usize) -> bool {
         let ticket = self.conversations[conversation].ticket.load(Ordering::Acquire);
         let newest = self.newest_of(ticket);
-        let Some(reply) = self.look(api, &format!("/tickets/{ticket}")).await else { return false };
-        self.check_look(&reply, |shown| shown["lastMessage"]["id"].as_i64().unwrap_or(0) >= newest);
+        let Some(reply) = self.read_path(api, &format!("/tickets/{ticket}")).await else { return false };
+        self.check_read(&reply, |shown| shown["lastMessage"]["id"].as_i64().unwrap_or(0) >= newest);
         true
     }
 
-    /// Reads a list, which only the database can answer; whether there was an answer.
+    /// Reads a list, which only the database can answer. Returns whether there was an answer.
     pub(super) async fn list(&self, api: &Api, conversation: usize) -> bool {
         let Conversation { person, ticket, .. } = &self.conversations[conversation];
         let ticket = ticket.load(Ordering::Acquire);
         let newest = self.newest_of(ticket);
         if rand::random() {
             let path = format!("/tickets/{ticket}/messages?order=desc&perPage=5");
-            let Some(reply) = self.look(api, &path).await else { return false };
-            self.check_look(&reply, |shown| shown[0]["id"].as_i64().unwrap_or(0) >= newest);
+            let Some(reply) = self.read_path(api, &path).await else { return false };
+            self.check_read(&reply, |shown| shown[0]["id"].as_i64().unwrap_or(0) >= newest);
         } else {
             let path = format!("/tickets?contactId={}&status=open", person.contact);
-            let Some(reply) = self.look(api, &path).await else { return false };
-            self.check_look(&reply, |shown| shown.as_array().is_some_and(|open| open.len() <= 1));
+            let Some(reply) = self.read_path(api, &path).await else { return false };
+            self.check_read(&reply, |shown| shown.as_array().is_some_and(|open| open.len() <= 1));
         }
         true
     }
 
-    async fn look(&self, api: &Api, path: &str) -> Option<Reply> {
+    async fn read_path(&self, api: &Api, path: &str) -> Option<Reply> {
         let begun = Instant::now();
-        let reply = Reply::asked(api.request(Method::GET, path)).await;
+        let reply = Reply::result_of(api.request(Method::GET, path)).await;
         self.note_wait(begun);
         self.note_failure(&reply, path, begun);
         reply.ok()
     }
 
-    fn check_look(&self, reply: &Reply, holds: impl Fn(&Value) -> bool) {
+    fn check_read(&self, reply: &Reply, holds: impl Fn(&Value) -> bool) {
         match reply.status.as_u16() {
             200 if holds(&reply.body["data"]) => drop(self.reads.fetch_add(1, Ordering::AcqRel)),
             503 => drop(self.unavailable.fetch_add(1, Ordering::AcqRel)),
@@ -267,7 +270,7 @@ impl World {
 
     fn note_failure(&self, reply: &reqwest::Result<Reply>, what: &str, begun: Instant) {
         let why = match reply {
-            Ok(reply) if reply.status == 503 => "told to come back".to_owned(),
+            Ok(reply) if reply.status == 503 => "answered 503".to_owned(),
             Ok(_) => return,
             Err(error) => {
                 self.unanswered.fetch_add(1, Ordering::AcqRel);

@@ -12,10 +12,10 @@ pub enum Answer {
     /// Takes the message.
     Accept,
     /// Takes the message, and gives it this id.
-    Named(String),
-    /// Takes the message, but the answer never says so.
+    AcceptAs(String),
+    /// Takes the message, gives no answer until it is released, and then refuses.
     Lost,
-    /// Gives no answer until it is released.
+    /// Gives no answer until it is released, and then refuses.
     Hang,
     /// Gives this answer after a while.
     Late(Duration, Box<Answer>),

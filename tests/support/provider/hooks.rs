@@ -30,7 +30,7 @@ impl Phone {
         self.call_body_of("messages", value)
     }
 
-    /// People have changed what they want to receive: numbers, and `stop` or `resume`.
+    /// A whole body in which people change what they want to receive: their numbers, and `stop` or `resume`.
     pub fn preferences(&self, preferences: &[(&str, &str)]) -> Value {
         let preference = |(number, choice): &(&str, &str)| {
             json!({
@@ -55,12 +55,12 @@ impl Phone {
         })
     }
 
-    /// A contact has sent this: one of [`text`], [`image`], …, with [`Message::at`] and what else it has.
+    /// A whole body with a message of a contact, as [`text`], [`image`] and others create it.
     pub fn message(&self, from: &str, name: &str, message: Message) -> Value {
         self.messages(from, name, vec![message])
     }
 
-    /// A contact has sent all of these.
+    /// A whole body with several messages of a contact.
     pub fn messages(&self, from: &str, name: &str, messages: Vec<Message>) -> Value {
         let messages: Vec<Value> = messages
             .into_iter()
@@ -74,7 +74,7 @@ impl Phone {
         self.call_body(json!({"contacts": contacts, "messages": messages}))
     }
 
-    /// The business has sent these to somebody in the WhatsApp Business app.
+    /// A whole body with messages that the business has sent to a person with the WhatsApp Business app.
     pub fn echoes(&self, to: &str, messages: Vec<Message>) -> Value {
         let echo = |message: Message| {
             let mut echo = message.0;
@@ -86,7 +86,7 @@ impl Phone {
         self.call_body_of("smb_message_echoes", json!({"message_echoes": echoes}))
     }
 
-    /// A message of the business now has this status: `sent`, `delivered` or `read`.
+    /// A whole body with the status of a message of the business: `sent`, `delivered` or `read`.
     pub fn status(&self, message_id: &str, to: &str, status: &str, at_s: i64) -> Value {
         self.call_body(json!({"statuses": [self.one_status(message_id, to, status, at_s)]}))
     }
@@ -98,7 +98,7 @@ impl Phone {
         self.call_body(json!({"statuses": statuses}))
     }
 
-    /// A message of the business has failed.
+    /// A whole body with the failure of a message of the business.
     pub fn failed(&self, message_id: &str, to: &str, code: i64, title: &str, at_s: i64) -> Value {
         let mut status = self.one_status(message_id, to, "failed", at_s);
         status["errors"] = json!([{"code": code, "title": title, "message": title, "error_data": {"details": title}}]);

@@ -31,7 +31,7 @@ pub struct Provider {
     server: ServerHandle,
 }
 
-/// One attempt to hand a message over.
+/// One attempt to send a message.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub at: Instant,
@@ -92,7 +92,7 @@ impl Provider {
             App::new()
                 .app_data(shared.clone())
                 .app_data(web::PayloadConfig::new(64 << 20))
-                .route("/{version}/{account}/messages", web::post().to(take))
+                .route("/{version}/{account}/messages", web::post().to(receive_message))
                 .route("/{version}/{account}/media", web::post().to(upload))
                 .route("/{version}/{account}/message_attachments", web::post().to(upload))
                 .route("/{version}/{account}/message_templates", web::get().to(templates))
@@ -140,7 +140,7 @@ impl Provider {
         self.account(account, |account| account.template_reads)
     }
 
-    /// Adds a file that a contact has sent; the id by which a webhook names it.
+    /// Adds a file that a contact has sent. Returns the id by which a webhook names it.
     pub fn offer(&self, mime_type: &str, bytes: impl Into<Bytes>) -> String {
         let file = File {
             file_name: String::new(),
@@ -194,7 +194,7 @@ impl Provider {
         let mut calls = self.state.calls.subscribe();
         let enough = calls.wait_for(|_| self.account(account, |account| account.calls.len() >= count));
         let enough = tokio::time::timeout(super::patience(super::PATIENCE), enough).await.is_ok();
-        assert!(enough, "{} of {count} attempts in time", self.calls(account).len());
+        assert!(enough, "only {} of {count} attempts in time", self.calls(account).len());
     }
 
     /// Waits until an account has taken this many messages, and returns them.
@@ -209,30 +209,30 @@ impl Provider {
             // A held attempt that is answered now is no new one, so the count is checked every 20 ms as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
             let is_late = tokio::time::Instant::now() > deadline;
-            assert!(!is_late, "{accepted} of {count} messages in time; {:#?}", self.calls(account).last());
+            assert!(!is_late, "only {accepted} of {count} messages in time; {:#?}", self.calls(account).last());
         }
     }
 
-    /// Waits until an account has taken its message with this number, counted from 0; when the attempt arrived.
+    /// Waits until an account has taken its message with this number, counted from 0. Returns when it arrived.
     pub async fn takes(&self, account: &str, number: usize) -> Instant {
         let mut calls = self.state.calls.subscribe();
-        let given = || {
+        let arrival = || {
             self.account(account, |account| {
                 account.calls.iter().filter(|call| call.accepted.is_some()).nth(number).map(|call| call.at)
             })
         };
         let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
         loop {
-            if let Some(at) = given() {
+            if let Some(at) = arrival() {
                 return at;
             }
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
-            assert!(tokio::time::Instant::now() < deadline, "message {number} of {account} in time");
+            assert!(tokio::time::Instant::now() < deadline, "message {number} of {account} was not taken in time");
         }
     }
 
-    fn account<T>(&self, id: &str, look: impl FnOnce(&mut Account) -> T) -> T {
-        look(self.state.accounts.lock().entry(id.to_owned()).or_default())
+    fn account<T>(&self, id: &str, work: impl FnOnce(&mut Account) -> T) -> T {
+        work(self.state.accounts.lock().entry(id.to_owned()).or_default())
     }
 }
 
@@ -257,16 +257,21 @@ impl State {
 
     /// Whether the request shows a token that is accepted.
     fn admits(&self, account: &str, request: &HttpRequest) -> bool {
-        let shown = request.headers().get("authorization").and_then(|header| header.to_str().ok());
-        let shown = shown.and_then(|header| header.strip_prefix("Bearer ")).filter(|token| !token.is_empty());
+        let token = request.headers().get("authorization").and_then(|header| header.to_str().ok());
+        let token = token.and_then(|header| header.strip_prefix("Bearer ")).filter(|token| !token.is_empty());
         let accounts = self.accounts.lock();
         let only = accounts.get(account).and_then(|account| account.token.clone());
-        shown.is_some_and(|shown| only.is_none_or(|only| only == shown))
+        token.is_some_and(|token| only.is_none_or(|only| only == token))
     }
 }
 
 /// `POST /{version}/{account}/messages`.
-async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpRequest, body: Bytes) -> HttpResponse {
+async fn receive_message(
+    state: Data<State>,
+    path: Path<(String, String)>,
+    request: HttpRequest,
+    body: Bytes,
+) -> HttpResponse {
     let (_, id) = path.into_inner();
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
         return Answer::refuse(400, 100, "the body is not JSON").respond();
@@ -305,11 +310,11 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
         state.hang().await;
         return Answer::refuse(503, 2, "let go").respond();
     }
-    if !matches!(answer, Answer::Accept | Answer::Named(_) | Answer::Lost) {
+    if !matches!(answer, Answer::Accept | Answer::AcceptAs(_) | Answer::Lost) {
         return answer.respond();
     }
     let name = match &answer {
-        Answer::Named(name) => name.clone(),
+        Answer::AcceptAs(name) => name.clone(),
         _ => format!("wamid.{:012}", state.id()),
     };
     let to = {

@@ -1,20 +1,20 @@
-//! What a browser claims without a signature: it names a person, and finds no contact.
+//! Unsigned claims of a browser: they are shown to the company, and find no contact.
 
 use serde_json::{Value, json};
 
-use super::{bodies, said_in, shown};
+use super::{bodies, messages_of, session_of};
 use crate::door::answer;
 use crate::support::TestApp;
 use crate::visitor::{Browser, Session, signed};
 
 #[actix_web::test]
-async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
+async fn a_visitor_who_claims_a_customers_data_gets_another_contact() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let vera = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321", "externalId": "v-1"});
     let open = json!({"channelId": app.company.webchat, "visitor": vera});
-    let hers = app.api.post("/webchat/sessions", open.clone()).await.data(201).clone();
-    let path = format!("/webchat/sessions/{}/messages", hers["id"].as_str().expect("id"));
+    let vera_session = app.api.post("/webchat/sessions", open.clone()).await.data(201).clone();
+    let path = format!("/webchat/sessions/{}/messages", vera_session["id"].as_str().expect("id"));
     let ticket = app.api.post(&path, json!({"body": "my secret"})).await.data(201)["ticketId"].clone();
 
     for claim in [
@@ -32,34 +32,30 @@ async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
         // The next message of this visitor is the next push: nothing of hers came in between.
         let again = browser.say(&session, "hello?").await;
         assert_eq!(socket.message().await["id"], again["id"], "{claim}");
-        assert_eq!(bodies(&said_in(&browser, &session).await), ["it is me", "hello?"], "{claim}");
+        assert_eq!(bodies(&messages_of(&browser, &session).await), ["it is me", "hello?"], "{claim}");
 
-        let theirs = shown(&app, &session).await;
-        assert_ne!(theirs["contact"]["id"], hers["contact"]["id"], "{claim}");
+        let theirs = session_of(&app, &session).await;
+        assert_ne!(theirs["contact"]["id"], vera_session["contact"]["id"], "{claim}");
         assert_ne!(theirs["ticketId"], ticket, "{claim}");
         assert_eq!((&theirs["verified"], &theirs["contact"]["verified"]), (&json!(false), &json!(false)));
         assert_eq!((&theirs["contact"]["email"], &theirs["contact"]["number"]), (&Value::Null, &Value::Null));
         let number = claim["number"].as_str().map(|_| "5511987654321");
         let expected = json!({"name": claim["name"], "email": claim["email"], "number": number,
             "externalId": claim["externalId"]});
-        assert_eq!(theirs["claimed"], expected, "what was claimed is shown");
+        assert_eq!(theirs["claimed"], expected, "the claims are not shown");
         let theirs = app.api.get(&format!("/tickets/{}", theirs["ticketId"])).await.data(200).clone();
         assert_eq!(theirs["verified"], false, "{theirs}");
         assert_eq!(theirs["id"], app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["ticketId"]);
     }
     let ticket = app.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
-    assert_eq!(
-        (&ticket["verified"], &ticket["unreadCount"]),
-        (&json!(true), &json!(1)),
-        "somebody wrote in her ticket"
-    );
+    assert_eq!((&ticket["verified"], &ticket["unreadCount"]), (&json!(true), &json!(1)), "a claim changed her ticket");
     // The company finds her, not those who claimed to be her.
     for visitor in
         [json!({"number": "5511987654321"}), json!({"email": "vera@example.com"}), json!({"externalId": "v-1"})]
     {
         let open = json!({"channelId": app.company.webchat, "visitor": visitor});
         let found = app.api.post("/webchat/sessions", open).await.data(201).clone();
-        assert_eq!(found["contact"]["id"], hers["contact"]["id"]);
+        assert_eq!(found["contact"]["id"], vera_session["contact"]["id"]);
         assert_eq!((&found["verified"], &found["claimed"]), (&json!(true), &Value::Null));
     }
     app.stop().await;
@@ -72,16 +68,16 @@ async fn a_claim_made_beforehand_captures_nothing() {
     let claim = json!({"name": "Vera", "externalId": "v-1", "number": "5511987654321", "email": "vera@example.com"});
     let attacker = browser.open_unknown(claim.clone()).await;
     browser.say(&attacker, "I was here first").await;
-    let captured = shown(&app, &attacker).await["contact"]["id"].clone();
+    let captured = session_of(&app, &attacker).await["contact"]["id"].clone();
 
     let vera = Session::of(browser.try_open_as(&signed("v-1", claim.clone())).await.data(201));
-    let hers = shown(&app, &vera).await;
-    assert_ne!(hers["contact"]["id"], captured);
-    let contact = &hers["contact"];
+    let vera_session = session_of(&app, &vera).await;
+    assert_ne!(vera_session["contact"]["id"], captured);
+    let contact = &vera_session["contact"];
     assert_eq!(
         (&contact["verified"], &contact["number"], &contact["email"]),
         (&json!(true), &json!("5511987654321"), &json!("vera@example.com")),
-        "the claims stood in her way"
+        "the claims took her data"
     );
     // Nor does it catch what the company sends to her number, or imports under her e-mail.
     let imported = json!({"contacts": [{"name": "Vera Lima", "email": "vera@example.com", "code": "C-1"}]});
@@ -91,7 +87,7 @@ async fn a_claim_made_beforehand_captures_nothing() {
         (&captured["code"], &captured["number"], &captured["email"]),
         (&Value::Null, &Value::Null, &Value::Null)
     );
-    assert_eq!(captured["name"], "Vera", "a name finds nobody, and may be shown");
+    assert_eq!(captured["name"], "Vera", "the name of the claim is not shown");
     app.stop().await;
 }
 
@@ -108,7 +104,7 @@ async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
     .await
     .expect("a contact of an earlier release");
     let first = browser.open("v-1").await;
-    assert_ne!(shown(&app, &first).await["contact"]["id"], old);
+    assert_ne!(session_of(&app, &first).await["contact"]["id"], old);
     // An old contact is found once the company has given it the external id.
     sqlx::query("update contacts set external_id = 'v-2' where id = $1")
         .bind(old)
@@ -118,6 +114,6 @@ async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
     let open = json!({"channelId": app.company.webchat, "visitor": {"externalId": "v-2"}});
     assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["contact"]["id"], old);
     let second = browser.open("v-2").await;
-    assert_eq!(shown(&app, &second).await["contact"]["id"], old);
+    assert_eq!(session_of(&app, &second).await["contact"]["id"], old);
     app.stop().await;
 }

@@ -9,7 +9,7 @@ use hotline_persistence::{ContactId, SessionId};
 use reqwest::Method;
 use serde_json::json;
 
-use super::{bodies, now_s, said_in, shown};
+use super::{bodies, messages_of, now_s, session_of};
 use crate::door::answer;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually, keys};
@@ -21,35 +21,35 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "Vera"})).await;
     browser.say(&session, "hello").await;
-    let before = shown(&app, &session).await;
+    let before = session_of(&app, &session).await;
     let ticket = before["ticketId"].as_i64().expect("ticket");
     answer(&app.api, ticket, "yes?").await;
-    assert_eq!(said_in(&browser, &session).await.len(), 2);
+    assert_eq!(messages_of(&browser, &session).await.len(), 2);
     browser.post(&session, "/end", json!({})).await.data(200);
     answer(&app.api, ticket, "are you there?").await;
 
     // The holder of the old token is the same anonymous visitor; without it, a visitor is a new one.
     let stranger = browser.open_unknown(json!({"name": "Vera"})).await;
-    assert_ne!(shown(&app, &stranger).await["contact"]["id"], before["contact"]["id"]);
+    assert_ne!(session_of(&app, &stranger).await["contact"]["id"], before["contact"]["id"]);
     let again = browser.with(&session, Method::POST, "/sessions").json(&json!({"visitor": {"name": "Vera"}}));
     let again = Session::of(Reply::of(again).await.data(201));
-    assert_eq!(shown(&app, &again).await["contact"]["id"], before["contact"]["id"]);
+    assert_eq!(session_of(&app, &again).await["contact"]["id"], before["contact"]["id"]);
     let (mut socket, frames) = browser.socket_after(&again, None).await;
     assert_eq!(bodies(&frames), ["are you there?"]);
-    eventually("it is delivered", || async {
+    eventually("the answers are delivered", || async {
         app.api.all("/messages?direction=outbound").await.iter().all(|message| message["status"] == "delivered")
     })
     .await;
     let sent = browser.say(&again, "back again").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
-    assert_eq!(shown(&app, &again).await["ticketId"], json!(ticket), "the conversation goes on");
+    assert_eq!(session_of(&app, &again).await["ticketId"], json!(ticket), "another ticket was opened");
 
     // An old token does not open the contact once its person is known.
     browser.identify(&again, &signed("v-1", json!({}))).await.data(200);
     let old = browser.with(&session, Method::POST, "/sessions").json(&json!({}));
     let old = Session::of(Reply::of(old).await.data(201));
     assert_ne!(
-        shown(&app, &old).await["contact"]["id"],
+        session_of(&app, &old).await["contact"]["id"],
         before["contact"]["id"],
         "an old token opens a verified contact"
     );
@@ -57,19 +57,19 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
     browser.post(&again, "/end", json!({})).await.data(200);
     answer(&app.api, ticket, "one more thing").await;
     let next = browser.open("v-1").await;
-    assert_eq!(bodies(&said_in(&browser, &next).await), ["one more thing"]);
-    eventually("it is delivered as well", || async {
+    assert_eq!(bodies(&messages_of(&browser, &next).await), ["one more thing"]);
+    eventually("the last answer is delivered", || async {
         app.api.all("/messages?direction=outbound").await.iter().all(|message| message["status"] == "delivered")
     })
     .await;
     let beside = browser.open("v-1").await;
-    assert_eq!(beside.id, next.id, "her session goes on");
-    assert_eq!(bodies(&said_in(&browser, &beside).await), ["one more thing"]);
+    assert_eq!(beside.id, next.id, "another session was opened");
+    assert_eq!(bodies(&messages_of(&browser, &beside).await), ["one more thing"]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_is_named_while_their_session_goes_on_continues_in_it() {
+async fn a_visitor_with_an_identity_continues_in_their_active_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let here = browser.open("v-1").await;
@@ -78,15 +78,15 @@ async fn who_is_named_while_their_session_goes_on_continues_in_it() {
     let all = join_all((0..8).map(|_| browser.open("v-1"))).await;
     for there in &all {
         assert_eq!(there.id, here.id);
-        assert_eq!(bodies(&said_in(&browser, there).await), ["from home"]);
+        assert_eq!(bodies(&messages_of(&browser, there).await), ["from home"]);
     }
     browser.say(&all[3], "from the shop").await;
-    assert_eq!(bodies(&said_in(&browser, &here).await), ["from home", "from the shop"]);
+    assert_eq!(bodies(&messages_of(&browser, &here).await), ["from home", "from the shop"]);
     assert_eq!(app.api.all("/tickets").await.len(), 1);
     // Another identity does not get into this session, and once it has ended, a new one is opened.
     let other = browser.open("v-2").await;
     assert_ne!(other.id, here.id);
-    assert_eq!(said_in(&browser, &other).await.len(), 0);
+    assert_eq!(messages_of(&browser, &other).await.len(), 0);
     browser.post(&here, "/end", json!({})).await.data(200);
     let next = browser.open("v-1").await;
     assert!(next.id != here.id && next.id != other.id);
@@ -98,52 +98,52 @@ async fn who_is_named_while_their_session_goes_on_continues_in_it() {
 }
 
 #[actix_web::test]
-async fn what_came_while_nobody_was_there_is_shown_in_the_next_also_when_that_was_never_looked_at() {
+async fn messages_sent_while_no_visitor_was_connected_are_shown_in_the_next_session_that_is_read() {
     let options = TestOptions::default();
     let idle_after = options.engine.session_idle_after;
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v-1").await;
     browser.say(&session, "hello").await;
-    let ticket = shown(&app, &session).await["ticketId"].as_i64().expect("ticket");
+    let ticket = session_of(&app, &session).await["ticketId"].as_i64().expect("ticket");
     // The visitor has left, and their session does not know it yet.
     answer(&app.api, ticket, "sent to nobody").await;
     clock::advance(idle_after);
-    eventually("it ends by itself", || async { shown(&app, &session).await["status"] == "ended" }).await;
+    eventually("the first session ends", || async { session_of(&app, &session).await["status"] == "ended" }).await;
     // The answer to this opening is lost.
     let lost = browser.open("v-1").await;
     clock::advance(idle_after);
-    eventually("it ends as well", || async { shown(&app, &lost).await["status"] == "ended" }).await;
+    eventually("the second session ends", || async { session_of(&app, &lost).await["status"] == "ended" }).await;
     let next = browser.open("v-1").await;
-    assert_eq!(bodies(&said_in(&browser, &next).await), ["sent to nobody"]);
+    assert_eq!(bodies(&messages_of(&browser, &next).await), ["sent to nobody"]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
+async fn an_unverified_visitor_loses_their_session_when_the_company_verifies_the_contact() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let attacker = browser.open_unknown(json!({"email": "vera@example.com"})).await;
     browser.say(&attacker, "I am Vera").await;
-    let contact = shown(&app, &attacker).await["contact"]["id"].clone();
+    let contact = session_of(&app, &attacker).await["contact"]["id"].clone();
     // An agent believes the claim.
     app.api.put(&format!("/contacts/{contact}"), json!({"email": "vera@example.com"})).await.data(200);
     let open = json!({"channelId": app.company.webchat, "visitor": {"email": "vera@example.com"}});
     let opened = app.api.post("/webchat/sessions", open).await.data(201).clone();
     assert_eq!(opened["contact"]["id"], contact, "the company's token vouches for what it says");
     assert_eq!((&opened["verified"], &opened["contact"]["verified"]), (&json!(true), &json!(true)));
-    assert_eq!(shown(&app, &attacker).await["status"], "ended");
+    assert_eq!(session_of(&app, &attacker).await["status"], "ended");
     browser.post(&attacker, "/messages", json!({"body": "as Vera"})).await.error(401, "ERR_API_UNAUTHORIZED");
     browser.get(&attacker, "/messages").await.error(401, "ERR_API_UNAUTHORIZED");
     let continued = browser.with(&attacker, Method::POST, "/sessions").json(&json!({}));
     let continued = Session::of(Reply::of(continued).await.data(201));
-    assert_ne!(shown(&app, &continued).await["contact"]["id"], contact);
+    assert_ne!(session_of(&app, &continued).await["contact"]["id"], contact);
     // The same with the contact's id.
     let other = browser.open_unknown(json!({})).await;
-    let contact = shown(&app, &other).await["contact"]["id"].clone();
+    let contact = session_of(&app, &other).await["contact"]["id"].clone();
     let open = json!({"channelId": app.company.webchat, "contactId": contact});
     assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["verified"], true);
-    assert_eq!(shown(&app, &other).await["status"], "ended");
+    assert_eq!(session_of(&app, &other).await["status"], "ended");
     app.stop().await;
 }
 
@@ -153,11 +153,11 @@ async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_afte
     let browser = Browser::of(&app).await;
     let stranger = browser.open_unknown(json!({})).await;
     browser.say(&stranger, "hello").await;
-    let contact = shown(&app, &stranger).await["contact"]["id"].clone();
+    let contact = session_of(&app, &stranger).await["contact"]["id"].clone();
     browser.post(&stranger, "/end", json!({})).await.data(200);
-    assert_eq!(bodies(&said_in(&browser, &stranger).await), ["hello"]);
+    assert_eq!(bodies(&messages_of(&browser, &stranger).await), ["hello"]);
     let vera = browser.open("v-1").await;
-    let into = shown(&app, &vera).await["contact"]["id"].clone();
+    let into = session_of(&app, &vera).await["contact"]["id"].clone();
     app.api.post(&format!("/contacts/{into}/merge"), json!({"fromContactId": contact})).await.data(200);
     browser.say(&vera, "in confidence").await;
     for path in ["/messages", "/session"] {
@@ -166,8 +166,8 @@ async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_afte
     // The stranger is a new visitor, and the verified one can still read.
     let next = browser.with(&stranger, Method::POST, "/sessions").json(&json!({}));
     let next = Session::of(Reply::of(next).await.data(201));
-    assert_ne!(shown(&app, &next).await["contact"]["id"], into);
-    assert!(bodies(&said_in(&browser, &vera).await).contains(&"in confidence"));
+    assert_ne!(session_of(&app, &next).await["contact"]["id"], into);
+    assert!(bodies(&messages_of(&browser, &vera).await).contains(&"in confidence"));
     app.stop().await;
 }
 
@@ -176,7 +176,7 @@ async fn no_session_of_an_unverified_visitor_begins_with_a_verified_contact() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let (stranger, vera) = (browser.open_unknown(json!({})).await, browser.open("v-1").await);
-    let contact = shown(&app, &vera).await["contact"]["id"].as_i64().expect("a contact");
+    let contact = session_of(&app, &vera).await["contact"]["id"].as_i64().expect("a contact");
     let sessions = &app.service.app.engine.sessions;
     let row = sessions.ask(app.company.id, &SessionId(stranger.id.clone()), ShowSession).await.expect("a session");
     // As if a merge had verified the contact just before.
@@ -187,14 +187,14 @@ async fn no_session_of_an_unverified_visitor_begins_with_a_verified_contact() {
 }
 
 #[actix_web::test]
-async fn an_identity_is_good_in_each_webchat_for_itself() {
+async fn an_identity_is_valid_only_in_the_webchat_whose_secret_signed_it() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let settings = ChannelSettings { allowed_origins: vec![browser.origin.clone()], ..ChannelSettings::default() };
     let new = NewChannel { name: "Another", kind: ChannelType::Webchat, number: None, queue_id: None, settings };
     let there = channels::insert(&app.db, &keys(), app.company.id, new).await.expect("a webchat");
     let there = Browser::on(&app, &app.company, there.id).await;
-    let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
+    let set_secret = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
         settings.identity_secrets = vec![Secret("ids_of that one".to_owned())];
         Ok(())
     };
@@ -204,13 +204,13 @@ async fn an_identity_is_good_in_each_webchat_for_itself() {
         .fetch_one(&app.db)
         .await
         .expect("id");
-    channels::update(&app.db, &keys(), hotline_persistence::ChannelId::new(id), set).await.expect("a secret");
+    channels::update(&app.db, &keys(), hotline_persistence::ChannelId::new(id), set_secret).await.expect("a secret");
     let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 60}));
     eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
     there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
     browser.try_open_as(&own).await.error(401, "ERR_API_UNAUTHORIZED");
     // The company has one contact for one external id, whichever of its webchats it comes by.
     let (here, elsewhere) = (browser.open("v-1").await, Session::of(there.try_open_as(&own).await.data(201)));
-    assert_eq!(shown(&app, &here).await["contact"]["id"], shown(&app, &elsewhere).await["contact"]["id"]);
+    assert_eq!(session_of(&app, &here).await["contact"]["id"], session_of(&app, &elsewhere).await["contact"]["id"]);
     app.stop().await;
 }

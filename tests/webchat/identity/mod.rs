@@ -12,7 +12,7 @@ use crate::support::{TestApp, keys};
 use crate::visitor::{Browser, Session};
 
 /// A session, as the company sees it.
-async fn shown(app: &TestApp, session: &Session) -> Value {
+async fn session_of(app: &TestApp, session: &Session) -> Value {
     app.api.get(&format!("/webchat/sessions/{}", session.id)).await.data(200).clone()
 }
 
@@ -24,11 +24,11 @@ fn bodies(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["body"].as_str().unwrap_or_default()).collect()
 }
 
-async fn said_in(browser: &Browser, session: &Session) -> Vec<Value> {
+async fn messages_of(browser: &Browser, session: &Session) -> Vec<Value> {
     browser.get(session, "/messages").await.data(200).as_array().expect("a list").clone()
 }
 
-async fn change(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
+async fn change_settings(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
     let settings = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
         change(settings);
         Ok(())

@@ -4,7 +4,7 @@ use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, S
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{change, now_s, shown};
+use super::{change_settings, now_s, session_of};
 use crate::support::{Reply, TestApp, keys};
 use crate::visitor::{Browser, SECRET, Session, sign_with, signed};
 
@@ -17,39 +17,45 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
 
     let more = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321"});
     let vera = Session::of(browser.try_open_as(&signed("v-1", more)).await.data(201));
-    let hers = shown(&app, &vera).await;
-    assert_ne!(hers["contact"]["id"], other, "an e-mail or a number joined");
-    assert_eq!((&hers["contact"]["name"], &hers["contact"]["email"]), (&json!("Vera"), &json!("vera@example.com")));
-    assert_eq!(hers["contact"]["number"], Value::Null, "a number is one contact's");
+    let vera_session = session_of(&app, &vera).await;
+    assert_ne!(vera_session["contact"]["id"], other, "an e-mail or a number joined");
     assert_eq!(
-        (&hers["verified"], &hers["contact"]["verified"], &hers["claimed"]),
+        (&vera_session["contact"]["name"], &vera_session["contact"]["email"]),
+        (&json!("Vera"), &json!("vera@example.com"))
+    );
+    assert_eq!(vera_session["contact"]["number"], Value::Null, "a number is one contact's");
+    assert_eq!(
+        (&vera_session["verified"], &vera_session["contact"]["verified"], &vera_session["claimed"]),
         (&json!(true), &json!(true), &Value::Null)
     );
     assert_eq!(browser.get(&vera, "/session").await.data(200)["verified"], true);
     let sent = browser.say(&vera, "hello").await;
 
     let elsewhere = browser.open("v-1").await;
-    assert_eq!(shown(&app, &elsewhere).await["contact"]["id"], hers["contact"]["id"]);
+    assert_eq!(session_of(&app, &elsewhere).await["contact"]["id"], vera_session["contact"]["id"]);
     let again = browser.say(&elsewhere, "from my phone").await;
     let ticket = app.api.all("/tickets").await;
     assert_eq!(ticket.len(), 1, "one conversation");
     assert_eq!((&ticket[0]["verified"], &ticket[0]["lastMessage"]["id"]), (&json!(true), &again["id"]));
-    assert_eq!(app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"], hers["contact"]["id"]);
+    assert_eq!(
+        app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"],
+        vera_session["contact"]["id"]
+    );
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
+async fn new_data_of_a_verified_visitor_fills_empty_fields() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let bare = Session::of(browser.try_open_as(&signed("v-1", json!({}))).await.data(201));
-    assert_eq!(shown(&app, &bare).await["contact"]["name"], "Visitor");
+    assert_eq!(session_of(&app, &bare).await["contact"]["name"], "Visitor");
     browser.say(&bare, "hello").await;
     let more = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321"});
     let utm = json!({"source": "news", "medium": "mail", "campaign": "spring", "id": "7"});
     let body = json!({"identity": signed("v-1", more), "page": {"url": "https://shop.example/a"}, "utm": utm});
     let full = Reply::of(browser.request(Method::POST, "/sessions").json(&body)).await;
-    let contact = shown(&app, &Session::of(full.data(201))).await["contact"].clone();
+    let contact = session_of(&app, &Session::of(full.data(201))).await["contact"].clone();
     for (field, value) in [
         ("name", "Vera"),
         ("email", "vera@example.com"),
@@ -67,7 +73,7 @@ async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
     // Existing values stay.
     let other = json!({"name": "Nobody", "email": "other@example.com", "number": "5511900000001"});
     let again = Session::of(browser.try_open_as(&signed("v-1", other)).await.data(201));
-    assert_eq!(shown(&app, &again).await["contact"], contact);
+    assert_eq!(session_of(&app, &again).await["contact"], contact);
     // The company's own server is trusted likewise.
     let webchat = app.company.webchat;
     let open = json!({"channelId": webchat, "visitor": {"externalId": "v-3"}});
@@ -84,16 +90,16 @@ async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
 }
 
 #[actix_web::test]
-async fn an_identity_that_is_none_opens_nothing() {
+async fn an_invalid_identity_opens_no_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let (other, _) = app.another_company().await;
-    let there = "ids_of another webchat, whose owner may be anybody";
-    let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
-        settings.identity_secrets = vec![Secret(there.to_owned())];
+    let other_secret = "ids_of another webchat, whose owner may be anybody";
+    let set_secret = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
+        settings.identity_secrets = vec![Secret(other_secret.to_owned())];
         Ok(())
     };
-    channels::update(&app.db, &keys(), other.webchat, set).await.expect("a secret");
+    channels::update(&app.db, &keys(), other.webchat, set_secret).await.expect("a secret");
     let claims = |more: Value| {
         let mut claims = json!({"sub": "v-1", "exp": now_s() + 3600});
         claims.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
@@ -106,7 +112,7 @@ async fn an_identity_that_is_none_opens_nothing() {
     let tampered = sign_with("x", &claims(json!({"sub": "admin"})));
     let tampered: Vec<&str> = tampered.split('.').collect();
     let cases = [
-        ("another channel's", sign_with(there, &claims(json!({})))),
+        ("another channel's", sign_with(other_secret, &claims(json!({})))),
         ("expired", sign_with(SECRET, &claims(json!({"exp": now_s() - 61})))),
         ("25 hours ahead", sign_with(SECRET, &claims(json!({"exp": now_s() + 25 * 3600})))),
         ("without exp", sign_with(SECRET, &json!({"sub": "v-1"}))),
@@ -131,7 +137,7 @@ async fn an_identity_that_is_none_opens_nothing() {
         let identified = browser.identify(&unknown, identity).await;
         identified.error(401, "ERR_API_UNAUTHORIZED");
     }
-    assert_eq!(app.api.all("/contacts").await.len(), before, "something was opened");
+    assert_eq!(app.api.all("/contacts").await.len(), before, "a refused identity left a contact");
     assert_eq!(browser.get(&unknown, "/session").await.data(200)["verified"], false);
     let fields = signed("v-1", json!({"email": "nobody", "number": "1"}));
     assert_eq!(browser.try_open_as(&fields).await.invalid_fields(), ["identity.email", "identity.number"]);
@@ -149,20 +155,20 @@ async fn an_identity_that_is_none_opens_nothing() {
 }
 
 #[actix_web::test]
-async fn two_secrets_are_good_while_one_takes_the_place_of_the_other() {
+async fn two_secrets_are_valid_while_one_replaces_the_other() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    let by = |secret: &str| sign_with(secret, &json!({"sub": "v-1", "exp": now_s() + 60}));
-    let mut made = Vec::new();
+    let identity_by = |secret: &str| sign_with(secret, &json!({"sub": "v-1", "exp": now_s() + 60}));
+    let mut secrets = Vec::new();
     for _ in 0..2 {
-        change(&app, |settings| made.push(settings.rotate_identity_secret(true).0)).await;
+        change_settings(&app, |settings| secrets.push(settings.rotate_identity_secret(true).0)).await;
     }
-    browser.try_open_as(&by(&made[1])).await.data(201);
-    browser.try_open_as(&by(&made[0])).await.data(201);
-    browser.try_open_as(&by(SECRET)).await.error(401, "ERR_API_UNAUTHORIZED");
-    change(&app, |settings| made.push(settings.rotate_identity_secret(false).0)).await;
-    browser.try_open_as(&by(&made[2])).await.data(201);
-    browser.try_open_as(&by(&made[1])).await.error(401, "ERR_API_UNAUTHORIZED");
+    browser.try_open_as(&identity_by(&secrets[1])).await.data(201);
+    browser.try_open_as(&identity_by(&secrets[0])).await.data(201);
+    browser.try_open_as(&identity_by(SECRET)).await.error(401, "ERR_API_UNAUTHORIZED");
+    change_settings(&app, |settings| secrets.push(settings.rotate_identity_secret(false).0)).await;
+    browser.try_open_as(&identity_by(&secrets[2])).await.data(201);
+    browser.try_open_as(&identity_by(&secrets[1])).await.error(401, "ERR_API_UNAUTHORIZED");
     app.stop().await;
 }
 
@@ -171,7 +177,7 @@ async fn a_webchat_that_requires_an_identity_lets_in_nobody_without_one() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let before = browser.open_unknown(json!({})).await;
-    change(&app, |settings| settings.require_identity = true).await;
+    change_settings(&app, |settings| settings.require_identity = true).await;
     let config = Reply::of(browser.request(Method::GET, "/config")).await;
     assert_eq!(config.data(200)["identityRequired"], true);
     for visitor in [json!({}), json!({"email": "vera@example.com", "externalId": "v-1"})] {
@@ -179,7 +185,7 @@ async fn a_webchat_that_requires_an_identity_lets_in_nobody_without_one() {
     }
     let continued = browser.with(&before, Method::POST, "/sessions").json(&json!({}));
     Reply::of(continued).await.error(401, "ERR_API_UNAUTHORIZED");
-    assert_eq!(app.api.all("/contacts").await.len(), 1, "a contact was made");
+    assert_eq!(app.api.all("/contacts").await.len(), 1, "a refused visitor left a contact");
     browser.open("v-1").await;
     // An earlier session continues, and the company's own server still opens sessions.
     browser.say(&before, "still here").await;

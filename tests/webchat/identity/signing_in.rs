@@ -1,4 +1,4 @@
-//! A visitor signs in who has a session already, or in a browser that another visitor used.
+//! A visitor signs in during a session, or in a browser that another visitor has used.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use hotline_actors::EngineOptions;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{bodies, said_in, shown};
+use super::{bodies, messages_of, session_of};
 use crate::door::answer;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session, signed};
 
 #[actix_web::test]
-async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
+async fn signing_in_with_a_new_identity_keeps_session_and_contact() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "V", "email": "claimed@example.com"})).await;
     let mut socket = browser.socket(&session).await;
     let sent = browser.say(&session, "where is my order?").await;
     socket.message().await;
-    let before = shown(&app, &session).await;
+    let before = session_of(&app, &session).await;
 
     let identity = signed("v-1", json!({"name": "Vera", "email": "vera@example.com"}));
     let identified = browser.identify(&session, &identity).await;
     let identified = identified.data(200);
     assert_eq!((&identified["id"], &identified["verified"]), (&json!(session.id), &json!(true)));
     assert!(identified.get("token").is_none(), "{identified}");
-    let after = shown(&app, &session).await;
+    let after = session_of(&app, &session).await;
     assert_eq!(after["contact"]["id"], before["contact"]["id"]);
     assert_eq!(
         (&after["verified"], &after["status"], &after["contact"]["verified"]),
         (&json!(true), &json!("active"), &json!(true))
     );
     assert_eq!((&after["contact"]["name"], &after["contact"]["email"]), (&json!("Vera"), &json!("vera@example.com")));
-    assert_eq!(after["claimed"]["email"], "claimed@example.com", "what was claimed is kept");
+    assert_eq!(after["claimed"]["email"], "claimed@example.com", "the claim was not kept");
     let ticket = app.api.all("/tickets").await;
     assert_eq!((&ticket[0]["verified"], &ticket[0]["contact"]["name"]), (&json!(true), &json!("Vera")));
     assert_eq!(app.api.all("/messages?type=note").await.len(), 0);
@@ -46,34 +46,34 @@ async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
     // A second sign-in changes nothing; a new opening finds the same contact.
     assert_eq!(browser.identify(&session, &identity).await.data(200)["id"], json!(session.id));
     let mine = browser.open("v-1").await;
-    assert_eq!(shown(&app, &mine).await["contact"]["id"], before["contact"]["id"]);
+    assert_eq!(session_of(&app, &mine).await["contact"]["id"], before["contact"]["id"]);
     assert_eq!(app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"], before["contact"]["id"]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
+async fn signing_in_with_a_known_identity_moves_to_its_active_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let at_home = Session::of(browser.try_open_as(&signed("v-1", json!({"name": "Vera"}))).await.data(201));
     browser.say(&at_home, "from home").await;
-    let known = shown(&app, &at_home).await;
+    let known = session_of(&app, &at_home).await;
 
     let unknown = browser.open_unknown(json!({"name": "Somebody"})).await;
     let mut socket = browser.socket(&unknown).await;
     browser.say(&unknown, "where is my order?").await;
     socket.message().await;
-    let ticket = shown(&app, &unknown).await["ticketId"].clone();
+    let ticket = session_of(&app, &unknown).await["ticketId"].clone();
     let identity = signed("v-1", json!({}));
     let identified = browser.identify(&unknown, &identity).await.data(200).clone();
     let mine = Session::of(&identified);
-    assert_eq!((&mine.id, &identified["verified"]), (&at_home.id, &json!(true)), "her active one");
+    assert_eq!((&mine.id, &identified["verified"]), (&at_home.id, &json!(true)), "it is not her active session");
     assert_ne!(mine.token, at_home.token);
 
     // The unknown visitor's session has ended, and its ticket says why.
     assert_eq!(socket.next_of("ended").await["type"], "ended");
     assert_eq!(socket.code().await, Some(4410));
-    assert_eq!(shown(&app, &unknown).await["status"], "ended");
+    assert_eq!(session_of(&app, &unknown).await["status"], "ended");
     let notes = app.api.all("/messages?type=note").await;
     assert_eq!(notes.len(), 1, "{notes:?}");
     let body = notes[0]["body"].as_str().expect("body");
@@ -84,9 +84,9 @@ async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
     // Both browsers are in one session.
     browser.say(&mine, "from the shop").await;
     for session in [&mine, &at_home] {
-        assert_eq!(bodies(&said_in(&browser, session).await), ["from home", "from the shop"]);
+        assert_eq!(bodies(&messages_of(&browser, session).await), ["from home", "from the shop"]);
     }
-    // A retry after a lost answer has the same result, also after a restart of the session's actor.
+    // A retry after a lost answer has the same result.
     let again = Session::of(browser.identify(&unknown, &identity).await.data(200));
     assert_eq!(again.id, mine.id);
     assert_eq!(app.api.all("/messages?type=note").await.len(), 1, "the note is there twice");
@@ -107,7 +107,7 @@ async fn the_tokens_of_a_session_outlive_its_actor() {
     let first = browser.open("v-1").await;
     let unknown = browser.open_unknown(json!({})).await;
     let second = Session::of(browser.identify(&unknown, &signed("v-1", json!({}))).await.data(200));
-    eventually("nobody is hot", || async { app.service.app.engine.hot().1 == 0 }).await;
+    eventually("no session is in memory", || async { app.service.app.engine.hot().1 == 0 }).await;
     for session in [&first, &second] {
         let found = browser.get(session, "/session").await;
         assert_eq!((&found.data(200)["id"], &found.data(200)["verified"]), (&json!(first.id), &json!(true)));
@@ -116,26 +116,26 @@ async fn the_tokens_of_a_session_outlive_its_actor() {
 }
 
 #[actix_web::test]
-async fn somebody_known_without_a_session_gets_one() {
+async fn signing_in_with_a_known_identity_without_a_session_opens_one() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let earlier = browser.open("v-1").await;
     browser.say(&earlier, "hello").await;
-    let ticket = shown(&app, &earlier).await["ticketId"].as_i64().expect("ticket");
+    let ticket = session_of(&app, &earlier).await["ticketId"].as_i64().expect("ticket");
     browser.post(&earlier, "/end", json!({})).await.data(200);
     answer(&app.api, ticket, "too late?").await;
     let unknown = browser.open_unknown(json!({})).await;
     let identified = browser.identify(&unknown, &signed("v-1", json!({}))).await.data(200).clone();
     let mine = Session::of(&identified);
     assert!(mine.id != earlier.id && mine.id != unknown.id);
-    assert_eq!(bodies(&said_in(&browser, &mine).await), ["too late?"]);
-    assert_eq!(app.api.all("/messages?type=note").await.len(), 0, "it had no ticket to note it in");
-    assert_eq!(shown(&app, &unknown).await["status"], "ended");
+    assert_eq!(bodies(&messages_of(&browser, &mine).await), ["too late?"]);
+    assert_eq!(app.api.all("/messages?type=note").await.len(), 0, "a note was written although there was no ticket");
+    assert_eq!(session_of(&app, &unknown).await["status"], "ended");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn twins_that_sign_in_at_once_come_to_one_end() {
+async fn parallel_sign_ins_have_one_result() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     // One session, many sign-ins at once: the identity has no contact yet.
@@ -156,7 +156,7 @@ async fn twins_that_sign_in_at_once_come_to_one_end() {
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     let mut active = 0;
     for session in &sessions {
-        active += usize::from(shown(&app, session).await["status"] == "active");
+        active += usize::from(session_of(&app, session).await["status"] == "active");
     }
     assert_eq!(active, usize::from(sessions.iter().any(|session| json!(session.id) == *ids[0])));
     let notes = app.api.all("/messages?type=note").await;
@@ -171,21 +171,21 @@ async fn twins_that_sign_in_at_once_come_to_one_end() {
 }
 
 #[actix_web::test]
-async fn somebody_else_on_the_same_computer_takes_nothing_along() {
+async fn another_visitor_in_the_same_browser_gets_nothing_of_the_first() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let vera = browser.open("v-1").await;
     browser.say(&vera, "my secret").await;
     let nils = Session::of(browser.identify(&vera, &signed("v-2", json!({"name": "Nils"}))).await.data(200));
     assert_ne!(nils.id, vera.id);
-    assert_ne!(shown(&app, &nils).await["contact"]["id"], shown(&app, &vera).await["contact"]["id"]);
-    assert_eq!(said_in(&browser, &nils).await.len(), 0);
-    assert_eq!(shown(&app, &vera).await["status"], "active", "she may be in it elsewhere");
+    assert_ne!(session_of(&app, &nils).await["contact"]["id"], session_of(&app, &vera).await["contact"]["id"]);
+    assert_eq!(messages_of(&browser, &nils).await.len(), 0);
+    assert_eq!(session_of(&app, &vera).await["status"], "active", "her session has ended, which she may use elsewhere");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn who_opens_with_an_identity_again_goes_on_where_they_are() {
+async fn opening_again_with_an_identity_continues_its_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let mine = browser.open("v-1").await;
@@ -197,11 +197,11 @@ async fn who_opens_with_an_identity_again_goes_on_where_they_are() {
     for again in &twins {
         assert_eq!(again.id, mine.id);
         assert_ne!(again.token, mine.token);
-        assert_eq!(bodies(&said_in(&browser, again).await), ["where is my order?"]);
+        assert_eq!(bodies(&messages_of(&browser, again).await), ["where is my order?"]);
     }
     browser.say(&twins[0], "it is a lamp").await;
-    assert_eq!(bodies(&said_in(&browser, &mine).await), ["where is my order?", "it is a lamp"]);
-    assert_eq!(said_in(&browser, &other).await.len(), 0);
+    assert_eq!(bodies(&messages_of(&browser, &mine).await), ["where is my order?", "it is a lamp"]);
+    assert_eq!(messages_of(&browser, &other).await.len(), 0);
     assert_eq!(app.api.all("/tickets").await.len(), 1);
 
     // Once the session has ended, another is opened. An unknown visitor never continues any session.

@@ -14,8 +14,8 @@ use crate::plain::created;
 use crate::steps::{NOBODY, sql};
 use crate::support::TestApp;
 
-/// A card that the test has made, with what its figures depend on.
-struct Made {
+/// What the figures count of a card that the test has inserted.
+struct InsertedCard {
     list: i64,
     won: Option<DateTime<Utc>>,
     lost: Option<DateTime<Utc>>,
@@ -25,12 +25,13 @@ struct Made {
 /// Times near which an event may be counted in the wrong month or year.
 fn edges(zone: Tz, now: DateTime<Utc>) -> Vec<DateTime<Utc>> {
     let (month, year) = (Zone(zone).month_of(now), Zone(zone).year_of(now));
-    // Clocks change on some night of the year; so near each of its days.
+    // Clocks change on some night of the year, so every seventh day of it is an edge as well.
     let nights = (0..366).step_by(7).filter_map(|day| year.from.checked_add_days(Days::new(day)));
     [month.from, month.to, year.from, year.to, now].into_iter().chain(nights).collect()
 }
 
-async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: u64) -> Vec<Made> {
+/// Inserts three hundred random cards, won or lost near the edges.
+async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: u64) -> Vec<InsertedCard> {
     let mut random = StdRng::seed_from_u64(seed);
     let edges = edges(zone, now);
     let mut made = Vec::new();
@@ -40,7 +41,7 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
         let at = near + TimeDelta::minutes(if random.random_range(0..2) == 0 { minutes } else { -minutes })
             - TimeDelta::milliseconds(random.random_range(0..2));
         let ended = random.random_range(0..4);
-        made.push(Made {
+        made.push(InsertedCard {
             list: [board.todo, board.doing, board.done][random.random_range(0..3)],
             won: (ended < 2).then_some(at),
             lost: (ended == 2).then_some(at),
@@ -48,9 +49,8 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
         });
     }
     let insert = "insert into cards (company_id, board_id, list_id, position, name, creation_source, won_at, lost_at, products_total)
-        select $1, $2, list, $8 + nth, 'Card', 'api', won, lost, value
-        from unnest($3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::numeric[]) with ordinality as x (list, won, lost, value, nth)
-        where $7";
+        select $1, $2, list, $7 + nth, 'Card', 'api', won, lost, value
+        from unnest($3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::numeric[]) with ordinality as x (list, won, lost, value, nth)";
     sqlx::query(insert)
         .bind(app.company.id)
         .bind(board.id)
@@ -58,7 +58,6 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
         .bind(made.iter().map(|card| card.won).collect::<Vec<_>>())
         .bind(made.iter().map(|card| card.lost).collect::<Vec<_>>())
         .bind(made.iter().map(|card| card.value).collect::<Vec<_>>())
-        .bind(true)
         .bind(i64::try_from(seed).expect("few") * 1_000)
         .execute(&app.db)
         .await
@@ -67,7 +66,7 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
 }
 
 /// The number of the cards, and their total value.
-fn sum<'a>(cards: impl Iterator<Item = &'a Made>) -> (i64, Decimal) {
+fn sum<'a>(cards: impl Iterator<Item = &'a InsertedCard>) -> (i64, Decimal) {
     cards.fold((0, Decimal::ZERO), |(count, value), card| (count + 1, value + card.value))
 }
 
@@ -88,7 +87,9 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
         app.refreshed().await;
         made.extend(fill(&app, &board, zone, Utc::now(), round as u64 + 1).await);
         let span = (Utc::now() - TimeDelta::days(40), Utc::now() + TimeDelta::days(1));
-        for (query, span) in [(String::new(), None), (format!("?from={}&to={}", z(span.0), z(span.1)), Some(span))] {
+        for (query, span) in
+            [(String::new(), None), (format!("?from={}&to={}", rfc3339(span.0), rfc3339(span.1)), Some(span))]
+        {
             // A month may end while this runs.
             let (reply, now) = loop {
                 let before = Utc::now().with_timezone(&zone);
@@ -109,13 +110,13 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
                 sum(made.iter().filter(|card| within(card.won))),
                 sum(made.iter().filter(|card| within(card.lost))),
             );
-            let local = |card: &&Made| card.won.map(|at| at.with_timezone(&zone));
+            let local = |card: &&InsertedCard| card.won.map(|at| at.with_timezone(&zone));
             let year = made.iter().filter(|card| local(card).is_some_and(|at| at.year() == now.year()));
             let month = made
                 .iter()
                 .filter(|card| local(card).is_some_and(|at| (at.year(), at.month()) == (now.year(), now.month())));
             let (month, year) = (sum(month).1, sum(year).1);
-            let part = |part: Decimal, whole: Decimal| {
+            let ratio = |part: Decimal, whole: Decimal| {
                 (part / whole)
                     .round_dp_with_strategy(4, rust_decimal::RoundingStrategy::MidpointAwayFromZero)
                     .normalize()
@@ -124,12 +125,12 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
             let text = String::from_utf8(reply.bytes.clone()).expect("text");
             reply.data(200);
             let goal = |goal: &str, won: Decimal, whole: Decimal| {
-                format!(r#"{{"goal":{goal},"won":{},"progress":{}}}"#, won.normalize(), part(won, whole))
+                format!(r#"{{"goal":{goal},"won":{},"progress":{}}}"#, won.normalize(), ratio(won, whole))
             };
             let counted =
                 |(cards, value): (i64, Decimal)| format!(r#"{{"cards":{cards},"value":{}}}"#, value.normalize());
             let list = |id: i64, label: &str| {
-                let is_open = |card: &&Made| card.won.is_none() && card.lost.is_none();
+                let is_open = |card: &&InsertedCard| card.won.is_none() && card.lost.is_none();
                 let (cards, value) = sum(made.iter().filter(|card| card.list == id).filter(is_open));
                 format!(r#"{{"id":{id},"label":"{label}","cards":{cards},"value":{}}}"#, value.normalize())
             };
@@ -139,8 +140,8 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
                 counted(open),
                 counted(won),
                 counted(lost),
-                part(won.0.into(), (won.0 + lost.0).into()),
-                part(won.1, won.0.into()),
+                ratio(won.0.into(), (won.0 + lost.0).into()),
+                ratio(won.1, won.0.into()),
                 goal("1000.5", month, Decimal::new(10_005, 1)),
                 goal("10000000000", year, Decimal::from(10_000_000_000_i64)),
                 list(board.todo, "To do"),
@@ -153,18 +154,18 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
     app.stop().await;
 }
 
-fn z(time: DateTime<Utc>) -> String {
+fn rfc3339(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 #[actix_web::test]
-async fn months_and_years_are_told_at_any_time() {
+async fn wins_count_in_the_right_month_and_year_at_any_time() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut random = StdRng::seed_from_u64(3);
     let clear = async || {
         let cards = sqlx::query("delete from cards where company_id = $1").bind(app.company.id);
-        cards.execute(&app.db).await.expect("none");
+        cards.execute(&app.db).await.expect("the cards are deleted");
     };
     for zone in ZONES {
         clear().await;
@@ -194,7 +195,7 @@ async fn months_and_years_are_told_at_any_time() {
 }
 
 #[actix_web::test]
-async fn a_board_without_cards_and_goals_has_figures_of_none() {
+async fn the_figures_of_a_board_without_cards_and_goals_are_zero_or_null() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let path = format!("/crm/boards/{}/indicators", board.id);

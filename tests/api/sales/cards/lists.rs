@@ -15,7 +15,7 @@ use crate::support::service::TestOptions;
 use crate::support::{Company, OwnApp, TestApp, TestDatabase, empty_folder};
 
 #[actix_web::test]
-async fn cards_are_found_by_each_thing_they_have() {
+async fn cards_are_found_by_each_filter() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let other = three_stages(&app).await.id;
@@ -136,7 +136,7 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
 }
 
 #[actix_web::test]
-async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
+async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
     let statements = Statements::default();
     let subscriber = tracing_subscriber::registry().with(statements.clone());
     tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");

@@ -26,7 +26,7 @@ struct Board {
 }
 
 async fn three_stages(app: &TestApp) -> Board {
-    let id = one(app, "insert into boards (company_id, name) values ($1, 'Solar') returning id").await;
+    let id = fetch_number(app, "insert into boards (company_id, name) values ($1, 'Solar') returning id").await;
     let stages = "insert into board_lists (company_id, board_id, label, position, done_list)
         values ($1, $2, 'To do', 1, false), ($1, $2, 'In progress', 2, false), ($1, $2, 'Done', 3, true) returning id";
     let stages: Vec<i64> =
@@ -36,7 +36,7 @@ async fn three_stages(app: &TestApp) -> Board {
 }
 
 /// Returns the number that a statement returns; the id of the company is its parameter.
-async fn one(app: &TestApp, statement: &'static str) -> i64 {
+async fn fetch_number(app: &TestApp, statement: &'static str) -> i64 {
     sqlx::query_scalar(statement).bind(app.company.id).fetch_one(&app.db).await.expect(statement)
 }
 

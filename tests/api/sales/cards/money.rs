@@ -13,13 +13,13 @@ use crate::steps::{NOBODY, id, sql};
 use crate::support::{Reply, TestApp};
 
 /// Sends a body as it is written.
-async fn raw(app: &TestApp, method: Method, path: &str, body: &str) -> Reply {
+async fn send_raw(app: &TestApp, method: Method, path: &str, body: &str) -> Reply {
     let request = app.api.request(method, path).header("content-type", "application/json");
     Reply::of(request.body(body.to_owned())).await
 }
 
 #[actix_web::test]
-async fn every_digit_that_is_sent_is_answered() {
+async fn amounts_are_answered_digit_for_digit() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
@@ -42,7 +42,7 @@ async fn every_digit_that_is_sent_is_answered() {
         assert_eq!((digits(&added.bytes, "unitPrice"), digits(&added.bytes, "totalPrice")), (shown, total), "{body}");
         let replayed = keyed().await;
         assert_eq!((replayed.is_replay(), &replayed.bytes), (true, &added.bytes));
-        // A compressed answer has the same digits; a long text makes the answer one that is compressed.
+        // A compressed answer has the same digits. Only a long answer is compressed, hence the description.
         let long = json!({"description": "x".repeat(4000)});
         app.api.put(&format!("{CARDS}/{one}"), long).await.data(200);
         let packed = app.api.request(Method::GET, &format!("{CARDS}/{one}")).header("accept-encoding", "gzip");
@@ -59,7 +59,7 @@ async fn every_digit_that_is_sent_is_answered() {
 }
 
 #[actix_web::test]
-async fn what_is_no_amount_or_too_much_is_refused() {
+async fn an_invalid_or_too_large_amount_is_refused() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
@@ -86,26 +86,26 @@ async fn what_is_no_amount_or_too_much_is_refused() {
         ("quantity", "10000000, \"unitPrice\": 10000000"),
     ] {
         let body = format!(r#"{{"name": "y", "unitPrice": 1, "quantity": 1, "{field}": {value}}}"#);
-        assert_eq!(raw(&app, Method::POST, &lines, &body).await.invalid_fields(), [field], "{body}");
-        assert_eq!(raw(&app, Method::PUT, &line, &body).await.invalid_fields(), [field], "{body}");
+        assert_eq!(send_raw(&app, Method::POST, &lines, &body).await.invalid_fields(), [field], "{body}");
+        assert_eq!(send_raw(&app, Method::PUT, &line, &body).await.invalid_fields(), [field], "{body}");
         let body = format!(r#"{{"boardId": {}, "name": "y", "products": [{body}]}}"#, board.id);
         assert_eq!(
-            raw(&app, Method::POST, CARDS, &body).await.invalid_fields(),
+            send_raw(&app, Method::POST, CARDS, &body).await.invalid_fields(),
             [format!("products[0].{field}")],
             "{body}"
         );
     }
     // Each line is valid, but their sum is too large.
     let most = r#"{"name": "y", "unitPrice": 99999999999999.9999}"#;
-    assert_eq!(raw(&app, Method::POST, &lines, most).await.invalid_fields(), ["quantity"]);
+    assert_eq!(send_raw(&app, Method::POST, &lines, most).await.invalid_fields(), ["quantity"]);
     let both = format!(r#"{{"products": [{most}, {{"name": "z", "unitPrice": 0.0001}}]}}"#);
     assert_eq!(
-        raw(&app, Method::PUT, &format!("{CARDS}/{one}"), &both).await.invalid_fields(),
+        send_raw(&app, Method::PUT, &format!("{CARDS}/{one}"), &both).await.invalid_fields(),
         ["products[1].quantity"]
     );
     assert_eq!(app.api.get(&format!("{CARDS}/{one}")).await.bytes, before.bytes);
     // A changed line replaces its old amount in the sum, so it may have the largest amount.
-    let reply = raw(&app, Method::PUT, &line, r#"{"unitPrice": 99999999999999.9999, "quantity": 1}"#).await;
+    let reply = send_raw(&app, Method::PUT, &line, r#"{"unitPrice": 99999999999999.9999, "quantity": 1}"#).await;
     assert_eq!(digits(&reply.bytes, "totalPrice"), "99999999999999.9999");
     // As many lines as a card can have.
     let many: Vec<Value> = (0..100).map(|_| json!({"name": "x", "unitPrice": 1})).collect();
@@ -116,7 +116,7 @@ async fn what_is_no_amount_or_too_much_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_product_brings_what_is_not_given() {
+async fn a_line_takes_the_fields_it_does_not_give_from_its_product() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let panel = product(&app, "Panel", Some("P-1"), "199.9").await;
@@ -182,8 +182,8 @@ async fn a_product_brings_what_is_not_given() {
     app.stop().await;
 }
 
-/// A random amount in ten-thousandths, of any length.
-fn units(random: &mut StdRng, least: i64) -> Decimal {
+/// A random amount of at least `least` ten-thousandths, with at most nine digits.
+fn random_amount(random: &mut StdRng, least: i64) -> Decimal {
     let digits = random.random_range(1..=9);
     Decimal::new(random.random_range(least..10_i64.pow(digits)), 4).normalize()
 }
@@ -202,18 +202,18 @@ async fn a_total_never_drifts_over_hundreds_of_changes() {
     let mut random = StdRng::seed_from_u64(15);
     let mut model: Vec<(i64, Decimal)> = Vec::new();
     for change in 0..300 {
-        let (price, quantity) = (units(&mut random, 0), units(&mut random, 1));
+        let (price, quantity) = (random_amount(&mut random, 0), random_amount(&mut random, 1));
         let body = format!(r#"{{"name": "x", "unitPrice": {price}, "quantity": {quantity}}}"#);
         let expected = total(price, quantity);
         match random.random_range(0..3) {
             0 if model.len() < 20 => {
-                let added = raw(&app, Method::POST, &lines, &body).await;
+                let added = send_raw(&app, Method::POST, &lines, &body).await;
                 assert_eq!(digits(&added.bytes, "totalPrice"), expected.normalize().to_string(), "{body}");
                 model.push((id(added.data(201)), expected));
             }
             1 if !model.is_empty() => {
                 let at = random.random_range(0..model.len());
-                let changed = raw(&app, Method::PUT, &format!("{lines}/{}", model[at].0), &body).await;
+                let changed = send_raw(&app, Method::PUT, &format!("{lines}/{}", model[at].0), &body).await;
                 assert_eq!(digits(&changed.bytes, "totalPrice"), expected.normalize().to_string(), "{body}");
                 changed.data(200);
                 model[at].1 = expected;

@@ -45,13 +45,13 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         let written: Vec<i64> = all.iter().filter(|card| before[card] != after[card]).copied().collect();
         // A move to the present place of a card writes no row.
         let expected = if model == was { Vec::new() } else { vec![moved] };
-        assert_eq!(written, expected, "a move writes one row");
+        assert_eq!(written, expected, "a move wrote other rows than its card's");
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_spot_that_is_used_up_is_spread_anew() {
+async fn a_stage_is_spread_when_there_is_no_room_between_two_cards() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut order = Vec::new();
@@ -61,10 +61,10 @@ async fn a_spot_that_is_used_up_is_spread_anew() {
     let mut digits_max = 0;
     let mut spread = 0;
     let mut before = versions(&app, &board).await;
-    // The last one goes below the first, again and again: half of the room each time.
+    // Each round moves the last card below the first, which halves the room there.
     for round in 0..160 {
         if round == 60 {
-            // The state after some two hundred more rounds.
+            // The positions that some two hundred more rounds would lead to.
             assert!((10..=30).contains(&digits_max), "positions have {digits_max} digits");
             let narrow = "update cards set position = 1e-80 * held.nth from (
                     select id, row_number() over (order by position) as nth from cards where list_id = $1) held
@@ -98,7 +98,7 @@ async fn a_spot_that_is_used_up_is_spread_anew() {
 async fn more_cards_than_are_spread_at_once_keep_their_order() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
-    // Three hundred cards without any room between the first two, as if they all had been put there.
+    // Three hundred cards with almost no room between any two, as if all had been moved to one place.
     let crowd = "insert into cards (company_id, board_id, list_id, position, name, creation_source)
         select $1, $2, $3, case k when 0 then 0 else 1e-100 * k end, 'Card ' || k, 'api' from generate_series(0, 300) k";
     sqlx::query(crowd).bind(app.company.id).bind(board.id).bind(board.todo).execute(&app.db).await.expect("cards");
@@ -114,7 +114,7 @@ async fn more_cards_than_are_spread_at_once_keep_their_order() {
 }
 
 #[actix_web::test]
-async fn two_who_move_at_the_same_time_never_meet() {
+async fn concurrent_moves_never_give_two_cards_one_position() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut all = Vec::new();

@@ -18,16 +18,16 @@ use crate::support::TestApp;
 /// People who work at the same time.
 const CLIENTS: u64 = 16;
 
-/// Changes, at least, however slow the machine is.
-const ENOUGH: u64 = 100;
+/// The minimum number of changes, however slow the machine is.
+const CHANGES_MIN: u64 = 100;
 
-/// How many seconds they work: `BOARD_SECONDS=20` is the long form.
+/// How many seconds they work; `BOARD_SECONDS` overrides it.
 fn seconds() -> u64 {
     std::env::var("BOARD_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2)
 }
 
 #[actix_web::test]
-async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
+async fn a_board_that_many_change_at_once_loses_and_doubles_no_card() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let lists = [board.todo, board.doing, board.done];
@@ -36,12 +36,12 @@ async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
         first.insert(card(&app, &board, lists[number % 3], &number.to_string()).await);
     }
     let cards = Mutex::new(first);
-    let known = || cards.lock().iter().copied().collect::<Vec<i64>>();
+    let card_ids = || cards.lock().iter().copied().collect::<Vec<i64>>();
     let (until, done) = (Instant::now() + Duration::from_secs(seconds()), Cell::new(0_u64));
     let clients = (0..CLIENTS).map(async |client| {
         let mut random = StdRng::seed_from_u64(client);
-        while Instant::now() < until || done.get() <= ENOUGH {
-            let Some(one) = known().choose(&mut random).copied() else { panic!("somebody always adds cards") };
+        while Instant::now() < until || done.get() <= CHANGES_MIN {
+            let Some(one) = card_ids().choose(&mut random).copied() else { panic!("somebody always adds cards") };
             let path = format!("{CARDS}/{one}");
             let list = lists[random.random_range(0..3)];
             let reply = match random.random_range(0..20) {
@@ -84,16 +84,16 @@ async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
             .fetch_one(db)
             .await
             .expect("a count");
-        assert_eq!(usize::try_from(places).ok(), Some(stage.len()), "the order of a stage is total");
+        assert_eq!(usize::try_from(places).ok(), Some(stage.len()), "two cards of a stage have one position");
         all.extend(stage);
     }
     let count = all.len();
     let all: BTreeSet<i64> = all.into_iter().collect();
-    assert_eq!((all.len(), &all), (count, &*cards.lock()), "no card is lost or doubled");
+    assert_eq!((all.len(), &all), (count, &*cards.lock()), "a card is lost or doubled");
     let wrong = "select count(*) from cards where board_id = $1 and (won and list_id <> $2 or won and lost
         or products_total <> (select coalesce(sum(total_price), 0) from card_products p where p.card_id = cards.id))";
     let wrong: i64 = sqlx::query_scalar(wrong).bind(board.id).bind(board.done).fetch_one(db).await.expect("a count");
-    assert_eq!(wrong, 0, "won cards are in the list that concludes cards, and totals are those of the lines");
+    assert_eq!(wrong, 0, "cards are won outside the stage for won cards, both won and lost, or have a wrong total");
     let shown = app.api.get(&format!("/crm/boards/{}/indicators", board.id)).await;
     let shown = shown.data(200);
     let cards = app.api.all(CARDS).await;

@@ -36,7 +36,7 @@ async fn a_card_is_won_lost_and_open_again() {
     });
     assert_eq!(won, &with(&open, &different));
     assert_eq!(&read(&app, one).await, won);
-    assert_eq!(cards_in(&app, board.done).await, [other, one], "it goes to the bottom");
+    assert_eq!(cards_in(&app, board.done).await, [other, one], "a won card is not at the bottom of the stage");
     conflict(&verb("win", json!({})).await, "won");
     conflict(&verb("lose", json!({"statusReason": "x"})).await, "won");
     // A won card stays in the stage for won cards, in any place there.
@@ -48,7 +48,7 @@ async fn a_card_is_won_lost_and_open_again() {
     let reopened = Reply::of(api.request(Method::POST, &format!("{path}/reopen"))).await;
     let reopened = reopened.data(200);
     let different = json!({"list": {"id": board.done, "name": "Done"}, "updatedAt": reopened["updatedAt"]});
-    assert_eq!(reopened, &with(&open, &different), "it stays in its stage");
+    assert_eq!(reopened, &with(&open, &different), "a reopened card left its stage, or changed otherwise");
     conflict(&verb("reopen", json!({})).await, "open");
 
     for missing in [json!({}), json!({"statusReason": null}), json!({"statusReason": " "})] {
@@ -71,7 +71,7 @@ async fn a_card_is_won_lost_and_open_again() {
     // Without a body there is no reason.
     let won = Reply::of(api.request(Method::POST, &format!("{path}/win"))).await;
     assert_eq!((&won.data(200)["won"], &won.data(200)["statusReason"]), (&json!(true), &Value::Null));
-    assert_eq!(cards_in(&app, board.done).await, [other, one], "in its stage it stays where it is");
+    assert_eq!(cards_in(&app, board.done).await, [other, one], "a card that was won in the stage for won cards moved");
     for verb in ["win", "lose", "reopen", "move"] {
         let body = json!({"statusReason": "x", "crmBoardListId": board.todo});
         api.post(&format!("{CARDS}/{NOBODY}/{verb}"), body).await.error(404, "ERR_API_NOT_FOUND");
@@ -80,7 +80,7 @@ async fn a_card_is_won_lost_and_open_again() {
 }
 
 #[actix_web::test]
-async fn a_card_is_won_on_boards_that_conclude_cards_only() {
+async fn a_card_is_won_only_on_a_board_with_a_stage_for_won_cards() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
@@ -94,7 +94,7 @@ async fn a_card_is_won_on_boards_that_conclude_cards_only() {
 }
 
 #[actix_web::test]
-async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
+async fn the_stage_for_won_cards_keeps_that_role_while_it_has_won_cards() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let one = card(&app, &board, board.todo, "One").await;
@@ -113,22 +113,23 @@ async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
 }
 
 #[actix_web::test]
-async fn of_fifty_at_once_one_wins() {
+async fn of_fifty_requests_at_once_one_succeeds() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
-    for (verb, undo) in [("win", true), ("lose", true), ("reopen", false)] {
+    for (verb, is_of_open_cards) in [("win", true), ("lose", true), ("reopen", false)] {
         let one = card(&app, &board, board.todo, verb).await;
         let path = format!("{CARDS}/{one}");
-        if !undo {
+        if !is_of_open_cards {
             app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await.data(200);
         }
-        let ask = (0..50).map(async |_| app.api.post(&format!("{path}/{verb}"), json!({"statusReason": "x"})).await);
-        let replies = join_all(ask).await;
+        let requests =
+            (0..50).map(async |_| app.api.post(&format!("{path}/{verb}"), json!({"statusReason": "x"})).await);
+        let replies = join_all(requests).await;
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         let refused = replies.iter().filter(|reply| reply.status == 409).count();
         assert_eq!((done, refused), (1, 49), "{verb}");
-        // Requests with one idempotency key are one request.
-        if undo {
+        // Requests with one idempotency key are one request. The card is open or closed again before them.
+        if is_of_open_cards {
             app.api.post(&format!("{path}/reopen"), json!({})).await.data(200);
         } else {
             app.api.post(&format!("{path}/win"), json!({})).await.data(200);
@@ -149,7 +150,7 @@ async fn of_fifty_at_once_one_wins() {
 }
 
 #[actix_web::test]
-async fn a_place_that_is_none_is_refused() {
+async fn an_invalid_target_of_a_move_is_refused() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let others = three_stages(&app).await.todo;
