@@ -1230,7 +1230,7 @@ export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferre
 export interface EventMessage {
   /** That app, with `via`. */
   app: MessageApp | null;
-  /** Who of a group wrote it. */
+  /** The member of a group who wrote it. */
   author: MessageAuthor | null;
   /** The text. */
   body: string | null;
@@ -1296,8 +1296,8 @@ export interface EventMessage {
   /** The agent on whose behalf it was sent. */
   user: MessageUser | null;
   /**
-   * By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to
-   * an app that handles the conversation.
+   * The kind of app that sent or received the message in place of Hotline: the company wrote it there, or
+   * another app handled the conversation when the contact wrote.
    */
   via: Via | null;
 }
@@ -1337,7 +1337,7 @@ export interface EventTemplate {
   queue: QueueRef | null;
   /** The status. */
   status: ChannelStatus;
-  /** What the provider has changed of the template. */
+  /** The provider's change of the template. */
   template: ChangedTemplate;
   /** The type. */
   type: ChannelType;
@@ -1490,7 +1490,7 @@ export type IdentityKind = "number" | "userId" | "groupId";
 export interface ImportError {
   /** A code for programs and translations, as in the `details` of a `422`. New codes may be added. */
   code: "address_forbidden" | "blank" | "changed_elsewhere" | "common_password" | "easy_password" | "empty" | "fixed" | "forbidden_characters" | "given_together" | "given_twice" | "negative" | "not_a_boolean" | "not_a_color" | "not_a_date" | "not_a_date_time" | "not_a_key" | "not_a_list" | "not_a_number" | "not_a_phone_number" | "not_a_string" | "not_a_tax_number" | "not_a_time_zone" | "not_a_url" | "not_accepted" | "not_an_email" | "not_an_integer" | "not_an_ip_range" | "not_an_object" | "not_an_option" | "not_an_origin" | "not_applicable" | "not_digits" | "not_every_record_once" | "not_in_the_future" | "not_one_line" | "not_one_word" | "not_this_list" | "not_unique" | "null" | "out_of_range" | "required" | "reserved" | "second_factor_missing" | "too_broad" | "too_deep" | "too_large" | "too_long" | "too_many" | "too_many_decimals" | "too_short" | "too_small" | "unknown_key" | "unknown_record" | "wrong_code" | "wrong_count" | "wrong_password" | "wrong_record";
-  /** The path in the row. */
+  /** The path of the field in the row. */
   field: string;
   /** The index of the row, from 0. */
   index: number;
@@ -1508,7 +1508,7 @@ export interface ImportReport {
   created: number;
   /** Errors of rows. Such rows are not stored; all others are. */
   errors: ImportError[];
-  /** Rows skipped because their contact exists, with `skip`. */
+  /** Rows skipped because their contact exists, with `onConflict: skip`. */
   skipped: number;
   /** Number of contacts updated. */
   updated: number;
@@ -1536,8 +1536,8 @@ export interface ImportedContact {
 /** The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed. */
 export interface Job {
   /**
-   * How often the provider was given the message and did not refuse it: twice if an answer was lost and the
-   * message was sent again, so that the contact may have it twice.
+   * Number of calls to the provider that it did not refuse: two if its answer to the first was lost and the
+   * message was sent again, so that the contact may have received it twice.
    */
   attempts: number;
   /** Why the message failed. */
@@ -1546,7 +1546,7 @@ export interface Job {
   jobId: string;
   /** The first message of the send. */
   messageId: MessageId;
-  /** `unknown` while it is unknown whether a queued message has left. */
+  /** `unknown` while it is unknown whether the provider received a queued message. */
   outcome: JobOutcome | null;
   /** The status. */
   status: MessageStatus;
@@ -1556,7 +1556,7 @@ export interface Job {
   waitingFor: WaitingFor | null;
 }
 
-/** What is known of a message that was handed over. */
+/** Whether the provider received the message. */
 export type JobOutcome = "unknown";
 
 /** The response. */
@@ -1663,7 +1663,7 @@ export interface MergedContact {
   mediaUrl: string | null;
   /** Other contacts that are the same person, as a provider says. They are never merged by themselves. */
   mergeSuggestions: MergeSuggestion[];
-  /** The id of the other contact, which no longer exists. What referred to it refers to this one. */
+  /** The id of the other contact, which no longer exists. Records that referred to it refer to this one. */
   mergedFrom: ContactId;
   /** Name. */
   name: string;
@@ -1709,13 +1709,13 @@ export interface MergedTicket {
   contact: TicketContact;
   /** When it was created. */
   createdAt: Timestamp;
-  /** Who opened it. */
+  /** Who opened the ticket. */
   creationSource: Source;
   /** When the first reply since the opening was sent: by a user, an integration or a chatbot. */
   firstResponseAt: Timestamp | null;
   /**
-   * The other app of the provider that handles the conversation, if one does: what the company sends may be
-   * refused.
+   * The app of the provider that handles the conversation, if it is not Hotline: the provider may refuse the
+   * company's messages meanwhile.
    */
   handledBy: TicketHandler | null;
   /** The id. */
@@ -1755,7 +1755,7 @@ export interface MergedTicket {
 export interface Message {
   /** That app, with `via`. */
   app: MessageApp | null;
-  /** Who of a group wrote it. */
+  /** The member of a group who wrote it. */
   author: MessageAuthor | null;
   /** The text. */
   body: string | null;
@@ -1815,8 +1815,8 @@ export interface Message {
   /** The agent on whose behalf it was sent. */
   user: MessageUser | null;
   /**
-   * By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to
-   * an app that handles the conversation.
+   * The kind of app that sent or received the message in place of Hotline: the company wrote it there, or
+   * another app handled the conversation when the contact wrote.
    */
   via: Via | null;
 }
@@ -3047,13 +3047,13 @@ export interface Ticket {
   contact: TicketContact;
   /** When it was created. */
   createdAt: Timestamp;
-  /** Who opened it. */
+  /** Who opened the ticket. */
   creationSource: Source;
   /** When the first reply since the opening was sent: by a user, an integration or a chatbot. */
   firstResponseAt: Timestamp | null;
   /**
-   * The other app of the provider that handles the conversation, if one does: what the company sends may be
-   * refused.
+   * The app of the provider that handles the conversation, if it is not Hotline: the provider may refuse the
+   * company's messages meanwhile.
    */
   handledBy: TicketHandler | null;
   /** The id. */
@@ -3720,7 +3720,7 @@ export interface WrapupCategoryUpdate {
 export interface WrapupReportRow {
   /** The category; `null` if the type has been deleted. */
   categoryId: WrapupCategoryId | null;
-  /** Number of closings with this type, as last set before a reopening. */
+  /** Number of closings with this type; of a ticket that was reopened, with the type it had then. */
   count: number;
   /** Name. */
   name: string | null;

@@ -134,7 +134,7 @@ ImportResult = Literal["created", "updated", "skipped"]
 
 
 JobOutcome = Literal["unknown"]
-"""What is known of a message that was handed over."""
+"""Whether the provider received the message."""
 
 
 LoggedEventId = int
@@ -1823,7 +1823,7 @@ class EventMessage(TypedDict):
 
     # That app, with `via`.
     app: Union[MessageApp, None]
-    # Who of a group wrote it.
+    # The member of a group who wrote it.
     author: Union[MessageAuthor, None]
     # The text.
     body: Union[str, None]
@@ -1886,8 +1886,8 @@ class EventMessage(TypedDict):
     updatedAt: Timestamp
     # The agent on whose behalf it was sent.
     user: Union[MessageUser, None]
-    # By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
-    # app that handles the conversation.
+    # The kind of app that sent or received the message in place of Hotline: the company wrote it there, or another
+    # app handled the conversation when the contact wrote.
     via: Union[Via, None]
 
 
@@ -1926,7 +1926,7 @@ class EventTemplate(TypedDict):
     queue: Union[QueueRef, None]
     # The status.
     status: ChannelStatus
-    # What the provider has changed of the template.
+    # The provider's change of the template.
     template: ChangedTemplate
     # The type.
     type: ChannelType
@@ -2080,7 +2080,7 @@ class ImportError(TypedDict):
 
     # A code for programs and translations, as in the `details` of a `422`. New codes may be added.
     code: Literal["address_forbidden", "blank", "changed_elsewhere", "common_password", "easy_password", "empty", "fixed", "forbidden_characters", "given_together", "given_twice", "negative", "not_a_boolean", "not_a_color", "not_a_date", "not_a_date_time", "not_a_key", "not_a_list", "not_a_number", "not_a_phone_number", "not_a_string", "not_a_tax_number", "not_a_time_zone", "not_a_url", "not_accepted", "not_an_email", "not_an_integer", "not_an_ip_range", "not_an_object", "not_an_option", "not_an_origin", "not_applicable", "not_digits", "not_every_record_once", "not_in_the_future", "not_one_line", "not_one_word", "not_this_list", "not_unique", "null", "out_of_range", "required", "reserved", "second_factor_missing", "too_broad", "too_deep", "too_large", "too_long", "too_many", "too_many_decimals", "too_short", "too_small", "unknown_key", "unknown_record", "wrong_code", "wrong_count", "wrong_password", "wrong_record"]
-    # The path in the row.
+    # The path of the field in the row.
     field: str
     # The index of the row, from 0.
     index: int
@@ -2099,7 +2099,7 @@ class ImportReport(TypedDict):
     created: int
     # Errors of rows. Such rows are not stored; all others are.
     errors: List[ImportError]
-    # Rows skipped because their contact exists, with `skip`.
+    # Rows skipped because their contact exists, with `onConflict: skip`.
     skipped: int
     # Number of contacts updated.
     updated: int
@@ -2126,8 +2126,8 @@ class ImportedContact(TypedDict):
 class Job(TypedDict):
     """The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed."""
 
-    # How often the provider was given the message and did not refuse it: twice if an answer was lost and the
-    # message was sent again, so that the contact may have it twice.
+    # Number of calls to the provider that it did not refuse: two if its answer to the first was lost and the
+    # message was sent again, so that the contact may have received it twice.
     attempts: int
     # Why the message failed.
     error: Union[MessageFailure, None]
@@ -2135,7 +2135,7 @@ class Job(TypedDict):
     jobId: str
     # The first message of the send.
     messageId: MessageId
-    # `unknown` while it is unknown whether a queued message has left.
+    # `unknown` while it is unknown whether the provider received a queued message.
     outcome: Union[JobOutcome, None]
     # The status.
     status: MessageStatus
@@ -2251,7 +2251,7 @@ class MergedContact(TypedDict):
     mediaUrl: Union[str, None]
     # Other contacts that are the same person, as a provider says. They are never merged by themselves.
     mergeSuggestions: List[MergeSuggestion]
-    # The id of the other contact, which no longer exists. What referred to it refers to this one.
+    # The id of the other contact, which no longer exists. Records that referred to it refer to this one.
     mergedFrom: ContactId
     # Name.
     name: str
@@ -2298,12 +2298,12 @@ class MergedTicket(TypedDict):
     contact: TicketContact
     # When it was created.
     createdAt: Timestamp
-    # Who opened it.
+    # Who opened the ticket.
     creationSource: Source
     # When the first reply since the opening was sent: by a user, an integration or a chatbot.
     firstResponseAt: Union[Timestamp, None]
-    # The other app of the provider that handles the conversation, if one does: what the company sends may be
-    # refused.
+    # The app of the provider that handles the conversation, if it is not Hotline: the provider may refuse the
+    # company's messages meanwhile.
     handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
@@ -2341,7 +2341,7 @@ class Message(TypedDict):
 
     # That app, with `via`.
     app: Union[MessageApp, None]
-    # Who of a group wrote it.
+    # The member of a group who wrote it.
     author: Union[MessageAuthor, None]
     # The text.
     body: Union[str, None]
@@ -2398,8 +2398,8 @@ class Message(TypedDict):
     updatedAt: Timestamp
     # The agent on whose behalf it was sent.
     user: Union[MessageUser, None]
-    # By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
-    # app that handles the conversation.
+    # The kind of app that sent or received the message in place of Hotline: the company wrote it there, or another
+    # app handled the conversation when the contact wrote.
     via: Union[Via, None]
 
 
@@ -3643,12 +3643,12 @@ class Ticket(TypedDict):
     contact: TicketContact
     # When it was created.
     createdAt: Timestamp
-    # Who opened it.
+    # Who opened the ticket.
     creationSource: Source
     # When the first reply since the opening was sent: by a user, an integration or a chatbot.
     firstResponseAt: Union[Timestamp, None]
-    # The other app of the provider that handles the conversation, if one does: what the company sends may be
-    # refused.
+    # The app of the provider that handles the conversation, if it is not Hotline: the provider may refuse the
+    # company's messages meanwhile.
     handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
@@ -4339,7 +4339,7 @@ class WrapupReportRow(TypedDict):
 
     # The category; `null` if the type has been deleted.
     categoryId: Union[WrapupCategoryId, None]
-    # Number of closings with this type, as last set before a reopening.
+    # Number of closings with this type; of a ticket that was reopened, with the type it had then.
     count: int
     # Name.
     name: Union[str, None]
