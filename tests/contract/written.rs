@@ -259,11 +259,12 @@ fn the_kinds_of_refused_rows_are_those_the_code_writes() {
             if !file.starts_with("persistence/src/persister") {
                 continue;
             }
-            // `const NAME: &'static str = "name";`, and of marks `Kind "name" path;`
+            // `const NAME: &'static str = "name";`, and of receipts `Kind "name" path;`
             let named = text.split("const NAME: &'static str = \"").skip(1).filter_map(|rest| rest.split('"').next());
             kinds.extend(named.map(str::to_owned));
-            let marks = text.split("\nmarks! {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
-            kinds.extend(marks.split('"').skip(1).step_by(2).map(str::to_owned));
+            let receipts =
+                text.split("\nreceipt_kinds! {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
+            kinds.extend(receipts.split('"').skip(1).step_by(2).map(str::to_owned));
         }
     }
     assert!(kinds.len() >= 12, "few kinds are found: {kinds:?}");
