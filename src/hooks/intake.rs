@@ -54,7 +54,7 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
-    // Processed last, when the statuses of single messages are recorded.
+    // Processed after the other events, when the statuses of single messages are recorded.
     let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
         let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };

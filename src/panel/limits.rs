@@ -23,8 +23,8 @@ const fn per_minute(count: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(count.saturating_sub(1))
 }
 
-/// Attempts per account, from any address, and per address, for any account. People mistype three times; guessing needs
-/// millions of attempts.
+/// Attempts per account or person, from any address, and per address, for any purpose. People mistype three times;
+/// guessing needs millions of attempts.
 const ACCOUNT_ATTEMPTS: NonZeroU32 = per_minute(10);
 const ADDRESS_ATTEMPTS: NonZeroU32 = per_minute(30);
 

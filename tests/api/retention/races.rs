@@ -139,7 +139,7 @@ async fn a_removal_that_waits_for_its_turn_holds_up_no_conversation() {
     }
     retentions::set(&app.db, id, Some(DAYS)).await.expect("the retention is set");
     let waits = || store.connections().waiting > 0;
-    // A removal that waits too long gives up, and is tried again later.
+    // A removal that waits too long gives up, and is tried again later. A mark would refuse the read.
     eventually("the ticket is marked as read while the removal waits", || async {
         eventually("the removal waits for its turn", || async { waits() }).await;
         app.api.post(&format!("/tickets/{FIRST_ID}/read"), json!({})).await.data(200);

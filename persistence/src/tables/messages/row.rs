@@ -126,7 +126,8 @@ pub struct MessageRow {
     pub delivered_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub read_at: Option<DateTime<Utc>>,
-    /// When it changed last; `None`: never since it was created. A trigger sets it.
+    /// When it changed last; `None`: never since it was created. Set by a trigger, by the statement
+    /// of a revision, or with the status that a new message has already.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }

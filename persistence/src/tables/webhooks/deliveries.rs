@@ -107,7 +107,7 @@ pub struct DeliveryOutcome {
     pub kind: String,
     pub lane: String,
     pub status: DeliveryStatus,
-    /// Number of failed attempts since the last replay; 0 for a delivery that fails without an attempt.
+    /// Number of failed attempts since the last replay; 0 for one that was withheld or has expired.
     pub tries: i32,
     pub attempt: Option<Attempt>,
     pub next_attempt_at: Option<DateTime<Utc>>,
@@ -146,8 +146,7 @@ pub async fn record(
     let (company, webhook) = (endpoint.company, endpoint.id);
     // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
     // the previous URL says nothing about the current one, and one that was cleared meanwhile, by a test or when the
-    // webhook was enabled, is over. If the types have changed, events of
-    // new types were skipped.
+    // webhook was enabled, is over. If the types have changed, events of new types were skipped.
     let update = sqlx::query_as::<_, (i64, bool, Option<DateTime<Utc>>)>(
         "update webhooks set delivered_through =
                  case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
