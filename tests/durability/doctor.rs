@@ -1,6 +1,6 @@
 //! `hotline doctor` names what has to be done about the machine, the database and the network.
 
-use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::process::{Process, command, keys_of, run, with_database};
 use crate::support::database::url;
 use crate::support::seed::{ACCESS_TOKEN, provided};
 use crate::support::template::prepared_folder;
-use crate::support::{Company, Provider, Receiver, TestDatabase, empty_folder, eventually, free_address};
+use crate::support::{Company, Conduct, Provider, Receiver, TestDatabase, empty_folder, eventually, free_address};
 
 const ACCOUNT: &str = "106540352242922";
 
@@ -93,8 +93,8 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
     drop(receiver);
     let has_stopped = || async { tokio::net::TcpStream::connect(&endpoint).await.is_err() };
     eventually("the endpoint has stopped", has_stopped).await;
-    let taken = TcpListener::bind(free_address()).expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
+    let taken = Receiver::start_at(&free_address().to_string()).await;
+    let address = taken.address.to_string();
     let options = [&["--listen", &address], &networks[..], &["--min-free-space", "0"]].concat();
     let (code, checks) = examine(doctor(folder, &options)).await;
     let found = problems(&checks);
@@ -106,6 +106,15 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
     );
     assert!(found[0].1.contains("another program") && found[1].1.contains("of company"), "{found:?}");
     assert!(!format!("{checks:?}").contains(ACCESS_TOKEN), "a token is printed");
+
+    // A program whose answer is longer than what is read of it, and a key file that others may read.
+    taken.behave(Conduct::Answer(200, " ".repeat(4 << 20) + "hotline_"));
+    std::fs::set_permissions(folder.join("secrets.key"), std::fs::Permissions::from_mode(0o644)).expect("mode");
+    let (_, checks) = examine(doctor(folder, &options)).await;
+    let found = problems(&checks);
+    let names: Vec<&str> = found.iter().map(|(check, _)| *check).collect();
+    assert_eq!(names, ["port", "keys", "webhooks"], "{found:?}");
+    assert!(found[1].1.contains("secrets.key") && found[1].1.contains("chmod"), "{found:?}");
 
     let options = ["--offline", "--min-free-space", "0", "--listen", &address];
     let (_, checks) = examine(doctor(folder, &options)).await;
@@ -126,6 +135,22 @@ async fn a_doctor_names_what_a_database_lacks() {
     assert_eq!(code, Some(1));
     let found = problems(&checks);
     assert!(found.iter().any(|(check, found)| *check == "settings" && found.contains("fsync is off")), "{found:?}");
+
+    // Tables that cannot be read are not reported as missing.
+    for statement in
+        ["alter table schema_needs rename to needs", "create view schema_needs as select 1 / 0 as least, '' as release"]
+    {
+        sqlx::query(statement).execute(&database.db).await.expect("executed");
+    }
+    let (code, checks) = examine(doctor(folder.path(), &["--database-url", &url, "--listen", &address])).await;
+    let schema = find_check(&checks, "schema");
+    assert!(code == Some(1) && schema.result == "problem" && schema.found.contains("division by zero"), "{schema:?}");
+    let empty = TestDatabase::create().await;
+    let url = crate::support::database::url(&empty.options);
+    let (_, checks) = examine(doctor(folder.path(), &["--database-url", &url, "--listen", &address])).await;
+    let schema = find_check(&checks, "schema");
+    assert!(schema.result == "note" && schema.found.contains("no tables"), "{schema:?}");
+    empty.drop().await;
 
     let unreachable = "postgres://hotline:hidden@127.0.0.1:1/hotline";
     let (code, checks) = examine(doctor(folder.path(), &["--database-url", unreachable, "--listen", &address])).await;

@@ -5,6 +5,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use reqwest::RequestBuilder;
+
+use crate::api::health::Liveness;
 use crate::cli::findings::Finding;
 use crate::service::Settings;
 
@@ -19,6 +22,9 @@ const SYNC_BYTES: usize = 4096;
 
 /// Timeout for the own service's answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// How much of an answer is read: its first lines identify a Hotline, and another program may send without end.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 pub async fn check(settings: &Settings) -> Vec<Finding> {
     let mut findings = vec![check_port("port", "--listen", settings.listen).await];
@@ -56,16 +62,26 @@ async fn is_hotline(address: SocketAddr) -> bool {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
     }
-    for (path, expected_text) in [("/health/live", ""), ("/metrics", "hotline_")] {
-        let response = client.get(format!("http://{address}{path}")).send().await;
-        if let Ok(response) = response
-            && response.status().is_success()
-            && response.text().await.is_ok_and(|text| text.contains(expected_text))
-        {
+    let liveness = format!(r#""status":"{}""#, Liveness::LIVE.status);
+    for (path, expected_text) in [("/health/live", liveness.as_str()), ("/metrics", "hotline_")] {
+        let text = read_start(client.get(format!("http://{address}{path}"))).await;
+        if text.is_some_and(|text| text.contains(expected_text)) {
             return true;
         }
     }
     false
+}
+
+/// The start of the answer to a request; `None` if it has no success.
+async fn read_start(request: RequestBuilder) -> Option<String> {
+    let mut response = request.send().await.ok().filter(|response| response.status().is_success())?;
+    let mut bytes = Vec::new();
+    while bytes.len() < ANSWER_BYTES_MAX
+        && let Some(chunk) = response.chunk().await.ok()?
+    {
+        bytes.extend_from_slice(&chunk);
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn check_space(settings: &Settings) -> Finding {

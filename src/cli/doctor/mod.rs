@@ -8,7 +8,8 @@ mod postgres;
 
 use clap::Args;
 use hotline_persistence::backup::State;
-use hotline_persistence::{PgPool, schema};
+use hotline_persistence::migration::{self, SchemaError};
+use hotline_persistence::{Error, PgPool, schema};
 
 use super::database::connect;
 use super::findings::{Finding, finish};
@@ -52,14 +53,14 @@ async fn check_database(settings: &Settings, is_offline: bool, db: &PgPool) -> V
         Ok(findings) => findings,
         Err(error) => return vec![failed_check("database", &error)],
     };
-    let state = match db.acquire().await {
-        Ok(mut connection) => State::read(&mut connection).await,
-        Err(error) => Err(error.into()),
-    };
-    match state {
-        Ok(state) => findings.push(check_schema(&state)),
-        Err(_) => {
+    match read_state(db).await {
+        Ok(Some(state)) => findings.push(check_schema(&state)),
+        Ok(None) => {
             findings.push(Finding::note("schema", "there are no tables yet", "the first start creates them"));
+            return findings;
+        }
+        Err(error) => {
+            findings.push(failed_check("schema", &error));
             return findings;
         }
     }
@@ -68,6 +69,16 @@ async fn check_database(settings: &Settings, is_offline: bool, db: &PgPool) -> V
             .extend(network::check(settings, db).await.unwrap_or_else(|error| vec![failed_check("network", &*error)]));
     }
     findings
+}
+
+/// What the database reports of itself; `None` if it has no tables yet.
+async fn read_state(db: &PgPool) -> Result<Option<State>, Error> {
+    // A schema of another release is described by the state.
+    if let Err(Error::Schema(SchemaError::Empty)) = migration::ready_to_read(db).await {
+        return Ok(None);
+    }
+    let mut connection = db.acquire().await?;
+    State::read(&mut connection).await.map(Some)
 }
 
 /// Whether this release can serve the tables.

@@ -30,7 +30,7 @@ const CALL_TIME_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent calls.
 const CALLS_MAX: usize = 8;
 
-/// Maximum number of channels, and of webhooks, that are called; the others are only counted.
+/// Maximum number of processes, of channels, and of webhooks that are called; the others are only counted.
 const CALLED_MAX: usize = 500;
 
 /// Maximum number of failures that a finding describes.
@@ -49,7 +49,6 @@ async fn check_peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
     if lives.is_empty() {
         return Ok(Vec::new());
     }
-    let count = lives.len();
     let calls = lives.into_iter().map(async |life| {
         let reason = match timeout(CALL_TIME_MAX, TcpStream::connect(&life.address)).await {
             Ok(Ok(_)) => return None,
@@ -59,28 +58,25 @@ async fn check_peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
         Some(format!("{} at {}: {reason}", life.node, life.address))
     });
     let next = "correct --cluster-address of that process, its name, or the firewall";
-    Ok(vec![summary("peers", count, collect_failures(calls).await, next)])
+    Ok(vec![call_each("peers", calls, next).await])
 }
 
-/// Whether each channel's provider accepts its credentials.
+/// Whether each channel's provider accepts its credentials, or why these cannot be decrypted.
 async fn check_channels(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let keys = Keyring::at(&settings.key_file);
-    keys.load()?;
+    if let Err(error) = keys.load() {
+        let next = "correct the file, or run this command as the service's user";
+        return Ok(Finding::problem("keys", chain(&error), next));
+    }
     let graph = &Graph::new(&settings.provider, &settings.outbound)?;
     let mut rows = channels::all(db, None).await?;
     rows.iter_mut().for_each(|row| row.open(&keys));
     let accounts: Vec<Account> = rows.iter().filter_map(Account::of).collect();
-    let count = accounts.len();
-    let calls = accounts.into_iter().take(CALLED_MAX).map(async |account| {
+    let calls = accounts.into_iter().map(async |account| {
         let error = graph.check_account(&account).await.err()?;
         Some(format!("channel {} of company {}: {error}", account.channel, account.company))
     });
-    Ok(summary(
-        "channels",
-        count,
-        collect_failures(calls).await,
-        "enter the credentials again, or check --provider-url",
-    ))
+    Ok(call_each("channels", calls, "enter the credentials again, or check --provider-url").await)
 }
 
 /// Whether each active webhook's host answers, with any status.
@@ -89,8 +85,7 @@ async fn check_webhooks(settings: &Settings, db: &PgPool) -> Result<Finding, Fai
     let outbound = OutboundOptions { allowed_networks: options.allowed_networks.clone(), call_time_max: CALL_TIME_MAX };
     let outbound = &Outbound::of_webhooks(&outbound, options.lookup.clone())?;
     let webhooks: Vec<_> = webhooks::all(db, None).await?.into_iter().filter(|(_, webhook)| webhook.active).collect();
-    let count = webhooks.len();
-    let calls = webhooks.into_iter().take(CALLED_MAX).map(async |(company, webhook)| {
+    let calls = webhooks.into_iter().map(async |(company, webhook)| {
         let result = match outbound.request(Method::HEAD, &webhook.url) {
             Ok(request) => request.send().await.map(drop).map_err(describe_failure),
             Err(error) => Err(error),
@@ -98,7 +93,7 @@ async fn check_webhooks(settings: &Settings, db: &PgPool) -> Result<Finding, Fai
         result.err().map(|error| format!("webhook {} of company {company}: {error}", webhook.id))
     });
     let next = "the endpoint's owner has to make it reachable; for private networks see --webhook-allow-network";
-    Ok(summary("webhooks", count, collect_failures(calls).await, next))
+    Ok(call_each("webhooks", calls, next).await)
 }
 
 /// Whether the mail relay accepts a connection and the login.
@@ -114,16 +109,39 @@ pub async fn check_mail_relay(settings: &Settings) -> Option<Finding> {
     })
 }
 
-/// Makes the calls and returns the failures.
-async fn collect_failures(calls: impl Iterator<Item = impl Future<Output = Option<String>>>) -> Vec<String> {
-    iter(calls).buffered(CALLS_MAX).filter_map(std::future::ready).collect().await
-}
-
-fn summary(check: &'static str, count: usize, failures: Vec<String>, next: &str) -> Finding {
+/// Makes the first [`CALLED_MAX`] calls, each of which returns its failure, and reports how many were answered.
+async fn call_each(
+    check: &'static str,
+    calls: impl ExactSizeIterator<Item = impl Future<Output = Option<String>>>,
+    next: &str,
+) -> Finding {
+    let count = calls.len();
+    let called = count.min(CALLED_MAX);
+    let failures: Vec<String> =
+        iter(calls.take(CALLED_MAX)).buffered(CALLS_MAX).filter_map(std::future::ready).collect().await;
+    let left_out = if called < count { format!("; {} not called", count - called) } else { String::new() };
     if failures.is_empty() {
-        let found = if count == 0 { "there are none".to_owned() } else { format!("{count} answered") };
+        let found = if count == 0 { "there are none".to_owned() } else { format!("{called} answered{left_out}") };
         return Finding::ok(check, found);
     }
     let shown = failures.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
-    Finding::problem(check, format!("{} of {count} failed: {shown}", failures.len()), next)
+    Finding::problem(check, format!("{} of {called} failed: {shown}{left_out}", failures.len()), next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_calls_that_were_made_are_reported_as_answered() {
+        let call_number = async |number: usize, failing: Option<&'static str>| {
+            let calls = (0..number).map(|_| std::future::ready(failing.map(str::to_owned)));
+            serde_json::to_value(call_each("channels", calls, "next").await).expect("JSON")["found"].clone()
+        };
+        assert_eq!(call_number(0, None).await, "there are none");
+        assert_eq!(call_number(CALLED_MAX, None).await, "500 answered");
+        assert_eq!(call_number(CALLED_MAX + 100, None).await, "500 answered; 100 not called");
+        let found = call_number(CALLED_MAX + 1, Some("no")).await;
+        assert_eq!(found, "500 of 500 failed: no; no; no; no; no; 1 not called");
+    }
 }
