@@ -208,7 +208,11 @@ impl RestoreTarget<'_> {
                 let path = path.to_owned();
                 let schema = manifest.database.schema.clone();
                 let restore = move || backup::restore_tables(&program, &connection, &path, &schema, &place.extensions);
-                tokio::task::spawn_blocking(restore).await?.map_err(Failure::from)
+                // Also a panic is a failure, after which nothing may be left.
+                match tokio::task::spawn_blocking(restore).await {
+                    Ok(restored) => restored.map_err(Failure::from),
+                    Err(panic) => Err(panic.into()),
+                }
             }
             Err(error) => Err(error),
         };

@@ -64,7 +64,9 @@ pub async fn find_or_create_temporary(db: impl Database<'_>, keys: &Keyring, nam
 /// When the database cannot answer.
 pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
     let remove = sqlx::query(
-        "delete from installation_keys where length(key) <> $2 and split_part(convert_from(key, 'UTF8'), '.', 2) = $1",
+        // A key that is stored unsealed is not text, and PostgreSQL evaluates the conditions of an `and` in any order.
+        "delete from installation_keys
+         where split_part(case when length(key) <> $2 then convert_from(key, 'UTF8') end, '.', 2) = $1",
     );
     let unsealed_bytes = i32::try_from(KEY_BYTES).unwrap_or(i32::MAX);
     Ok(with_timeout(remove.bind(key).bind(unsealed_bytes).execute(db)).await?.rows_affected())

@@ -158,6 +158,7 @@ pub fn restore(
     schema: &str,
     extensions: &[String],
 ) -> Result<(), DumpError> {
+    hotline_persistence::fail_point!("restore_tables");
     let list = tempfile::NamedTempFile::new().map_err(BackupFileError::new("create", &std::env::temp_dir()))?;
     let entries = entries(program, connection, backup)?;
     let kept = entries.lines().filter(|line| !is_there(line, schema, extensions));

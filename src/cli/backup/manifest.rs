@@ -1,7 +1,8 @@
 //! The files that describe a backup: `manifest.json`, and `sums.sha256`, which `sha256sum -c` reads as well.
 
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,9 @@ pub const KEY: &str = "secrets.key";
 
 /// The version of the layout. A release reads the versions up to its own.
 pub const FORMAT: u32 = 1;
+
+/// Maximum size of a manifest, of which a release writes less than a KiB.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum size of the list of sums: the lines of as many files as a backup may have.
 const SUMS_BYTES_MAX: u64 = FILES_MAX as u64 * 256;
@@ -113,7 +117,14 @@ impl Manifest {
     /// Reads the manifest of a backup.
     pub fn read(backup: &Path) -> Result<Self, ManifestError> {
         let path = backup.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(BackupFileError::new("read", &path))?;
+        let mut bytes = Vec::new();
+        // One byte more, so that a larger file is refused instead of cut.
+        File::open(&path)
+            .and_then(|file| file.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .map_err(BackupFileError::new("read", &path))?;
+        if bytes.len() as u64 > MANIFEST_BYTES_MAX {
+            return Err(invalid(&path, format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
+        }
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&path, error.to_string()))?;
         if manifest.format > FORMAT {
             let reason = format!("its format is {}, and this release reads up to {FORMAT}", manifest.format);

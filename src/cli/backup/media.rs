@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hotline_persistence::PgPool;
@@ -35,7 +36,7 @@ pub fn copy(
     for hour in files::names(from)?.into_iter().filter(|name| is_hour(name)) {
         for company in files::names(&from.join(&hour))? {
             let folder = from.join(&hour).join(&company);
-            if !folder.is_dir() {
+            if !metadata_of(&folder)?.is_some_and(|metadata| metadata.is_dir()) {
                 continue;
             }
             for id in files::names(&folder)? {
@@ -98,6 +99,15 @@ fn is_undamaged(path: &Path, size: u64, sum: &files::Sum) -> bool {
     is_undamaged
 }
 
+/// The metadata of a file or folder; `None` if it no longer exists. Any other error could hide a file that does.
+fn metadata_of(path: &Path) -> Result<Option<fs::Metadata>, BackupFileError> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(BackupFileError::new("read", path)(error)),
+    }
+}
+
 /// Links or copies a file, and returns its size, its sum, and whether it was linked; `None` if it no longer exists.
 fn link_or_copy(
     from: &Path,
@@ -106,17 +116,14 @@ fn link_or_copy(
     previous: Option<&PreviousBackup>,
 ) -> Result<Option<(u64, files::Sum, bool)>, BackupFileError> {
     let to = backup.join(name);
-    let size = match fs::metadata(from) {
-        Ok(metadata) => metadata.len(),
-        Err(_) => return Ok(None),
-    };
+    let Some(metadata) = metadata_of(from)? else { return Ok(None) };
     if let Some(previous) = previous
         && let Some(sum) = previous.sums.get(name)
-        && is_undamaged(&previous.path.join(name), size, sum)
+        && is_undamaged(&previous.path.join(name), metadata.len(), sum)
         // Not every file system has links; then the file is copied.
         && fs::hard_link(previous.path.join(name), &to).is_ok()
     {
-        return Ok(Some((size, sum.clone(), true)));
+        return Ok(Some((metadata.len(), sum.clone(), true)));
     }
     match files::copy(from, &to) {
         Ok((size, sum)) => Ok(Some((size, sum, false))),

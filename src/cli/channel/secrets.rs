@@ -2,13 +2,16 @@
 //! visible in the process list and in the shell's history.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::cli::Failure;
 use crate::web::request::channel_values::CREDENTIAL_BYTES_MAX;
+
+/// Maximum length of a line with a credential, in bytes: a few spaces around the longest one are accepted.
+const LINE_BYTES_MAX: usize = CREDENTIAL_BYTES_MAX + 64;
 
 pub(super) const PROVIDER: &str = "WhatsApp, Messenger and Instagram";
 
@@ -58,14 +61,14 @@ fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
         file if file == Path::new("-") => Box::new(std::io::stdin().lock()),
         file => Box::new(File::open(file).map_err(|error| error_text(error.to_string()))?),
     };
-    let mut text = String::new();
-    // One byte more than the longest credential and its line end, so that a longer one is refused by its length.
-    let result = input.take(CREDENTIAL_BYTES_MAX as u64 + 3).read_to_string(&mut text);
-    result.map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => error_text("not UTF-8 text".to_owned()),
-        _ => error_text(error.to_string()),
-    })?;
-    let line = text.lines().next().unwrap_or_default().trim();
+    let mut line = Vec::new();
+    // One byte more, so that a longer line is refused instead of cut.
+    let result = BufReader::new(input.take(LINE_BYTES_MAX as u64 + 1)).read_until(b'\n', &mut line);
+    result.map_err(|error| error_text(error.to_string()))?;
+    if line.len() > LINE_BYTES_MAX {
+        return Err(error_text(format!("the first line has more than {LINE_BYTES_MAX} bytes")).into());
+    }
+    let line = std::str::from_utf8(&line).map_err(|_| error_text("not UTF-8 text".to_owned()))?.trim();
     if line.is_empty() {
         return Err(error_text("the first line is empty".to_owned()).into());
     }

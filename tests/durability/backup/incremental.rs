@@ -1,6 +1,6 @@
 //! Files of messages are in each backup, and copied once.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use hotline::exit_code::Exit;
@@ -78,6 +78,26 @@ async fn a_damaged_file_of_a_message_is_not_linked_into_the_next_backup_and_can_
     assert_eq!(client(&process, &company).await.all("/messages?type=media").await.len(), 1);
     process.kill();
     run_json(Installation::empty(Postgres::Private).await.command(&["restore", text(&backup_of(&whole))])).await;
+}
+
+#[actix_web::test]
+async fn a_file_that_cannot_be_examined_is_not_left_out_of_a_backup() {
+    let installation = Installation::new(Postgres::Private).await;
+    let backups = empty_folder();
+    let hour = installation.path().join("media/1a");
+    std::fs::create_dir_all(hour.join("7")).expect("folders");
+    // A link to itself: unlike something that was deleted, it cannot be examined, not even by root.
+    for link in [hour.join("7/file"), hour.join("folder")] {
+        symlink(link.file_name().expect("a name"), &link).expect("a link");
+        let (code, stderr) = run_refused(installation.command(&["backup", text(backups.path())])).await;
+        assert_eq!(code, Some(Exit::Io.code().into()), "{stderr}");
+        assert!(stderr.contains(text(&link)), "{stderr}");
+        std::fs::remove_file(&link).expect("removed");
+    }
+    // What a link to nothing names does not exist.
+    symlink("nothing", hour.join("7/deleted")).expect("a link");
+    let printed = run_json(installation.command(&["backup", text(backups.path())])).await;
+    assert_eq!(printed["files"], 0, "{printed}");
 }
 
 #[actix_web::test]

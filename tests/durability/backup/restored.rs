@@ -50,6 +50,11 @@ async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
         assert_refused(&target, &backup, Exit::Data, &[name, "missing"]).await;
         fs::write(&path, whole).expect("written");
     }
+    let manifest = backup.join("manifest.json");
+    let whole = fs::read_to_string(&manifest).expect("a file");
+    fs::write(&manifest, whole.clone() + &" ".repeat(1 << 20)).expect("written");
+    assert_refused(&target, &backup, Exit::Data, &["manifest.json", "more than 1048576 bytes"]).await;
+    fs::write(&manifest, whole).expect("written");
     let empty = empty_folder();
     assert_refused(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
     assert_eq!(names(target.path()), [""; 0], "a refused restore left files");
@@ -157,12 +162,14 @@ async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_noth
 async fn a_restore_that_fails_can_be_repeated() {
     let (_backups, backup) = create_backup().await;
     let target = Installation::empty(Postgres::Private).await;
-    let mut command = target.command(&["restore", text(&backup)]);
-    command.env("FAILPOINTS", "backup_write=return");
-    let (code, stderr) = run_refused(command).await;
-    assert_eq!(code, Some(74), "{stderr}");
-    let left = names(target.path());
-    assert!(left.iter().all(|name| name.starts_with("postgres")), "{left:?}");
+    for (point, exit) in [("backup_write=return", Exit::Io), ("restore_tables=panic", Exit::Internal)] {
+        let mut command = target.command(&["restore", text(&backup)]);
+        command.env("FAILPOINTS", point);
+        let (code, stderr) = run_refused(command).await;
+        assert_eq!(code, Some(exit.code().into()), "{point}: {stderr}");
+        let left = names(target.path());
+        assert!(left.iter().all(|name| name.starts_with("postgres")), "{point}: {left:?}");
+    }
     run_json(target.command(&["restore", text(&backup)])).await;
     with_database(target.path(), async |db| {
         let count = async || -> i64 {

@@ -179,6 +179,30 @@ async fn an_abandoned_key_makes_room_for_new_credentials() {
 }
 
 #[actix_web::test]
+async fn a_key_is_abandoned_also_beside_a_secret_that_is_stored_in_clear() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
+    channels(path, &company, "http://127.0.0.1:9");
+    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    std::fs::remove_file(path.join("secrets.key")).expect("lost");
+    with_database(path, async |db| {
+        for statement in [
+            // As an earlier release stored it: bytes that are not text.
+            "insert into installation_keys (name, key) values ('media_links', decode(repeat('ff', 64), 'hex'))",
+            // Of the conditions of an `and`, PostgreSQL evaluates the cheapest first.
+            "alter function length(bytea) cost 1000000",
+        ] {
+            sqlx::query(statement).execute(db).await.expect(statement);
+        }
+    })
+    .await;
+    let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);
+    assert_eq!((&abandoned["id"], &abandoned["channelSecrets"]), (&json!(key), &json!(9)), "{abandoned}");
+    assert!(stored(path).await.contains(&"ff".repeat(64)), "the other secret is kept");
+}
+
+#[actix_web::test]
 async fn a_key_of_another_installation_seals_nothing() {
     let folder = prepared_folder();
     let path = folder.path();

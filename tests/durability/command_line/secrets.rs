@@ -270,11 +270,16 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_printed() 
     let empty = place_file(path, "empty", "");
     let two_words = place_file(path, "words", "Hidden words");
     let token = place_file(path, "token", CREDENTIALS[0]);
+    // One byte more than a credential may have, after spaces, and far more.
+    let long = place_file(path, "long", &format!("        Hidden{}", "x".repeat(4097 - "Hidden".len())));
+    let longer = place_file(path, "longer", &"Hidden".repeat(1000));
     let create = ["channel", "create", "Phone", "--company", &company, "--type", "whatsapp"];
     for (options, reason) in [
         (&["--access-token-file", &empty][..], "--access-token-file"),
         (&["--access-token-file", "/nowhere/token"], "/nowhere/token"),
         (&["--access-token-file", &two_words], "one word"),
+        (&["--access-token-file", &long], "at most 4096 bytes"),
+        (&["--access-token-file", &longer], "the first line has more than"),
         (&["--access-token-file", "-", "--app-secret-file", "-"], "standard input"),
         (&["--access-token-file", &token, "--access-token", "x"], "--access-token"),
         (&["--verify-token-file", "-"], "the first line is empty"),
