@@ -83,12 +83,8 @@ pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
     let company = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
     let name = sanitize_name(&to.name);
     let render = |texts: Translations| {
-        // The company's and the person's name are inserted last, so that placeholders in them are not replaced.
-        let text = texts[language_index].replace("{email}", &to.email);
-        match text.split_once("{place}") {
-            Some((before, after)) => format!("{before}{company}{after}"),
-            None => text.replace("{name}", &name),
-        }
+        // An address may have braces, unlike a sanitized name. It is inserted last, so that nothing in it is replaced.
+        texts[language_index].replace("{place}", &company).replace("{name}", &name).replace("{email}", &to.email)
     };
     let (subject, opening, link_line) = match link.kind {
         LinkKind::Invitation => (INVITATION_SUBJECT, INVITATION_TEXT, INVITATION_LINK),
@@ -154,6 +150,14 @@ mod tests {
         assert_eq!(invited.subject, "Your invitation to Acme name Ltd.");
         assert!(invited.text.contains("Sign in with ana@example.com."), "{}", invited.text);
         assert!(invited.text.starts_with("Hello Ana,\n"), "{}", invited.text);
+        let braced = Recipient { email: "{place}{name}@example.com".to_owned(), ..recipient("Ana", Language::English) };
+        for (kind, end) in [
+            (LinkKind::Invitation, "Sign in with {place}{name}@example.com.\n"),
+            (LinkKind::Reset, "for {place}{name}@example.com.\n"),
+        ] {
+            let text = link_email(&braced, &link(kind, Some("Acme"))).text;
+            assert!(text.contains(end), "{text}");
+        }
         let unnamed = link_email(&recipient("<>", Language::English), &link(LinkKind::Invitation, Some("Acme")));
         assert!(unnamed.text.starts_with("Hello,\n"), "{}", unnamed.text);
     }

@@ -104,6 +104,25 @@ async fn assert_link_is_answered(app: &TestApp, admin: &Person, user: i64) {
 }
 
 #[actix_web::test]
+async fn an_address_that_looks_like_a_placeholder_is_shown_as_it_is() {
+    let relay = Relay::start().await;
+    let app = start_with_mail(&relay, SEND_TIME_MAX).await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let made = app.api.post("/users", json!({"name": "Carla", "email": "{name}@example.com"})).await;
+    let carla = id(made.data(201));
+    admin.post(&format!("/users/{carla}/invitation"), json!({})).await.data(200);
+    let token = json!({"token": tokens(&relay.emails()[0])[0], "password": PASSWORD});
+    assert_eq!(Person::nobody(&app).post("/links/use", token).await.status, 204);
+    let sent = admin.post(&format!("/users/{carla}/password-reset"), json!({})).await;
+    assert_eq!(sent.data(200)["sentTo"], "{name}@example.com");
+    let letter = &relay.emails()[1];
+    let line = "A password reset was requested for {name}@example.com.";
+    assert!(letter.lines().any(|sent| sent == line), "{letter}");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_relay_that_hangs_delays_the_answer_by_the_timeout_and_the_link_is_answered() {
     let relay = Relay::start().await;
     let app = start_with_mail(&relay, SHORT_TIME_MAX).await;
