@@ -10,6 +10,8 @@
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference> has a page for each
 //! field.
 
+use std::collections::HashSet;
+
 use hotline_persistence::tables::channels::{ChangedTemplate, ChannelQuality, PhoneNews};
 use serde_json::Value;
 
@@ -75,7 +77,8 @@ fn account_update(value: &Value) -> Option<AccountNewsKind> {
             let restrictions = list(value, "restriction_info").iter();
             let mut kinds: Vec<String> =
                 restrictions.filter_map(|restriction| text(restriction, "restriction_type")).collect();
-            kinds.dedup();
+            let mut known = HashSet::new();
+            kinds.retain(|kind| known.insert(kind.clone()));
             alert(&format!("the provider has restricted the account: {}", kinds.join(", ")))
         }
         _ => return None,

@@ -37,6 +37,9 @@ const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 /// Maximum length of a provider's message that is stored.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
+/// The message of a refusal without one. The status is shown or stored beside it.
+const NO_REASON: &str = "no reason given";
+
 /// Maximum pause that a `Retry-After` can cause: a provider's mistake must not stop a channel for longer.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
@@ -185,10 +188,7 @@ impl Graph {
             let body = body.unwrap_or_default();
             remaining_bytes = match remaining_bytes.checked_sub(body.len()) {
                 Some(remaining_bytes) => remaining_bytes,
-                None => {
-                    tracing::warn!(channel.id = %account.channel, "account has more templates than the limit; the rest are ignored");
-                    break;
-                }
+                None => break,
             };
             let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
             if let Some(Value::Array(rows)) = page.get_mut("data").map(Value::take) {
@@ -197,9 +197,10 @@ impl Graph {
             let has_next = page["paging"]["next"].is_string();
             match page["paging"]["cursors"]["after"].as_str().filter(|_| has_next) {
                 Some(after) => next = format!("{first}&after={}", url_encoded(after)),
-                None => break,
+                None => return Ok(templates),
             }
         }
+        tracing::warn!(channel.id = %account.channel, "account has more templates than the limit; the rest are ignored");
         Ok(templates)
     }
 
@@ -279,12 +280,14 @@ async fn refusal_of(response: Response) -> GraphError {
     let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
     let body = body(response).await.unwrap_or_default();
     let Ok(ErrorResponse { error }) = serde_json::from_slice(&body) else {
-        let message = format!("status {status}");
+        let message = NO_REASON.to_owned();
         return GraphError::Refused { status, code: None, is_transient: false, message, retry_after };
     };
     // The details name the actual problem, the message only its category.
     let details = error.error_data.as_ref().and_then(|data| data["details"].as_str());
-    let message = details.unwrap_or(&error.message).chars().take(MESSAGE_CHARACTERS_MAX).collect();
+    let message =
+        [details.unwrap_or_default(), error.message.as_str(), NO_REASON].into_iter().find(|text| !text.is_empty());
+    let message = message.unwrap_or_default().chars().take(MESSAGE_CHARACTERS_MAX).collect();
     GraphError::Refused { status, code: error.code, is_transient: error.is_transient, message, retry_after }
 }
 

@@ -114,7 +114,11 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
         ("account_update", json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE"}})),
         (
             "account_update",
-            json!({"event": "ACCOUNT_RESTRICTION", "restriction_info": [{"restriction_type": "RESTRICTED_BIZ_INITIATED_MESSAGING"}]}),
+            json!({"event": "ACCOUNT_RESTRICTION", "restriction_info": [
+                {"restriction_type": "RESTRICTED_BIZ_INITIATED_MESSAGING"},
+                {"restriction_type": "RESTRICTED_ADD_PHONE_NUMBER_ACTION"},
+                {"restriction_type": "RESTRICTED_BIZ_INITIATED_MESSAGING"},
+            ]}),
         ),
     ];
     for (field, value) in news {
@@ -132,7 +136,7 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
     let [first, second, third] = [
         "the provider warns: Verify the business.",
         "the provider is going to disable the account",
-        "the provider has restricted the account: RESTRICTED_BIZ_INITIATED_MESSAGING",
+        "the provider has restricted the account: RESTRICTED_BIZ_INITIATED_MESSAGING, RESTRICTED_ADD_PHONE_NUMBER_ACTION",
     ];
     let expected =
         [json!([null, first, "connected"]), json!([first, second, "connected"]), json!([second, third, "connected"])];

@@ -103,7 +103,8 @@ async fn a_refused_message_fails_with_the_providers_code_and_the_next_one_is_sen
     // Without a code of the provider's, the status is the code.
     office.provider.next("1202", [Answer::status(404)]);
     let lost = office.text(channel, &number(1), "three").await;
-    assert_eq!(office.wait_for_status(&lost, "failed").await["error"]["code"], "404");
+    let message = office.wait_for_status(&lost, "failed").await;
+    assert_eq!(message["error"], json!({"code": "404", "message": "no reason given"}));
     office.close().await;
 }
 
@@ -120,7 +121,8 @@ async fn a_message_is_given_up_when_its_time_is_over() {
     assert_eq!(office.job(&job).await["status"], "queued", "given up too early");
     clock::advance(Duration::from_millis(1));
     let message = office.wait_for_status(&job, "failed").await;
-    assert_eq!(message["error"]["code"], "ERR_GIVEN_UP");
+    let reason = "the provider responded with status 500: no reason given";
+    assert_eq!(message["error"], json!({"code": "ERR_GIVEN_UP", "message": reason}));
     // A later message has its own time.
     office.provider.always("1203", Answer::Accept);
     let next = office.text(channel, &number(1), "later").await;
