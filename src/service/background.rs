@@ -58,17 +58,28 @@ async fn run_partition_maintenance(store: Arc<Store>, options: EventOptions) {
     let mut ticks = tokio::time::interval(PARTITION_CHECK_INTERVAL);
     loop {
         ticks.tick().await;
-        if let Err(error) = maintain_partitions(&store, options).await {
-            tracing::debug!(%error, "maintenance of event partitions will be retried");
-        }
+        maintain_partitions(&store, options).await;
     }
 }
 
-async fn maintain_partitions(store: &Store, options: EventOptions) -> Result<(), Error> {
+/// Each step is made also if another one has failed: a table that is locked delays no other.
+async fn maintain_partitions(store: &Store, options: EventOptions) {
     let now = clock::now();
-    audit_log::rotate_partitions(store.housekeeper(), now).await?;
+    log_failure("audit_log", audit_log::rotate_partitions(store.housekeeper(), now).await);
     if options.enabled {
-        events::create_partitions(store.housekeeper(), now).await?;
+        log_failure("events", events::create_partitions(store.housekeeper(), now).await);
     }
-    events::drop_expired(store.housekeeper(), now - TimeDelta::days(options.retention_days.into())).await
+    let before = now - TimeDelta::days(options.retention_days.into());
+    log_failure("events", events::drop_expired(store.housekeeper(), before).await);
+}
+
+/// Logs why the partitions of a table were not maintained: as a warning, unless another part of the service reports it.
+fn log_failure(table: &'static str, outcome: Result<(), Error>) {
+    match outcome {
+        Ok(()) => {}
+        Err(error @ (Error::Unavailable(_) | Error::Unknown(_) | Error::NotOwner)) => {
+            tracing::debug!(%error, table, "maintenance of partitions will be retried");
+        }
+        Err(error) => tracing::warn!(%error, table, "could not maintain the partitions of a table; will retry"),
+    }
 }

@@ -1,12 +1,14 @@
 //! What the log says of requests, and what it never says.
 
+use hotline_persistence::tables::channels::ChannelType;
 use reqwest::Method;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use crate::process::{Process, command, with_database};
+use crate::process::{Process, command, keys_of, with_database};
+use crate::support::seed::provided;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, Reply, eventually};
+use crate::support::{Api, Company, Provider, Reply, eventually};
 
 /// Every level of our own crates, and `debug` of libraries, whose `trace` logs single bytes.
 const FILTER: &str = "debug,hotline=trace,hotline_actors=trace,hotline_persistence=trace";
@@ -148,4 +150,33 @@ async fn every_line_of_a_request_names_it() {
         let ready = log.lines().find(|line| line.contains("recovered")).expect("the start is logged");
         assert!(!ready.contains("/api/v1") && !ready.contains("request"), "{ready}");
     }
+}
+
+#[actix_web::test]
+async fn an_account_with_more_templates_than_are_read_is_logged() {
+    const ACCOUNT: &str = "106540352242922";
+    let folder = prepared_folder();
+    let provider = Provider::start().await;
+    let template = |number: usize| {
+        let components = json!([{"type": "BODY", "text": "Hi"}]);
+        json!({"name": format!("t{number}"), "language": "en", "category": "UTILITY", "status": "APPROVED",
+            "components": components})
+    };
+    // At most 24 pages are read, and this provider has two on a page.
+    provider.has_templates(ACCOUNT, (0..49).map(template).collect());
+    let process = Process::serve(folder.path());
+    let (company, channel) = with_database(folder.path(), async |db| {
+        let company = Company::create(db, "Acme").await;
+        let keys = keys_of(folder.path());
+        let channel = provided(db, &keys, company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await;
+        (company, channel)
+    })
+    .await;
+    let api = Api::new(process.address, &company.key);
+    let templates = format!("/channels/{}/templates", channel.id);
+    eventually("the templates are listed", || async { api.get(&templates).await.status == 200 }).await;
+    assert_eq!(api.get(&templates).await.data(200).as_array().map(Vec::len), Some(48));
+    let is_logged = || async { process.log().contains("account has more templates than the limit") };
+    eventually("the rest is logged", is_logged).await;
+    process.kill();
 }

@@ -7,8 +7,8 @@ use hotline_persistence::tables::events::{self, After, Portion, create_partition
 use serde_json::json;
 
 use super::{after, ids, newest};
-use crate::support::OwnApp;
 use crate::support::service::TestOptions;
+use crate::support::{Company, OwnApp, TestDatabase, empty_folder, eventually};
 
 #[actix_web::test]
 async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
@@ -53,6 +53,27 @@ async fn expired_days_are_dropped_and_readers_continue_with_the_rest() {
     assert_eq!(meta("after=2").await, all_expired, "the answer once every event has expired");
     assert_eq!(meta(&format!("after={last}")).await["gap"], false);
     assert_eq!(meta("after=latest").await["lastId"], last);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn expired_days_are_dropped_also_while_the_audit_log_is_locked() {
+    let database = TestDatabase::migrated().await;
+    let db = database.db.clone();
+    let company = Company::create(&db, "Acme").await;
+    let old = Utc::now() - TimeDelta::days(40);
+    create_partitions(&db, old).await.expect("old days");
+    let day = format!("events_p{}_00", old.format("%Y%m%d"));
+    let exists = async || -> bool {
+        let exists = sqlx::query_scalar("select to_regclass($1) is not null").bind(&day);
+        exists.fetch_one(&db).await.expect("an answer")
+    };
+    assert!(exists().await, "{day}");
+    let mut held = db.begin().await.expect("a transaction");
+    sqlx::query("lock table audit_log in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let app = OwnApp::serve(&TestOptions::default(), database, empty_folder(), company).await;
+    eventually("the old day is dropped", || async { !exists().await }).await;
+    held.rollback().await.expect("unlocked");
     app.stop().await;
 }
 
