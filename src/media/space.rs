@@ -116,7 +116,10 @@ impl DiskSpace {
             reading.is_full = is_full;
             let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
             // For debugging only: the service's monitor logs a full disk, even without uploads.
-            tracing::debug!(free_mib, free_min_mib, is_full, "uploads are refused while the disk is nearly full");
+            match is_full {
+                true => tracing::debug!(free_mib, free_min_mib, "uploads are refused while the disk is nearly full"),
+                false => tracing::debug!(free_mib, free_min_mib, "uploads are accepted again"),
+            }
         }
         Ok(())
     }

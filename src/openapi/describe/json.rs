@@ -120,13 +120,9 @@ impl Operation {
         let (status, schema) = &self.success;
         let headers =
             |more: &[&str]| if self.is_limited { response_headers(more) } else { header_references(&["X-Request-Id"]) };
-        let mut success = json!({"description": self.success_text(), "headers": headers(&[])});
-        if self.is_idempotent {
-            success["headers"] = headers(&["Idempotent-Replay"]);
-        }
-        if self.has_etag {
-            success["headers"] = headers(&["ETag"]);
-        }
+        let of_success = [(self.is_idempotent, "Idempotent-Replay"), (self.has_etag, "ETag")];
+        let of_success: Vec<&str> = of_success.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        let mut success = json!({"description": self.success_text(), "headers": headers(&of_success)});
         if let Some(schema) = schema {
             success["content"] = json!({self.content_type: {"schema": schema}});
         }

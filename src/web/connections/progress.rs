@@ -156,8 +156,9 @@ impl Progress {
 
     /// Returns when a timeout of the connection has expired.
     pub(super) async fn watch(&self, limits: Limits) -> Overdue {
-        // Not longer than either timeout: a head or a write that begins during the sleep expires after it.
-        let step = limits.head.min(limits.write);
+        // Not longer than any of these timeouts: a head, a write or the rest of a body that begins during the sleep
+        // expires after it.
+        let step = limits.head.min(limits.write).min(limits.linger);
         loop {
             let now = Instant::now();
             match self.deadline(limits) {
@@ -317,6 +318,22 @@ mod tests {
         assert_eq!(due(&progress), later, "ten seconds' worth of bytes extends the deadline by ten seconds");
         progress.on_flush();
         assert_eq!(due(&progress), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_begins_to_continue_during_a_sleep_is_given_up_in_time() {
+        let long = Duration::from_secs(60);
+        let limits = Limits { head: long, write: long, linger: Duration::from_secs(1), ..Limits::default() };
+        let progress = Progress::new();
+        drop(progress.start_request(true));
+        let continuation = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            progress.on_read(LINGER_BYTES_MAX as usize + 1);
+            Instant::now()
+        };
+        let (overdue, begun_at) = tokio::join!(progress.watch(limits), continuation);
+        assert_eq!(overdue, Overdue::Idle);
+        assert!(begun_at.elapsed() < limits.linger * 2, "given up after {:?}", begun_at.elapsed());
     }
 
     #[actix_web::test]
