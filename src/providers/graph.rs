@@ -185,12 +185,12 @@ impl Graph {
         let mut remaining_bytes = TEMPLATES_BYTES_MAX;
         for _ in 0..TEMPLATE_PAGES_MAX {
             let body = send_for_body(self.request(Method::GET, account, &next)?).await?;
-            let body = body.unwrap_or_default();
+            let body = body.ok_or_else(unreadable_templates)?;
             remaining_bytes = match remaining_bytes.checked_sub(body.len()) {
                 Some(remaining_bytes) => remaining_bytes,
                 None => break,
             };
-            let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let mut page: Value = serde_json::from_slice(&body).map_err(|_| unreadable_templates())?;
             if let Some(Value::Array(rows)) = page.get_mut("data").map(Value::take) {
                 templates.extend(rows.into_iter().map(without_control_characters));
             }
@@ -242,6 +242,11 @@ impl From<OutboundError> for GraphError {
             status @ OutboundError::Status(_) => Self::Unreachable(status.to_string()),
         }
     }
+}
+
+/// The error for a page of templates that cannot be read. It does not show that the account has none.
+fn unreadable_templates() -> GraphError {
+    GraphError::Unanswered("a page of templates is truncated, too large or not JSON".to_owned())
 }
 
 /// Removes control characters, which messages must not contain: a template's text becomes a message's.

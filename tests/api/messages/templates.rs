@@ -278,6 +278,16 @@ async fn cached_templates_are_used_while_the_provider_fails() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_list_of_templates_that_cannot_be_read_is_no_empty_one() {
+    let (app, provider, channel) = connected(without_fresh_cache()).await;
+    // Longer than any response of a provider that is read.
+    provider.has_templates(&channel.account, vec![plain("bye", "en_US", &"x".repeat(5 << 20))]);
+    app.api.get(&channel.templates()).await.error(503, "ERR_API_UNAVAILABLE");
+    send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
+    app.stop().await;
+}
+
 const IN_ERROR: &str = "update channels set status = 'error', updated_at = now() where id = $1";
 const DISCONNECTED: &str = "update channels set status = 'disconnected', settings = settings - 'accessToken',
     updated_at = now() where id = $1";
