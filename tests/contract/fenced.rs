@@ -129,6 +129,10 @@ fn what_writes_through_a_pool_is_found() {
         makers(&one("", "f(\"begin read write\"); pool::connect_member(x)")),
         ["begin read write", "connect_member"]
     );
+    assert_eq!(
+        makers(&one("", "f(\"begin read write\"); f(\"set default_transaction_read_only = off\")")),
+        ["begin read write", "transaction_read_only"]
+    );
 }
 
 /// What must be named of one file.
@@ -175,8 +179,8 @@ impl Found {
     fn find_write_modes(&mut self, stream: TokenStream) {
         let mut texts = Vec::new();
         literals(stream, &mut texts);
-        let write_mode = WRITE_MODES.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
-        self.makers.extend(write_mode.map(|words| (*words).to_owned()));
+        let write_modes = WRITE_MODES.iter().filter(|words| texts.iter().any(|text| text.contains(**words)));
+        self.makers.extend(write_modes.map(|words| (*words).to_owned()));
     }
 
     fn read_function(&mut self, signature: &[TokenTree], body: TokenStream) {

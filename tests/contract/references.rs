@@ -83,4 +83,5 @@ async fn every_reference_to_a_record_that_can_be_deleted_is_in_its_cascade_or_ha
         }
     }
     assert_eq!(triggers.len(), 2 * in_steps.len(), "{triggers:?}");
+    database.drop().await;
 }

@@ -97,12 +97,15 @@ fn every_alert_and_every_condition_has_a_row_in_the_runbook() {
     described.sort();
     assert_eq!(alerts, described);
     let lines = rows(&runbook, "Log lines");
+    let expressions = values(&rules, "expr:");
     for condition in Condition::ALL {
         assert!(lines.iter().any(|line| line == condition.message()), "no row for: {}", condition.message());
-        let alert = format!("condition=\"{}\"", condition.name());
-        // The alert for peers uses the metric `hotline_cluster_peer_reachable`.
-        let has_alert = rules.contains(&alert) || condition == Condition::Peer;
-        assert!(has_alert, "no alert for {}", condition.name());
+        let expression = match condition {
+            // Names the process that is not reached.
+            Condition::Peer => "hotline_cluster_peer_reachable == 0".to_owned(),
+            condition => format!("hotline_condition{{condition=\"{}\"}} == 1", condition.name()),
+        };
+        assert!(expressions.contains(&expression), "no alert for {}", condition.name());
     }
     // What a row refers to is an alert.
     for name in runbook.split('`').skip(1).step_by(2).filter(|code| code.starts_with("Hotline") && !code.contains(' '))

@@ -241,7 +241,7 @@ impl Process {
 
     /// Waits until the process has ended; fails if it takes longer than a start may.
     pub fn wait(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + START_TIME_MAX;
+        let deadline = Instant::now() + patience(START_TIME_MAX);
         loop {
             if let Some(status) = self.child.try_wait().expect("status") {
                 return status;

@@ -1,4 +1,5 @@
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use actix::{Context, Handler};
 
@@ -40,8 +41,10 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
     });
     let waiting = || registry.population().waiting;
     let wait_until_waiting = async |count: usize| {
+        let deadline = Instant::now() + Duration::from_secs(60);
         while waiting() != count {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            assert!(Instant::now() < deadline, "not in time: {count} commands wait, and not {}", waiting());
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     // The actor accepts the first command and blocks. The others are sent, and two of their callers are cancelled.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -25,6 +26,17 @@ const SMALL: Options = Options {
     queue_records_max: 1000,
     group_bytes_max: 4096,
 };
+
+/// The longest wait for something that takes a moment.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_met() {
+        assert!(start.elapsed() < WAIT_MAX, "not in time: {what}");
+        std::thread::yield_now();
+    }
+}
 
 /// Receives the item of each record once it is synced.
 type ReleasedItems = Receiver<(Seq, u64)>;
@@ -173,13 +185,14 @@ fn concurrent_appends_are_released_in_order_and_once() {
                 let mut sequences = Vec::new();
                 for number in 0..RECORDS_PER_THREAD {
                     let item = thread * RECORDS_PER_THREAD + number;
-                    let reservation = loop {
-                        match journal.reserve() {
-                            Ok(reservation) => break reservation,
-                            Err(refused) => assert_eq!(refused, Refused::QueueFull),
-                        }
-                        std::thread::yield_now();
-                    };
+                    let mut reservation = None;
+                    wait_until("there is room in the queue", || {
+                        let reserved = journal.reserve();
+                        assert!(matches!(reserved, Ok(_) | Err(Refused::QueueFull)), "{:?}", reserved.err());
+                        reservation = reserved.ok();
+                        reservation.is_some()
+                    });
+                    let reservation = reservation.unwrap();
                     sequences.push((reservation.append(&item.to_le_bytes(), item).unwrap(), item));
                 }
                 sequences
@@ -241,9 +254,7 @@ fn a_journal_full_of_one_oversized_record_recovers() {
 
 /// The writer frees space on its own thread.
 fn wait_until_accepted(journal: &Journal<u64>) {
-    while journal.reserve().is_err() {
-        std::thread::yield_now();
-    }
+    wait_until("the journal accepts records", || journal.reserve().is_ok());
 }
 
 #[test]
@@ -385,9 +396,7 @@ fn the_confirmed_sequence_can_be_read_without_opening_the_journal() {
     let confirmed = || inspect(&journal).unwrap().unwrap().confirmed;
     assert_eq!(confirmed(), 0);
     open_journal.release(5);
-    while confirmed() < 5 {
-        std::thread::yield_now();
-    }
+    wait_until("the released sequence is confirmed", || confirmed() >= 5);
     open_journal.close().unwrap();
     open_journal.release(9);
     open_journal.sync_confirmed();

@@ -52,4 +52,5 @@ async fn a_picture_url_must_be_http_or_https_with_a_host() {
     for none in [Value::Null, json!(" ")] {
         assert_eq!(app.api.put(&path, json!({"profilePicUrl": none})).await.data(200)["profilePicUrl"], Value::Null);
     }
+    app.stop().await;
 }

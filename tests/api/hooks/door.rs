@@ -185,6 +185,7 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
                 break reply;
             }
             assert!(sent.elapsed() >= ON_ITS_WAY_MAX, "call {number} is refused at once: {}", reply.body);
+            assert!(began.elapsed() < patience(PATIENCE), "call {number} is always refused: {}", reply.body);
         };
         assert_eq!(reply.data(200)["taken"], 1, "call {number}");
         times.push(began.elapsed());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use hotline::outbound::OutboundOptions;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::{Value, json};
@@ -83,6 +84,7 @@ async fn a_voice_message_is_shown_as_one() {
     assert_eq!(channel.deliver(&app.api, &message).await, all_taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!(media["voice"], json!(false), "{media}");
+    app.stop().await;
 }
 
 #[actix_web::test]
@@ -135,9 +137,9 @@ async fn files_that_are_not_fetched_yet_are_fetched_after_a_restart() {
 }
 
 #[actix_web::test]
-async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_harms_nothing() {
+async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_is_removed() {
     let provider = Provider::start().await;
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let channel = with_provider(&app, &provider).await;
     let phone = channel.phone_account();
     provider.only_token("", "another token");
@@ -154,6 +156,12 @@ async fn a_file_of_a_closed_ticket_is_fetched_and_one_of_a_deleted_contact_harms
     let media = fetched(&app, &channel).await;
     assert_eq!(bytes_of(&app, &media).await, PNG);
     assert_eq!(contact(&app.api, &all[0]["contactId"]).await["name"], "Maria");
+    // The other file arrives all the same, without a message, and the sweep removes it.
+    eventually("both files are stored", || async { app.stored_files().len() == 2 }).await;
+    let service = &app.service.app;
+    let removed = service.media.sweep(&service.engine, Utc::now() + TimeDelta::hours(3)).await;
+    assert_eq!((removed, app.stored_files().len()), (Ok(1), 1), "the file of the deleted contact is still there");
+    assert_eq!(bytes_of(&app, &media).await, PNG, "the file of the closed ticket was removed");
     app.stop().await;
 }
 

@@ -30,11 +30,10 @@ async fn a_key_is_one_to_two_hundred_visible_ascii_characters() {
     assert_eq!(count(&app, KEYS).await, 0);
 
     let visible: String = (b'!'..=b'~').map(char::from).collect();
-    for (number, good) in ["k", &"k".repeat(200), "!", "~", &visible, "'; drop table tags; --"].iter().enumerate() {
-        let good = good.replace(' ', "_");
+    for (number, good) in ["k", &"k".repeat(200), "!", "~", &visible, "';drop/**/table/**/tags;--"].iter().enumerate() {
         let call = Call::post("/tags", json!({"name": format!("tag {number}")}), 201, TAGS);
-        let first = send_first(&app, &call, &good).await;
-        send_again(&app, &call, &good, &first).await;
+        let first = send_first(&app, &call, good).await;
+        send_again(&app, &call, good, &first).await;
     }
     app.stop().await;
 }

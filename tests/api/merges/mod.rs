@@ -7,13 +7,15 @@ mod races;
 mod replayed;
 mod tickets;
 
+use std::time::Instant;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::hooks::ProviderChannel;
 use crate::steps::id;
 use crate::support::provider::hooks::text;
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{Api, PATIENCE, Reply, TestApp, patience};
 
 /// Merges a contact into another.
 async fn merge(api: &Api, into: i64, from: i64) -> Reply {
@@ -43,8 +45,9 @@ async fn texts(api: &Api, ticket: i64) -> Vec<String> {
 async fn says(api: &Api, channel: &ProviderChannel, number: &str, body: &str) {
     let call = channel.phone_account().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
     // A provider repeats a call after `503`. The refused call may have been taken all the same, hence `repeated`.
+    let deadline = Instant::now() + patience(PATIENCE);
     let mut reply = channel.call_signed(api, &call).await;
-    while reply.status == 503 {
+    while reply.status == 503 && Instant::now() < deadline {
         reply = channel.call_signed(api, &call).await;
     }
     let received = reply.data(200);

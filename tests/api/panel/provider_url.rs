@@ -142,6 +142,7 @@ async fn a_stored_account_id_leads_to_no_other_path_of_the_provider() {
     eventually("the channel is known", || async { app.api.get(&templates).await.status == 503 }).await;
     assert_eq!(provider.template_reads("latest"), 0);
     assert_eq!(provider.template_reads("../latest/meta-data?x="), 0);
+    app.stop().await;
 }
 
 #[actix_web::test]

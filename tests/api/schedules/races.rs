@@ -96,10 +96,10 @@ async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Race {
 async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     let app = OwnApp::start().await;
     let contacts = contacts(&app, RACES).await;
-    let (app, aim) = (&app, &Aim::default());
+    let aim = &Aim::default();
     let (mut races, mut next) = (Vec::new(), contacts.into_iter().cycle().zip(0..));
     loop {
-        let some = next.by_ref().take(RACES as usize).map(|(contact, number)| race(app, aim, contact, number));
+        let some = next.by_ref().take(RACES as usize).map(|(contact, number)| race(&app, aim, contact, number));
         races.extend(stream::iter(some).buffer_unordered(AT_ONCE).collect::<Vec<Race>>().await);
         let too_late = races.iter().filter(|race| race.reply.status == 409).count();
         // On a slow machine all may be too early, or all too late, before the right moment is found.
@@ -115,7 +115,7 @@ async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     let sent: Vec<Value> = app.api.all("/messages").await.into_iter().map(|message| message["id"].clone()).collect();
     let (mut applied, mut too_late) = (0, 0);
     for Race { schedule, is_cancel, reply } in &races {
-        let now = shown(app, *schedule).await;
+        let now = shown(&app, *schedule).await;
         let is_applied = match (reply.status.as_u16(), is_cancel) {
             (204, true) | (200, false) => true,
             (409, _) => false,
@@ -134,6 +134,7 @@ async fn a_message_is_either_sent_or_changed_as_its_reply_says() {
     println!("{applied} were applied, {too_late} came too late");
     assert_eq!(sent.len(), too_late, "a canceled or delayed message was sent, or one was sent twice");
     assert!(applied > 20 && too_late > 20, "there was no race");
+    app.stop().await;
 }
 
 /// How many messages two callers cancel or change at about the moment in which they are sent.
@@ -174,14 +175,14 @@ async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Meeting {
 async fn both_replies_to_two_changes_at_once_are_true() {
     let app = OwnApp::start().await;
     let contacts = contacts(&app, MEETINGS).await;
-    let (app, aim) = (&app, &Aim::default());
+    let aim = &Aim::default();
     let (mut meetings, mut next) = (Vec::new(), contacts.into_iter().cycle().zip(0..));
     let counted = |meetings: &[Meeting]| {
         ["canceled", "pending", "sent"].map(|end| meetings.iter().filter(|meeting| meeting.outcome() == end).count())
     };
     let is_race = |[canceled, changed, sent]: [usize; 3]| canceled > 20 && changed > 20 && sent > 5;
     while !is_race(counted(&meetings)) {
-        let some = next.by_ref().take(MEETINGS as usize).map(|(contact, number)| meet(app, aim, contact, number));
+        let some = next.by_ref().take(MEETINGS as usize).map(|(contact, number)| meet(&app, aim, contact, number));
         meetings.extend(stream::iter(some).buffer_unordered(AT_ONCE / 2).collect::<Vec<Meeting>>().await);
     }
     let settled = async || {
@@ -195,7 +196,7 @@ async fn both_replies_to_two_changes_at_once_are_true() {
         let refused = meeting.count((true, 409)) + meeting.count((false, 409));
         assert_eq!(cancels + updates + refused, 2, "{asked:?}");
         assert!(cancels <= 1, "canceled twice: {asked:?}");
-        let now = shown(app, *schedule).await;
+        let now = shown(&app, *schedule).await;
         assert_eq!(now["status"], meeting.outcome(), "{asked:?}: {now}");
     }
     let [canceled, changed, sent] = counted(&meetings);
@@ -205,6 +206,7 @@ async fn both_replies_to_two_changes_at_once_are_true() {
         sent,
         "a canceled or delayed message was sent, or one was sent twice"
     );
+    app.stop().await;
 }
 
 /// How many messages are moved to a contact at once while it is being deleted.

@@ -67,4 +67,5 @@ async fn every_answer_forbids_type_sniffing_and_an_https_answer_requires_https()
     let request = app.api.request(Method::GET, "/tags").header("x-forwarded-proto", "https");
     let answer = request.send().await.expect("an answer");
     assert!(has_nosniff(answer.headers()) && !answer.headers().contains_key(STRICT), "{:?}", answer.headers());
+    app.stop().await;
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{hook, note, quick, webhook_with_receiver};
+use crate::events::{after, ids, types};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, Reply, TestApp, eventually};
@@ -286,8 +287,14 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
     let (good, refused) = futures_util::future::join(test(), during_the_test).await;
     good.data(200);
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "test_running");
-    let events = app.api.get("/events?types=note.added").await;
-    assert_eq!(events.body["data"], json!([]));
+    // The log has no event of a test and no gap for one, and the webhook has no delivery.
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    let events = after(&app.api, 0).await;
+    assert!(types(&events).contains(&"contact.created"), "{events:?}");
+    assert!(types(&events).iter().all(|kind| !kind.starts_with("webhook.")), "a test is in the log: {events:?}");
+    assert!(ids(&events).into_iter().eq(1..=events.len() as i64), "the log has a gap: {events:?}");
+    let deliveries = app.api.all(&format!("/webhooks/{webhook}/deliveries")).await;
+    assert!(deliveries.is_empty(), "a test is a delivery: {deliveries:?}");
     app.stop().await;
 }
 

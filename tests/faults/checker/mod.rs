@@ -90,7 +90,7 @@ pub async fn check_held(
     db: &PgPool,
     company: i64,
 ) -> Verdict {
-    let (held, rejected) = (Stored::held(db, company).await, count_rejected(db).await);
+    let (held, rejected) = (Stored::held(db, company).await, count_rejected(db, company).await);
     if held != shown {
         verdict.contradict("the tables hold something else than the service shows".to_owned());
     }
@@ -190,8 +190,10 @@ where
     rows.into_iter().map(|row| (row.id, row.row)).collect()
 }
 
-async fn count_rejected(db: &PgPool) -> i64 {
-    sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("a count")
+/// The company's rows that PostgreSQL refused.
+async fn count_rejected(db: &PgPool, company: i64) -> i64 {
+    let rejected = "select count(*) from rejected_changes where company_id = $1";
+    sqlx::query_scalar(rejected).bind(company).fetch_one(db).await.expect("a count")
 }
 
 fn int(value: &Value) -> i64 {

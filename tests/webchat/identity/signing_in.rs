@@ -1,5 +1,6 @@
 //! A visitor signs in during a session, or in a browser that another visitor has used.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -213,18 +214,25 @@ async fn opening_again_with_an_identity_continues_its_session() {
     app.stop().await;
 }
 
+/// Visitors have no idempotency keys: an answer with a token is not recorded.
 #[actix_web::test]
-async fn an_opening_that_is_repeated_with_its_key_adds_no_browser() {
+async fn an_opening_that_is_repeated_with_a_key_is_another_browser_of_the_session() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let mine = browser.open("v-1").await;
     let identity = signed("v-1", json!({}));
     let again = || async {
         let request = browser.request(Method::POST, "/sessions").header("idempotency-key", "opening-2");
-        Reply::of(request.json(&json!({"identity": identity}))).await.data(201).clone()
+        let reply = Reply::of(request.json(&json!({"identity": identity}))).await;
+        assert!(!reply.is_replay(), "an opening was recorded: {}", reply.body);
+        Session::of(reply.data(201))
     };
-    let first = again().await;
-    let replayed = again().await;
-    assert_eq!((&first["id"], &replayed["id"]), (&json!(mine.id), &json!(mine.id)));
+    let (first, second) = (again().await, again().await);
+    let tokens: BTreeSet<&str> = [&mine, &first, &second].map(|session| session.token.as_str()).into();
+    assert_eq!(tokens.len(), 3, "two openings have the same token");
+    for session in [&mine, &first, &second] {
+        assert_eq!(session.id, mine.id, "a repeated opening began another session");
+        assert_eq!(browser.get(session, "/session").await.data(200)["id"], json!(mine.id), "a token is not valid");
+    }
     app.stop().await;
 }

@@ -69,12 +69,7 @@ fn a_full_disk_delays_queued_records_until_there_is_room() {
     fail::cfg("journal_create_segment", "return").unwrap();
     // Larger than a segment, so that no spare fits.
     append(&journal, &[7; 2000]);
-    let mut refused = journal.reserve().map(drop);
-    while refused.is_ok() {
-        std::thread::yield_now();
-        refused = journal.reserve().map(drop);
-    }
-    assert_eq!(refused.unwrap_err(), Refused::JournalFull);
+    assert_eq!(wait_until_refused(&journal), Refused::JournalFull);
     assert_eq!(journal.synced(), 0);
     fail::remove("journal_create_segment");
     assert_eq!(released.recv().unwrap().0, 1);
@@ -82,6 +77,16 @@ fn a_full_disk_delays_queued_records_until_there_is_room() {
     fail::cfg("journal_create_segment", "return").unwrap();
     append(&journal, &[7; 2000]);
     assert!(matches!(journal.close(), Err(JournalError::Unwritten { records: 1 })));
+}
+
+/// Waits until the writer has failed to make room, and returns why records are refused.
+fn wait_until_refused(journal: &Journal<u64>) -> Refused {
+    let mut refused = None;
+    wait_until("the journal refuses records", || {
+        refused = journal.reserve().err();
+        refused.is_some()
+    });
+    refused.unwrap()
 }
 
 /// System resources that the failpoint reports as exhausted: open files of the process, of the system, or memory.
@@ -105,12 +110,8 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
     for shortage in SHORTAGES {
         fail::cfg("journal_create_segment", &format!("return({shortage})")).unwrap();
         let delayed = append(&journal, &[7; 2000]);
-        let mut refused = journal.reserve().map(drop);
-        while refused.is_ok() {
-            std::thread::yield_now();
-            refused = journal.reserve().map(drop);
-        }
-        assert_eq!((refused.unwrap_err(), journal.synced()), (Refused::JournalFull, last), "{shortage}");
+        let refused = wait_until_refused(&journal);
+        assert_eq!((refused, journal.synced()), (Refused::JournalFull, last), "{shortage}");
         fail::remove("journal_create_segment");
         assert_eq!(released.recv().unwrap().0, delayed, "{shortage}");
         wait_until_accepted(&journal);
@@ -134,9 +135,7 @@ fn without_open_files_the_next_segment_reuses_the_open_file() {
         // Each takes its own segment, and no spare fits.
         assert_eq!(append_synced(&journal, &released, &[seq; 2000]), u64::from(seq));
         wait_until_accepted(&journal);
-        while !dir.join("reserve").exists() {
-            std::thread::yield_now();
-        }
+        wait_until("there is a reserve again", || dir.join("reserve").exists());
     }
     journal.close().unwrap();
     drop(journal);
@@ -215,7 +214,8 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
 /// How many records the database lags behind the last synced one: several segments.
 const LAG_RECORDS: u64 = 50;
 
-/// Appends records until the process is killed. The file `kill` names the failpoint, and at which of its hits.
+/// Appends records until the process is killed. The file `kill` names the failpoint, and at which of its hits. A
+/// process that is not killed in time ends well, which fails the test that started it.
 fn append_until_killed(dir: &Path) {
     let kill = fs::read_to_string(dir.join("kill")).unwrap();
     let (point, hits) = kill.split_once(' ').unwrap();
@@ -235,7 +235,8 @@ fn append_until_killed(dir: &Path) {
     let folder = dir.to_owned();
     let on_synced = move |items: &mut Vec<(Seq, u64)>| write_seq(&folder, "released", items.last().unwrap().0);
     let journal = recovered.start(watermark, on_synced, |_| {}).unwrap();
-    loop {
+    let started = Instant::now();
+    while started.elapsed() < WAIT_MAX {
         if let Ok(reservation) = journal.reserve() {
             let seq = journal.appended() + 1;
             reservation.append(&record(seq), 0).unwrap();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, Instant};
 
 use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, whole_group};
 use super::damage::{assert_damaged, restore, snapshot};
@@ -76,14 +75,6 @@ fn files_in(dir: &Path) -> Vec<(String, u64)> {
 
 fn spares_in(dir: &Path) -> usize {
     files_in(dir).iter().filter(|(name, _)| name.ends_with(".tmp")).count()
-}
-
-fn wait_until(what: &str, is_met: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_met() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

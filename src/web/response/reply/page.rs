@@ -253,13 +253,14 @@ mod tests {
 
     #[test]
     fn no_row_after_the_second_reallocates_a_body_of_equal_rows() {
-        let (rows, bytes) = (60, 60_000);
+        // The second row reserves, as the first is longer than the spare capacity that is allowed.
+        let (rows, bytes) = (60, SPARE_BYTES_MAX + 1);
         let row = "x".repeat(bytes);
         let mut body = Vec::with_capacity(RESOURCE_BYTES * rows);
         let mut reallocations = 0;
         for written in 0..rows {
-            reserve_rows(&mut body, written, rows, usize::MAX);
             let capacity = body.capacity();
+            reserve_rows(&mut body, written, rows, usize::MAX);
             body.extend_from_slice(row.as_bytes());
             reallocations += usize::from(written > 1 && body.capacity() != capacity);
         }
