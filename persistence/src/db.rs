@@ -272,7 +272,7 @@ macro_rules! run_fenced {
             let sql = query.sql();
             let fence = $db.fence.filter(|_| may_write(sql.as_str()));
             let mut checkout = $db.checkout().await?;
-            let mut is_repeated = false;
+            let (mut is_repeated, mut is_answered) = (false, true);
             let result = loop {
                 let result = async {
                     let Some(fence) = fence else {
@@ -287,8 +287,14 @@ macro_rules! run_fenced {
                     let result = run_rebuilt!(sql, arguments, is_persistent, $statement => $run)?;
                     // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
                     // unknown.
-                    let commit = timeout_at(started_at + COMMIT_TIME_MAX, transaction.commit()).await;
-                    of_commit(commit.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
+                    match timeout_at(started_at + COMMIT_TIME_MAX, transaction.commit()).await {
+                        Ok(outcome) => of_commit(outcome)?,
+                        Err(_) => {
+                            unanswered::record_timeout();
+                            is_answered = false;
+                            return Err(unconfirmed_commit(format!("no response within {COMMIT_TIME_MAX:?}")));
+                        }
+                    }
                     Ok(result)
                 }
                 .await;
@@ -302,7 +308,10 @@ macro_rules! run_fenced {
                     result => break result,
                 }
             };
-            checkout.finish_statement();
+            // While the server may still commit, the connection stays busy.
+            if is_answered {
+                checkout.finish_statement();
+            }
             result
         }
         .boxed()

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 use hotline::service::Service;
 use hotline_persistence::cluster::{NewLife, SlotFilter, lives};
 use hotline_persistence::migration::MigrationPolicy;
+use hotline_persistence::pool::request_shares;
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus};
 use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
@@ -19,6 +21,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
+use crate::steps::id;
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::service::{TestOptions, serves};
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually, keys};
@@ -232,6 +235,49 @@ async fn a_slot_is_opened_as_the_tables_are_also_after_a_missed_notification() {
     eventually("the other one serves it", || async { other.app.engine.owns(company) }).await;
     assert_eq!(name(other), "Renamed");
     second.stop().await.expect("a clean stop");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_commit_without_an_answer_keeps_its_connection_from_its_company() {
+    // Only a process of a cluster commits a single statement by itself.
+    let app = OwnApp::start_with(TestOptions { member: true, ..TestOptions::default() }).await;
+    let mut ids = Vec::new();
+    for number in 0..request_shares().company {
+        let body = json!({"shortcut": format!("/{number}"), "message": "hello"});
+        ids.push(id(app.api.post("/quick-messages", body).await.data(201)));
+    }
+    // A commit waits for the lock of this test, also beyond the time limit of statements.
+    sqlx::raw_sql(
+        "create function wait_for_test() returns trigger language plpgsql as $$
+         begin
+             loop
+                 begin
+                     perform pg_advisory_xact_lock_shared(7001);
+                     return null;
+                 exception when query_canceled then null;
+                 end;
+             end loop;
+         end $$;
+         create constraint trigger commit_waits after delete on quick_messages
+             deferrable initially deferred for each row execute function wait_for_test()",
+    )
+    .execute(&app.db)
+    .await
+    .expect("a trigger");
+    let mut lock = app.db.begin().await.expect("a transaction");
+    sqlx::query("select pg_advisory_xact_lock(7001)").execute(&mut *lock).await.expect("a lock");
+    let delete = |id: &i64| Reply::try_of(app.api.request(Method::DELETE, &format!("/quick-messages/{id}")));
+    let replies = join_all(ids.iter().map(delete)).await;
+    assert!(replies.iter().all(Option::is_none), "a deletion was answered before its commit");
+    // The connections are in use until PostgreSQL has answered: the company has no other.
+    app.api.get("/quick-messages").await.error(503, "ERR_API_UNAVAILABLE");
+    lock.rollback().await.expect("the lock is released");
+    let are_deleted = || async {
+        let listed = app.api.get("/quick-messages").await;
+        listed.status == 200 && listed.body["data"] == json!([])
+    };
+    eventually("the company has its connections again, and the deletions are committed", are_deleted).await;
     app.stop().await;
 }
 
