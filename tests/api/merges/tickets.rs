@@ -52,6 +52,35 @@ async fn a_merge_moves_a_closed_tickets_messages_and_history_into_another() {
 }
 
 #[actix_web::test]
+async fn a_job_has_all_its_messages_also_if_those_of_a_merged_ticket_lie_between() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let contact = app.contact(ANA).await;
+    let text = |body: &str| json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": body});
+    let first = sent(api, text("first of the job")).await;
+    let ticket = first["ticketId"].as_i64().expect("ticket");
+    close(api, ticket).await;
+    let other = sent(api, text("between")).await["ticketId"].as_i64().expect("ticket");
+    // At least as many as a job has.
+    for _ in 0..10 {
+        sent(api, text("between")).await;
+    }
+    merge_tickets(api, other, ticket).await.data(200);
+    // As if both tickets had numbered their messages at the same time.
+    let last = sent(api, text("last of the job")).await;
+    sqlx::query("update messages set job_id = $2, status = 'failed' where company_id = $1 and id = $3")
+        .bind(app.company.id)
+        .bind(id(&first))
+        .bind(id(&last))
+        .execute(&app.db)
+        .await
+        .expect("the job has two messages");
+    let job = api.get(&format!("/messages/jobs/job_{}", id(&first))).await;
+    assert_eq!(job.data(200)["status"], "failed", "the last message of the job is missing");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn an_erasure_covers_the_tickets_that_were_merged_into_others() {
     let app = TestApp::shared().await;
     let api = &app.api;

@@ -227,21 +227,24 @@ pub async fn has_received(
     .await
 }
 
-/// Maximum messages of one job: the files of one send.
-pub const MESSAGES_OF_JOB_MAX: i64 = 10;
+/// Maximum messages of a ticket among which the others of a job, at most nine files, are searched. They were created
+/// together: after a merge, messages that the other ticket got at that moment may lie between.
+const NEIGHBORS_OF_JOB_MAX: i64 = 100;
 
-/// The other messages of a job, given its first one. They were created together, so they directly follow it in their
-/// ticket.
+/// The other messages of a job, given its first one.
 pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
-    let following = with_timeout(
-        sqlx::query("select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4")
-            .bind(first.company_id)
-            .bind(first.ticket_id)
-            .bind(first.id)
-            .bind(MESSAGES_OF_JOB_MAX - 1)
-            .fetch_all(db),
+    let others = with_timeout(
+        sqlx::query(
+            "select * from (
+                 select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4
+             ) m where job_id = $3 order by id",
+        )
+        .bind(first.company_id)
+        .bind(first.ticket_id)
+        .bind(first.id)
+        .bind(NEIGHBORS_OF_JOB_MAX)
+        .fetch_all(db),
     )
     .await?;
-    let following: Vec<MessageRow> = document::read_all(&following);
-    Ok(following.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
+    Ok(document::read_all(&others))
 }
