@@ -209,7 +209,7 @@ impl Dispatcher {
         loop {
             self.check_remote();
             if self.retry_at.is_none_or(|at| at <= Instant::now()) {
-                must_search = must_search && self.find_companies().await.is_err();
+                must_search = must_search && !self.find_companies().await;
                 self.retry_at = must_search.then(|| Instant::now() + RETRY_AFTER);
                 self.start_reads();
             }
@@ -277,25 +277,28 @@ impl Dispatcher {
         }
     }
 
-    /// Reads all companies with webhooks: at the start, and when notifications were missed.
-    async fn find_companies(&mut self) -> Result<()> {
+    /// Reads all companies with webhooks: at the start, and when notifications were missed. Returns whether they were
+    /// read.
+    async fn find_companies(&mut self) -> bool {
         let shared = self.shared.clone();
-        let companies = self
-            .shared
-            .app
-            .engine
-            .background()
-            .spawn(async move { webhooks::companies(&shared.app.engine.store().housekeeping).await });
-        match companies.await {
-            Ok(Ok(companies)) => {
+        let search = self.shared.app.engine.background().spawn(async move {
+            hotline_persistence::fail_point!("webhooks_searched");
+            webhooks::companies(&shared.app.engine.store().housekeeping).await
+        });
+        let companies = match search.await {
+            Ok(companies) => companies.map_err(|error| error.to_string()),
+            // It has panicked, which was logged.
+            Err(error) => Err(error.to_string()),
+        };
+        match companies {
+            Ok(companies) => {
                 self.changed.extend(companies);
-                Ok(())
+                true
             }
-            Ok(Err(error)) => {
+            Err(error) => {
                 tracing::debug!(%error, "search for companies with webhooks will be retried");
-                Err(error)
+                false
             }
-            Err(_) => Ok(()),
         }
     }
 

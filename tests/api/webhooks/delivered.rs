@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
 use crate::steps::{assert_timestamp, id};
+use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// The events of a company, as `GET /events` shows them.
@@ -288,4 +289,19 @@ async fn a_courier_that_fails_at_once_starts_again_after_a_pause() {
 #[actix_web::test]
 async fn a_courier_whose_statement_fails_at_once_starts_again_after_a_pause() {
     check_restarts("courier_read").await;
+}
+
+#[actix_web::test]
+async fn webhooks_are_delivered_to_although_the_search_for_them_has_panicked() {
+    let app = OwnApp::start().await;
+    let (_, receiver) = webhook_with_receiver(&app, &["contact.created"]).await;
+    let app = app
+        .restarted(&TestOptions::default(), async |_| {
+            // More often than a start searches without a failure: at first, and when it begins to listen to changes.
+            fail::cfg("webhooks_searched", "3*panic(a defect)").expect("failpoint");
+        })
+        .await;
+    app.api.post("/contacts", json!({"name": "Ana", "number": "5511900000001"})).await.data(201);
+    receiver.has(1).await;
+    app.stop().await;
 }
