@@ -265,7 +265,7 @@ impl TicketActor {
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(reservation) = reservation.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(attached) = execute.attached {
-            changes.extend(attached(&reply));
+            changes.extend(attached(&reply)?);
         }
         let provider_ids = channels::provider_ids(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);

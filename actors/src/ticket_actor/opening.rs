@@ -64,7 +64,7 @@ impl<C: Command> Opening<C> {
             ticket = greeting_outcome.ticket;
         }
         if let Some(attached) = execute.attached {
-            entry.extend(attached(&reply));
+            entry.extend(attached(&reply)?);
         }
         Ok(DecidedOpening { reply, ticket, entry })
     }

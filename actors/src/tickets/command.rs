@@ -238,8 +238,9 @@ pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Re
     Ok(Decided { reply, ticket, changes })
 }
 
-/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer.
-pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
+/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer. If
+/// they cannot be built, the command is refused, and nothing is changed.
+pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Result<Vec<Change>, Refusal> + Send + Sync>;
 
 /// A condition that must still hold when a command is decided. It never waits.
 pub type Precondition = Arc<dyn Fn() -> bool + Send + Sync>;

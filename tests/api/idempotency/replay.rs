@@ -120,6 +120,33 @@ async fn a_success_that_changed_nothing_is_replayed_as_well() {
 }
 
 #[actix_web::test]
+async fn a_change_whose_response_cannot_be_recorded_is_not_made() {
+    let app = started().await;
+    for (number, call) in every_call(&app, 1).await.iter().enumerate() {
+        let key = format!("key-{number}");
+        let before = count(&app, call.effects).await;
+        fail::cfg("once_unencoded", "1*return").expect("failpoint");
+        call.send(&app.api, &key).await.error(500, "ERR_API_INTERNAL");
+        assert_eq!(count(&app, call.effects).await, before, "{}: it was made without its record", call.name());
+        let first = send_first(&app, call, &key).await;
+        send_again(&app, call, &key, &first).await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_response_whose_body_cannot_be_read_is_not_recorded_and_the_retry_is_served() {
+    let app = started().await;
+    let ticket = app.ticket("5511900000001").await;
+    let read = Call::post(format!("/tickets/{ticket}/read"), Value::Null, 200, KEYS);
+    fail::cfg("once_body_lost", "1*return").expect("failpoint");
+    read.send(&app.api, "read").await.error(500, "ERR_API_INTERNAL");
+    let first = send_first(&app, &read, "read").await;
+    send_again(&app, &read, "read", &first).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     let app = started().await;
     let db = &app.db;

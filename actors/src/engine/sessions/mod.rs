@@ -75,7 +75,9 @@ impl Sessions {
     fn append(&self, row: &SessionRow, attached: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
         let reservation = self.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(attached.into_iter().flat_map(|attached| attached(row)));
+        if let Some(attached) = attached {
+            changes.extend(attached(row)?);
+        }
         let (seq, durable) = reservation.append(changes)?;
         let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
         hot.status.record_append(seq);

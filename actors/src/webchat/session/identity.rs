@@ -139,7 +139,7 @@ async fn end_with_note(scope: Arc<SessionScope>, row: SessionRow, body: String) 
         Arc::new(move |note: &MessageRow| {
             // The session's contact may have been merged into another since.
             let row = SessionRow { contact_id: note.contact_id, ..ended_row.clone() };
-            vec![Change::Session(Box::new(row))]
+            Ok(vec![Change::Session(Box::new(row))])
         })
     };
     let command =

@@ -225,7 +225,9 @@ impl VisitorSession {
         self.check_contact()?;
         let reservation = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(attached.into_iter().flat_map(|changes_for| changes_for(&row)));
+        if let Some(changes_for) = attached {
+            changes.extend(changes_for(&row)?);
+        }
         let (seq, _) = reservation.append(changes)?;
         self.row = row;
         self.status.record_append(seq);
@@ -295,8 +297,10 @@ async fn receive_message(
         Arc::new(move |message: &MessageRow| {
             let row = row_after_message(message, row.clone());
             let mut changes = vec![Change::Session(Box::new(row))];
-            changes.extend(caller_changes.iter().flat_map(|changes_for| changes_for(message)));
-            changes
+            if let Some(changes_for) = &caller_changes {
+                changes.extend(changes_for(message)?);
+            }
+            Ok(changes)
         })
     };
     let receive = Receive {

@@ -43,6 +43,7 @@ impl KeyedRequest {
     }
 
     fn answer_row_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
+        hotline_persistence::fail_point!("once_unencoded", |_| Err(ApiError::internal("fail point")));
         Ok(self.answer_row(T::STATUS, String::from_utf8(reply.recorded_body()?).map_err(ApiError::internal)?))
     }
 
@@ -104,12 +105,12 @@ impl Idempotency {
         show: impl Fn(&R) -> T + Send + Sync + 'static,
     ) -> Option<AttachedChanges<R>> {
         let keyed_request = self.0.clone()?;
-        Some(Arc::new(move |reply: &R| match keyed_request.answer_row_of(&show(reply)) {
-            Ok(answer) => {
-                keyed_request.note_recorded(answer.clone());
-                vec![Change::Answer(Box::new(answer))]
-            }
-            Err(_) => Vec::new(),
+        Some(Arc::new(move |reply: &R| {
+            let answer = keyed_request.answer_row_of(&show(reply));
+            // Without a record a retry would make the change again.
+            let answer = answer.map_err(|defect| Refusal::Defect(defect.to_string()))?;
+            keyed_request.note_recorded(answer.clone());
+            Ok(vec![Change::Answer(Box::new(answer))])
         }))
     }
 

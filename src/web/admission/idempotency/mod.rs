@@ -19,6 +19,7 @@ use actix_web::http::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
+use bytes::Bytes;
 use hotline_actors::Engine;
 use hotline_persistence::tables::events::{By, act_as};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
@@ -253,7 +254,8 @@ async fn record(
 
 /// Records a response without an effect. A success must not be sent without its record, because a later retry might
 /// have an effect: a transfer to the ticket's current queue changes nothing now, but would after another transfer. A
-/// refusal may be sent without a record: its caller knows that nothing happened.
+/// refusal may be sent without a record: its caller knows that nothing happened. A response whose body cannot be read
+/// becomes a `500` without a record, so that a retry is served.
 async fn record_alone(
     state: &IdempotencyState,
     keyed_request: &KeyedRequest,
@@ -263,7 +265,10 @@ async fn record_alone(
     // If the body has a secret, the record is in the extensions.
     let without_secrets = response.extensions_mut().remove::<RecordedBody>();
     let (head, body) = response.into_parts();
-    let bytes = to_bytes(body).await.unwrap_or_default();
+    let bytes = match read_body(body).await {
+        Ok(bytes) => bytes,
+        Err(defect) => return ServiceResponse::new(request, defect.error_response()),
+    };
     let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
     let recorded = match std::str::from_utf8(record) {
         Ok(text) => {
@@ -277,6 +282,11 @@ async fn record_alone(
         Ok(()) | Err(_) => head.set_body(BoxBody::new(bytes)),
     };
     ServiceResponse::new(request, response)
+}
+
+async fn read_body(body: BoxBody) -> ApiResult<Bytes> {
+    hotline_persistence::fail_point!("once_body_lost", |_| Err(ApiError::internal("fail point")));
+    to_bytes(body).await.map_err(ApiError::internal)
 }
 
 async fn store_alone(state: &IdempotencyState, keyed_request: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
