@@ -6,16 +6,29 @@
 //! change or a suspended machine is noticed soon.
 //!
 //! A panic is taken for a defect of the actor's state in memory: the state is dropped, and read again from the tables.
+//! One in a task whose result the actor waits for is a refusal ([`catch_panic`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, SpawnHandle};
+use futures_util::FutureExt;
 
+use crate::Refusal;
 use crate::registry::Dismiss;
 
 /// Maximum time between two runs while something is due soon, and the pause after a panic.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+/// Runs a task whose result an actor waits for. A panic is a refusal too: without a result the actor would never
+/// continue.
+pub(crate) async fn catch_panic<T>(
+    task: &'static str,
+    work: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    let outcome = AssertUnwindSafe(work).catch_unwind().await;
+    outcome.unwrap_or_else(|_| Err(Refusal::Defect(format!("{task} panicked"))))
+}
 
 /// Whether an actor may work now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

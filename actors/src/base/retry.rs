@@ -1,5 +1,5 @@
-//! Two kinds of retry: immediately, after a conflict with another caller; and after a pause, while a dependency is
-//! unavailable.
+//! Kinds of retry: immediately, after a conflict with another caller; and after a pause, while a dependency is
+//! unavailable, or until what was committed is finished in memory.
 
 use std::time::Duration;
 
@@ -11,6 +11,11 @@ use crate::contacts::ContactCache;
 /// Maximum number of attempts after conflicts. Each conflict means that another caller succeeded, so this many in a row
 /// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
+
+/// The first and the longest pause of [`until_finished`]. A request waits longer than the latter for the mark of its
+/// contact, so after an outage it need not be refused.
+const FINISH_PAUSE_MIN: Duration = Duration::from_millis(250);
+const FINISH_PAUSE_MAX: Duration = Duration::from_secs(4);
 
 /// Repeats an attempt while a conflict refuses it. [`Refusal::Retired`] and [`Refusal::ContactLeaving`] are always
 /// conflicts; after the latter, waits until the contact's deletion or merge has ended. `is_conflict` decides on all
@@ -64,6 +69,39 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
             outcome => return outcome,
         }
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Repeats an attempt after any refusal, until it succeeds: what others wait for, or must learn in the end. Each pause
+/// is twice the one before. The database's outages are in the log already; any other cause is logged once, until it
+/// changes.
+pub(crate) async fn until_finished<T, E: Into<Refusal>, F: Future<Output = Result<T, E>>>(
+    company: CompanyId,
+    change: &'static str,
+    attempt: impl Fn() -> F,
+) -> T {
+    let (mut pause, mut logged) = (FINISH_PAUSE_MIN, None);
+    loop {
+        let refusal: Refusal = match attempt().await {
+            Ok(finished) => return finished,
+            Err(error) => error.into(),
+        };
+        let is_transient = refusal.is_transient();
+        let reason = match refusal {
+            Refusal::Defect(reason) => reason,
+            refusal => refusal.to_string(),
+        };
+        if is_transient || logged.as_ref() == Some(&reason) {
+            tracing::debug!(reason, change, company.id = %company, "finishing a change will be retried");
+        } else {
+            tracing::warn!(
+                reason, change, company.id = %company,
+                "could not finish a change; it is retried, and requests that depend on it wait: correct what the reason names"
+            );
+            logged = Some(reason);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(FINISH_PAUSE_MAX);
     }
 }
 
@@ -122,5 +160,23 @@ mod tests {
         };
         assert_eq!(while_unavailable(Duration::ZERO, attempt).await, Err(Refusal::NotFound));
         assert_eq!(attempts.load(Ordering::Relaxed), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_must_be_finished_is_repeated_after_any_refusal_with_pauses_that_grow_to_a_limit() {
+        let began_at = tokio::time::Instant::now();
+        let attempts = parking_lot::Mutex::new(Vec::new());
+        let attempt = || async {
+            let mut attempts = attempts.lock();
+            attempts.push(began_at.elapsed().as_millis());
+            match attempts.len() {
+                1 => Err(Refusal::Unavailable("the database is unavailable".to_owned())),
+                2..8 => Err(Refusal::Defect("a column is missing".to_owned())),
+                count => Ok(count),
+            }
+        };
+        assert_eq!(until_finished(COMPANY, "a test", attempt).await, 8);
+        let pauses: Vec<u128> = attempts.lock().windows(2).map(|two| two[1] - two[0]).collect();
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 4000, 4000]);
     }
 }

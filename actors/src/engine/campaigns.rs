@@ -10,7 +10,7 @@ use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{no_other_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict, while_unavailable};
 use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, TemplateStates};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry, dismiss};
@@ -231,17 +231,25 @@ impl Campaigns {
         }
         let campaigns = self.clone();
         self.base.spawn(async move {
-            let starts = crate::base::retry::while_unavailable(RESUME_PAUSE, || async {
-                let db = campaigns.base.store.db(company);
-                for (company, id) in campaigns::unfinished_of_company(db, company).await? {
-                    campaigns.begin(company, id).await?;
-                }
-                Ok(())
-            });
-            if let Err(refusal) = starts.await {
+            let starts = while_unavailable(RESUME_PAUSE, || campaigns.start_unfinished(company)).await;
+            if let Err(refusal) = starts {
                 tracing::error!(%refusal, company.id = %company, "could not resume campaigns");
             }
+            hotline_persistence::fail_point!("campaigns_resumed");
         });
+    }
+
+    async fn start_unfinished(&self, company: CompanyId) -> Result<(), Refusal> {
+        hotline_persistence::fail_point!("campaigns_unread", |_| Err(Refusal::Unavailable("fail point".to_owned())));
+        let unfinished = campaigns::unfinished_of_company(self.base.store.db(company), company).await?;
+        for (company, id) in unfinished {
+            // The company may have moved to another process since: that one starts its campaigns.
+            if !self.base.store.ownership().is_placed_here(company) {
+                break;
+            }
+            self.begin(company, id).await?;
+        }
+        Ok(())
     }
 
     /// Statistics of all campaigns.

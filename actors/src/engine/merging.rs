@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use hotline_persistence::tables::reports::desk;
 use hotline_persistence::tables::tickets::{self, OpenTicketOf};
@@ -18,13 +17,10 @@ use super::schedules::Schedules;
 use super::sessions::Sessions;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::while_unavailable;
+use crate::base::retry::until_finished;
 use crate::contacts::ContactMark;
 use crate::services::{Contacts, Tickets};
 use crate::webchat::SessionMoved;
-
-/// Pause before the outcome of a transaction is queried again, after a database outage.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Merges contacts and tickets.
 pub struct Merging {
@@ -114,13 +110,9 @@ impl Merging {
         Ok(())
     }
 
-    /// [`Self::settle`], retried until the database answers.
+    /// [`Self::settle`], retried until it succeeds: the conversations must learn of the merge in the end.
     async fn settle_eventually(&self, held: &HeldContacts) {
-        let settle = || async {
-            // Every refusal is retried, because the conversations must learn of the merge in the end.
-            self.settle(held).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
-        };
-        let _ = while_unavailable(RETRY_PAUSE, settle).await;
+        until_finished(held.company, "a merge", || self.settle(held)).await;
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::time::MissedTickBehavior;
 use super::sessions::Sessions;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::while_unavailable;
+use crate::base::retry::until_finished;
 use crate::clock::now;
 use crate::contacts::{ContactCache, ContactMark};
 use crate::ticket_actor::{TicketDeleted, TicketScope};
@@ -46,9 +46,6 @@ const EVENT_ROWS_MAX: i64 = 1_000;
 
 /// Interval between runs over a company that had nothing left to delete: ages are counted in days.
 const RUN_EVERY: Duration = Duration::from_secs(600);
-
-/// Pause before the outcome of a transaction is queried again, after a database outage.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Deletes expired conversations.
 pub struct Retention {
@@ -304,11 +301,8 @@ impl Retention {
         hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());
         if let Err(error) = commit(transaction).await {
             // The deletion may have been committed. The marks stay until that is known.
-            let check = || async {
-                let check = retentions::wait_for_outcome(self.base.db(company), company, &removed.tickets).await;
-                check.map_err(|error| Refusal::Unavailable(error.to_string()))
-            };
-            let _ = while_unavailable(RETRY_PAUSE, check).await;
+            let check = || retentions::wait_for_outcome(self.base.db(company), company, &removed.tickets);
+            until_finished(company, "a deletion of conversations", check).await;
             self.forget(company, &removed.tickets, &removed.sessions).await;
             return Err(error.into());
         }

@@ -1,6 +1,8 @@
 //! Campaigns, from their making to the last delivery.
 
+mod doubts;
 mod life;
+mod moved;
 mod races;
 mod sending;
 mod skipped;

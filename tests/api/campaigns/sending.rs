@@ -266,3 +266,19 @@ async fn metrics_show_the_progress_of_campaigns() {
     assert_eq!((ends, over.value("hotline_campaigns_running")), ([80.0, 1.0, 0.0], 0.0));
     office.close().await;
 }
+
+#[actix_web::test]
+async fn a_campaign_completes_although_each_of_its_tasks_has_panicked_once() {
+    let (office, channel, contacts, list) = office("1730", 3).await;
+    let api = &office.app.api;
+    for task in ["campaign_read", "campaign_page_read", "campaign_updated"] {
+        fail::cfg(task, "1*panic(a defect)").expect("failpoint");
+    }
+    let campaign = create_campaign(api, fast(list, channel, "hello")).await;
+    let path = format!("/campaigns/{campaign}/start");
+    // Refused while the failed read is pending, and accepted after it was repeated.
+    eventually("it starts", || async { api.post(&path, json!({})).await.status == 200 }).await;
+    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 3}), "not each was sent to");
+    check_sent_once(&office, "1730", channel, &contacts).await;
+    office.close().await;
+}

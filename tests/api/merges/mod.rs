@@ -6,6 +6,7 @@ mod moved;
 mod races;
 mod replayed;
 mod tickets;
+mod unfinished;
 
 use std::time::Instant;
 

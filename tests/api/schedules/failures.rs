@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{TEN_MINUTES_MS, in_ms, move_clock_to, request_to, schedule, shown, time, wait_for_status};
 use crate::steps::{NOBODY, channel, id, listed, sql};
+use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 use hotline_persistence::tables::channels::ChannelType;
 
@@ -159,5 +160,21 @@ async fn a_message_due_before_the_deletion_of_its_contact_reaches_it_fails_with_
     let previous = json!({"contact": before["contact"], "error": null, "status": "pending"});
     assert_eq!((&events[0]["previous"], &events[0]["data"]["contact"]), (&previous, &Value::Null));
     assert_eq!((&events[0]["by"]["type"], &events[0]["by"]["name"]), (&json!("integration"), &json!("test")));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_is_sent_although_the_read_of_what_is_due_has_panicked_once() {
+    let app = OwnApp::start().await;
+    let contact = app.contact("5511900000001").await.0;
+    let scheduled = schedule(&app, request_to(&app, contact, "hello", &in_ms(TEN_MINUTES_MS))).await;
+    let app = app
+        .restarted(&TestOptions::default(), async |database| {
+            let is_due = sqlx::query("update schedules set send_at = now() where id = $1").bind(scheduled);
+            is_due.execute(&database.db).await.expect("it is due");
+            fail::cfg("schedules_read", "1*panic(a defect)").expect("failpoint");
+        })
+        .await;
+    wait_for_status(&app, scheduled, "sent").await;
     app.stop().await;
 }

@@ -12,7 +12,7 @@ use super::super::recipient_queue::NextRecipient;
 use super::send::{Disposition, SendProgress};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
-use crate::base::due_work::DueWork;
+use crate::base::due_work::{DueWork, catch_panic};
 use crate::base::retry::while_unavailable;
 use crate::channels::TransitEnded;
 use crate::clock::now;
@@ -67,7 +67,8 @@ impl CampaignRunner {
                 let db = scope.base.reads().tables(company).await?;
                 Ok(campaigns::is_waiting(db, company, id, contact).await?)
             };
-            let is_waiting = while_unavailable(OUTAGE_PAUSE, query).await;
+            let look_up = while_unavailable(OUTAGE_PAUSE, query);
+            let is_waiting = catch_panic("reading a campaign's recipient", look_up).await;
             runner.do_send(SendProgress::Checked { recipient, refusal, is_waiting });
         });
     }

@@ -1,10 +1,9 @@
 //! Sends a campaign's message to a recipient.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use actix::{Addr, Message};
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use hotline_persistence::tables::campaigns::{self, CampaignRun, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
@@ -14,6 +13,7 @@ use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
 use super::super::recipient_queue::NextRecipient;
 use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
+use crate::base::due_work::catch_panic;
 use crate::channels::{CHECKS_MAX, WithdrawalVersion};
 use crate::services::{Recipient, Target};
 use crate::tickets::{AttachedChanges, Author, Content, Execute, Precondition, Send};
@@ -58,8 +58,7 @@ pub(super) async fn send_to_recipient(
     recipient: &NextRecipient,
     runner: &Addr<CampaignRunner>,
 ) -> Result<Disposition, Refusal> {
-    let outcome = AssertUnwindSafe(send_checked(scope, key, run, recipient, runner)).catch_unwind().await;
-    outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a campaign panicked".to_owned())))
+    catch_panic("sending a campaign", send_checked(scope, key, run, recipient, runner)).await
 }
 
 /// Sends to a recipient who has not opted out.
@@ -125,7 +124,7 @@ fn on_decision(
             scope.in_transit.begin(company, message.id, Some(withdrawal_version), runner.clone().recipient());
         }
         runner.do_send(SendProgress::Decided { contact, message: message.id, is_queued });
-        vec![Change::Recipient(Box::new(RecipientRow {
+        Ok(vec![Change::Recipient(Box::new(RecipientRow {
             company_id: company,
             campaign_id: campaign,
             contact_id: contact,
@@ -133,7 +132,7 @@ fn on_decision(
             message_id: Some(message.id),
             error: None,
             updated_at: message.created_at,
-        }))]
+        }))])
     })
 }
 

@@ -14,7 +14,7 @@ use super::{
     CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, SCHEDULED_TICK, SLOW_START_PAUSE, VERIFY_EVERY,
 };
 use crate::Refusal;
-use crate::base::due_work::{DueWork, TICK};
+use crate::base::due_work::{DueWork, TICK, catch_panic};
 use crate::clock::now;
 
 /// The campaign was read.
@@ -74,7 +74,7 @@ impl CampaignRunner {
         let version = self.version;
         actix::spawn(async move {
             let _presence = presence;
-            let found = load_campaign(&scope, company, id).await;
+            let found = catch_panic("reading a campaign", load_campaign(&scope, company, id)).await;
             runner.do_send(CampaignRead { version, found });
         });
     }
@@ -115,10 +115,10 @@ impl CampaignRunner {
         }
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
-            let remaining = async {
+            let remaining = catch_panic("reading a campaign's messages", async {
                 let db = scope.base.reads().tables_as_of_now(company).await?;
                 Ok(campaigns::messages_in_transit(db, company, id).await?)
-            };
+            });
             runner.do_send(TransitVerified { messages, remaining: remaining.await });
         });
     }
@@ -161,7 +161,8 @@ impl CampaignRunner {
         let run = run.clone();
         actix::spawn(async move {
             let _presence = presence;
-            let found = load_page(&scope, (company, id), &run, query).await;
+            let load = load_page(&scope, (company, id), &run, query);
+            let found = catch_panic("reading a campaign's recipients", load).await;
             runner.do_send(PageLoaded { query, found });
         });
     }
@@ -227,9 +228,12 @@ impl CampaignRunner {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
             let _presence = presence;
-            let outcome = run_update(&scope, company, id, update).await;
+            let outcome = catch_panic("updating a campaign", run_update(&scope, company, id, update)).await;
             let refused_template = match (update, &outcome) {
-                (CampaignUpdate::Start, Ok(true)) => check_template(&scope, company, id).await,
+                (CampaignUpdate::Start, Ok(true)) => {
+                    let check = async { Ok(check_template(&scope, company, id).await) };
+                    catch_panic("checking a campaign's template", check).await.unwrap_or_default()
+                }
                 _ => None,
             };
             runner.do_send(UpdateEnded { update, outcome, refused_template });
@@ -295,6 +299,7 @@ async fn load_campaign(
     company: CompanyId,
     id: CampaignId,
 ) -> Result<Option<StoredCampaign>, Refusal> {
+    hotline_persistence::fail_point!("campaign_read");
     let db = scope.base.reads().tables(company).await?;
     let Some(run) = campaigns::find_run(db, company, id).await? else { return Ok(None) };
     let in_transit = campaigns::messages_in_transit(db, company, id).await?;
@@ -308,6 +313,7 @@ async fn load_page(
     run: &CampaignRun,
     PageQuery { generation, after, limit }: PageQuery,
 ) -> Result<Vec<NextRecipient>, Refusal> {
+    hotline_persistence::fail_point!("campaign_page_read");
     let withdrawal_version = scope.in_transit.withdrawals.version(company);
     let db = scope.base.reads().tables_as_of_now(company).await?;
     let page = campaigns::waiting_recipients(db, company, id, after, limit).await?;
@@ -332,6 +338,7 @@ async fn run_update(
     id: CampaignId,
     update: CampaignUpdate,
 ) -> Result<bool, Refusal> {
+    hotline_persistence::fail_point!("campaign_updated");
     let db = scope.base.reads().tables(company).await?;
     match update {
         CampaignUpdate::Start => {

@@ -21,7 +21,7 @@ use super::outgoing::Outgoing;
 use super::sender::ChannelSender;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::while_unavailable;
+use crate::base::retry::until_finished;
 use crate::channels::{Accepted, SendFailure, WithdrawalVersion};
 use crate::clock::now;
 
@@ -344,12 +344,9 @@ impl ChannelSender {
                     let (store, token) = (&base.store, &connected.account.access_token);
                     let save = || async {
                         let (company, channel) = channel;
-                        channels::refuse_token(store.db(company), &store.keys, company, channel, token, &reason)
-                            .await
-                            .map_err(|error| Refusal::Unavailable(error.to_string()))
+                        channels::refuse_token(store.db(company), &store.keys, company, channel, token, &reason).await
                     };
-                    // Retried until it succeeds: any error is `Unavailable`.
-                    let _ = while_unavailable(RETRY_PAUSE, save).await;
+                    until_finished(channel.0, "a channel's refused token", save).await;
                     base.refresh(channel.0).await;
                 };
                 if let Err(error) = background.spawn(save_error).await {

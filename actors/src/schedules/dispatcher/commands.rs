@@ -43,7 +43,7 @@ impl ScheduleDispatcher {
             contact_was: None,
         });
         let scheduled = Scheduled { row: row.clone(), contact: Some(new.contact) };
-        let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
+        let durable = self.append(row, || attached.map_or(Ok(Vec::new()), |attached| attached(&scheduled)))?;
         Ok((scheduled, durable))
     }
 
@@ -70,7 +70,7 @@ impl ScheduleDispatcher {
         }
         let row = Arc::new(changed);
         let scheduled = Scheduled { row: row.clone(), contact };
-        let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
+        let durable = self.append(row, || attached.map_or(Ok(Vec::new()), |attached| attached(&scheduled)))?;
         Ok((scheduled, durable))
     }
 
@@ -82,7 +82,7 @@ impl ScheduleDispatcher {
             by: Some(by),
             ..row.clone()
         };
-        Ok(((), self.append(Arc::new(canceled), Vec::new)?))
+        Ok(((), self.append(Arc::new(canceled), || Ok(Vec::new()))?))
     }
 
     fn fail(
@@ -93,7 +93,7 @@ impl ScheduleDispatcher {
     ) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
         let failed = row.failed(&send::failure(&Refusal::ContactNotFound, row, None), now(), by);
-        Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))
+        Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), || Ok(Vec::new()))?))
     }
 
     /// Checks that a contact has not changed since the caller read it: it may have been deleted.

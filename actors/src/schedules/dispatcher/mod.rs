@@ -238,7 +238,7 @@ impl ScheduleDispatcher {
     pub(super) fn append(
         &mut self,
         row: Arc<ScheduleRow>,
-        attached: impl FnOnce() -> Vec<Change>,
+        attached: impl FnOnce() -> Result<Vec<Change>, Refusal>,
     ) -> Result<Durable, Refusal> {
         let contact = (self.company, row.contact_id);
         // Nothing awaits between this check and the append, as in a ticket's actor.
@@ -247,7 +247,7 @@ impl ScheduleDispatcher {
         }
         let reservation = self.scope.base.store.log.reserve(self.company)?;
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
-        changes.extend(attached());
+        changes.extend(attached()?);
         let (seq, durable) = reservation.append(changes)?;
         self.status.record_append(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + HORIZON_MIN;

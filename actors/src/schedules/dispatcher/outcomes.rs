@@ -12,7 +12,7 @@ use super::send::{self, DispatchReport};
 use super::tables::find_row;
 use super::{OUTAGE_PAUSE, ScheduleDispatcher};
 use crate::Refusal;
-use crate::base::due_work::DueWork;
+use crate::base::due_work::{DueWork, catch_panic};
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
 
@@ -60,7 +60,8 @@ impl ScheduleDispatcher {
         }
         let (scope, company, dispatcher) = (self.scope.clone(), self.company, cx.address());
         actix::spawn(async move {
-            let found = while_unavailable(OUTAGE_PAUSE, || find_row(&scope, company, row.id)).await;
+            let look_up = while_unavailable(OUTAGE_PAUSE, || find_row(&scope, company, row.id));
+            let found = catch_panic("reading a scheduled message", look_up).await;
             dispatcher.do_send(OutcomeChecked { row, refusal, found });
         });
     }
@@ -112,7 +113,7 @@ impl ScheduleDispatcher {
             let error = send::failure(refusal, row, organization.as_deref());
             let user = row.user_id.and_then(|id| organization.as_ref()?.users.get(&id));
             let by = row.scheduled_by(user.map(|user| user.name.as_str()));
-            if self.append(Arc::new(row.failed(&error, now(), by)), Vec::new).is_ok() {
+            if self.append(Arc::new(row.failed(&error, now(), by)), || Ok(Vec::new())).is_ok() {
                 self.scope.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(%refusal, company.id = %self.company, "scheduled message failed");
                 return;

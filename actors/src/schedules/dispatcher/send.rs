@@ -1,10 +1,8 @@
 //! Sends a scheduled message, and interprets its failure.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::FutureExt;
 use hotline_persistence::Change;
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::tables::organization::Organization;
@@ -13,6 +11,7 @@ use hotline_persistence::tables::source::Source;
 
 use super::ScheduleScope;
 use crate::Refusal;
+use crate::base::due_work::catch_panic;
 use crate::services::{Recipient, Target};
 use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 
@@ -32,15 +31,14 @@ pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -
         let (row, is_recorded) = (row.clone(), is_recorded.clone());
         Arc::new(move |message: &MessageRow| {
             is_recorded.store(true, Ordering::Release);
-            vec![Change::Schedule(Box::new(row.sent(message)))]
+            Ok(vec![Change::Schedule(Box::new(row.sent(message)))])
         })
     };
     let send = async {
         let (target, command) = prepare(&scope, &row).await?;
         scope.sending.send(&target, Execute { command, attached: Some(attached), only_if: None }).await
     };
-    let outcome = AssertUnwindSafe(send).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a scheduled message panicked".to_owned())));
+    let outcome = catch_panic("sending a scheduled message", send).await;
     DispatchReport { row, outcome, is_recorded: is_recorded.load(Ordering::Acquire) }
 }
 

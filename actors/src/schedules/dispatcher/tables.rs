@@ -13,7 +13,7 @@ use super::super::agenda::{HORIZON_MAX, HORIZON_MIN, MessageLookup};
 use super::send;
 use super::{OUTAGE_PAUSE, PREFETCH_MAX, ScheduleDispatcher, ScheduleScope, Task};
 use crate::Refusal;
-use crate::base::due_work::DueWork;
+use crate::base::due_work::{DueWork, catch_panic};
 use crate::clock::now;
 
 /// Maximum rows of a load: up to 13 MiB, because a text may have 64 KiB.
@@ -66,7 +66,7 @@ impl ScheduleDispatcher {
         let (scope, company, generation) = (self.scope.clone(), self.company, self.generation);
         let dispatcher = cx.address();
         actix::spawn(async move {
-            let found = find_row(&scope, company, id).await;
+            let found = catch_panic("reading a scheduled message", find_row(&scope, company, id)).await;
             dispatcher.do_send(Fetched { generation, id, found });
         });
     }
@@ -104,7 +104,8 @@ impl ScheduleDispatcher {
         let dispatcher = cx.address();
         actix::spawn(async move {
             let _presence = presence;
-            let found = load_pending(&scope, company, after, now + HORIZON_MAX).await;
+            let load = load_pending(&scope, company, after, now + HORIZON_MAX);
+            let found = catch_panic("reading scheduled messages", load).await;
             dispatcher.do_send(PendingLoaded { generation, after, found });
         });
     }
@@ -157,7 +158,7 @@ impl ScheduleDispatcher {
                     }
                 }
             });
-            if let Err(refusal) = prefetch.await {
+            if let Err(refusal) = catch_panic("prefetching for scheduled messages", prefetch).await {
                 tracing::debug!(%refusal, "prefetch for scheduled messages failed");
             }
             dispatcher.do_send(PrefetchEnded);
@@ -181,6 +182,7 @@ async fn load_pending(
     after: Due,
     until: DateTime<Utc>,
 ) -> Result<PendingPage, Refusal> {
+    hotline_persistence::fail_point!("schedules_read");
     let db = scope.base.reads().tables(company).await?;
     let rows = schedules::due(db, company, after, until, LOAD_ROWS).await?;
     match rows.last() {

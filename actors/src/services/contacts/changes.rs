@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use hotline_persistence::table::Expected;
 use hotline_persistence::tables::contact_removal;
@@ -13,13 +12,10 @@ use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use parking_lot::Mutex;
 
 use super::Contacts;
-use crate::base::retry::while_unavailable;
+use crate::base::retry::until_finished;
 use crate::contacts::ContactMark;
 use crate::ticket_actor::{ContactChanged, TicketDeleted};
 use crate::{Conflict, Refusal};
-
-/// Pause before contacts are read again after a database outage.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Contacts that are about to change in the tables. Their conversations are notified when the change is done, or when
 /// its outcome is unclear.
@@ -174,26 +170,22 @@ impl Contacts {
         }
     }
 
-    /// [`Self::settle`] for a change of unclear outcome, retried until the database answers.
+    /// [`Self::settle`] for a change of unclear outcome, retried until it succeeds: the conversations must learn of the
+    /// change in the end.
     async fn settle_eventually(&self, company: CompanyId, ids: &[ContactId]) {
-        let settle = || async {
-            // Every refusal is retried, because the conversations must learn of the change in the end.
-            let outcome = self.settle(company, ids, ChangeOutcome::Unclear).await;
-            outcome.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
-        };
-        let _ = while_unavailable(RETRY_PAUSE, settle).await;
+        let settle = || self.settle(company, ids, ChangeOutcome::Unclear);
+        until_finished(company, "a change of contacts", settle).await;
     }
 
     /// Drops the messages that wait for their provider if their contact is deleted.
     async fn drop_messages_of_deleted(&self, company: CompanyId, id: ContactId) {
-        let is_deleted = || async {
+        let find = || async {
             // A deletion of unknown outcome is waited for.
             let settled = true;
-            let found = contacts::find_refs(self.base.db(company), company, &[id], settled).await;
-            // Every error is retried, because the messages of a deleted contact must not leave.
-            found.map(|found| found.is_empty()).map_err(|error| Refusal::Unavailable(error.to_string()))
+            contacts::find_refs(self.base.db(company), company, &[id], settled).await
         };
-        if while_unavailable(RETRY_PAUSE, is_deleted).await == Ok(true) {
+        // Retried until it succeeds, because the messages of a deleted contact must not leave.
+        if until_finished(company, "the deletion of a contact", find).await.is_empty() {
             self.in_transit.withdrawals.invalidate(company);
             self.tickets.outboxes.record_removal(company, id).await;
         }

@@ -20,6 +20,9 @@ const SEARCH_EVERY: Duration = Duration::from_secs(5);
 /// Maximum messages settled in one search: each is an entry of the log.
 const SETTLED_MAX: i64 = 500;
 
+/// Before every message.
+const START: (CompanyId, MessageId) = (CompanyId::new(0), MessageId::new(0));
+
 impl Inbound {
     /// Settles a message in doubt that a status has named, if it is one of a campaign. Others are settled by their
     /// outbox.
@@ -45,28 +48,36 @@ impl Inbound {
     /// Settles messages in doubt for the life of the process.
     pub async fn run_doubt_settlement(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SEARCH_EVERY);
+        let mut after = START;
         loop {
             ticks.tick().await;
-            if let Err(refusal) = self.settle_doubts().await {
-                tracing::debug!(%refusal, "messages in doubt will be settled later");
+            match self.settle_doubts(after).await {
+                Ok(last) => after = last,
+                Err(refusal) => tracing::debug!(%refusal, "messages in doubt will be settled later"),
             }
         }
     }
 
-    async fn settle_doubts(&self) -> Result<(), Refusal> {
+    /// Settles the first messages in doubt after this one. Returns the message after which the next search begins: so
+    /// messages that cannot be settled keep no later ones from it.
+    async fn settle_doubts(&self, after: (CompanyId, MessageId)) -> Result<(CompanyId, MessageId), Refusal> {
         let ownership = self.base.store.ownership();
         let time_max = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);
         // The default, 1970, is before any message: no message is given up.
         let before = now().checked_sub_signed(time_max).unwrap_or_default();
         let db = self.base.store.housekeeper();
-        for message in campaigns::settleable_messages(db, &ownership.slot_filter(), before, SETTLED_MAX).await? {
+        let slots = ownership.slot_filter();
+        let found = campaigns::settleable_messages(db, &slots, before, after, SETTLED_MAX).await?;
+        let has_more = i64::try_from(found.len()).is_ok_and(|count| count >= SETTLED_MAX);
+        let last = found.last().filter(|_| has_more).map_or(START, |last| (last.company_id, last.id));
+        for message in found {
             let Some(_presence) = ownership.try_enter(message.company_id) else { continue };
             let (company, id) = (message.company_id, message.id);
             if let Err(refusal) = self.settle(message).await {
                 tracing::debug!(%refusal, company.id = %company, message.id = %id, "a message in doubt will be settled later");
             }
         }
-        Ok(())
+        Ok(last)
     }
 
     async fn settle(&self, message: UnknownMessage) -> Result<(), Refusal> {

@@ -431,11 +431,11 @@ fn is_receive_conflict(refusal: &Refusal) -> bool {
 /// The contact's referral, in one entry with their message.
 fn referral_change(referral: Referral) -> AttachedChanges<MessageRow> {
     Arc::new(move |message: &MessageRow| {
-        vec![Change::Referral(Box::new(ReferralRow {
+        Ok(vec![Change::Referral(Box::new(ReferralRow {
             company_id: message.company_id,
             contact_id: message.contact_id,
             referral: referral.clone(),
             at: message.created_at,
-        }))]
+        }))])
     })
 }

@@ -157,12 +157,13 @@ pub struct UnknownMessage {
     pub provider_message_id: Option<String>,
 }
 
-/// The first `limit` unknown messages of campaigns that can be settled: a status has named them, or they have been
-/// unknown since before `before`. Only for background work.
+/// The first `limit` unknown messages of campaigns after the message `after` that can be settled: a status has named
+/// them, or they have been unknown since before `before`. Only for background work.
 pub async fn settleable_messages(
     db: impl Database<'_>,
     slots: &SlotFilter,
     before: DateTime<Utc>,
+    after: (CompanyId, MessageId),
     limit: i64,
 ) -> Result<Vec<UnknownMessage>> {
     let in_slots = SlotFilter::condition("k.company_id", 1);
@@ -174,10 +175,11 @@ pub async fn settleable_messages(
          left join lateral (select provider_message_id from early_statuses
              where company_id = m.company_id and channel_id = m.channel_id and names = m.id limit 1) e on true
          where k.unknown > 0 and {in_slots} and (e.provider_message_id is not null or r.updated_at < $2)
-         order by m.company_id, m.id limit $3"
+           and (m.company_id, m.id) > ($3, $4)
+         order by m.company_id, m.id limit $5"
     );
-    let select = sqlx::query_as(AssertSqlSafe(select)).bind(slots.numbers()).bind(before).bind(limit);
-    with_timeout(select.fetch_all(db)).await
+    let select = sqlx::query_as(AssertSqlSafe(select)).bind(slots.numbers()).bind(before);
+    with_timeout(select.bind(after.0).bind(after.1).bind(limit).fetch_all(db)).await
 }
 
 /// A recipient to write to.

@@ -1,0 +1,43 @@
+//! Campaigns of a company that moves to another process.
+
+use std::sync::mpsc;
+
+use hotline::service::Service;
+
+use super::{create_campaign, list, text};
+use crate::members::{beside, owner_of};
+use crate::support::service::TestOptions;
+use crate::support::{OwnApp, eventually};
+
+#[actix_web::test]
+async fn a_campaign_that_could_not_be_resumed_before_a_move_is_started_by_the_other_process_alone() {
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let app = OwnApp::start_with(options.clone()).await;
+    let (second, _folder) = beside(&app, &options).await;
+    let (company, db) = (app.company.id, &app.db);
+    let owner = owner_of(company, [&app.service, &second]);
+    let other = if std::ptr::eq(owner, &second) { &app.service } else { &second };
+    let count = |service: &Service| service.app.engine.stats().campaigns.hot;
+    create_campaign(&app.api, text(list(&app.api, &[]).await, app.company.phone.0, "hello")).await;
+    assert_eq!([count(owner), count(other)], [1, 0], "its process has not started it");
+
+    // The company is dropped from memory, and moves before its campaigns can be read again.
+    fail::cfg("campaigns_unread", "return").expect("failpoint");
+    let (resumed, ends) = mpsc::channel();
+    let report = move || {
+        // The test may have ended.
+        let _ = resumed.send(());
+    };
+    fail::cfg_callback("campaigns_resumed", report).expect("failpoint");
+    owner.forget(company).await.expect("it is dropped");
+    let life = owner.app.engine.store().membership().expect("a member").life;
+    let slot = owner.app.engine.directory().slot(company).expect("a slot");
+    let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
+    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
+    eventually("the other process has started the campaign", || async { count(other) == 1 }).await;
+    fail::remove("campaigns_unread");
+    eventually("its former process no longer tries", || async { ends.try_recv().is_ok() }).await;
+    assert_eq!([count(owner), count(other)], [0, 1], "its former process has started it again");
+    second.stop().await.expect("a clean stop");
+    app.stop().await;
+}
