@@ -266,7 +266,7 @@ campaigns: postgres nextest
 neighbours: postgres nextest $(RELEASE)
 	@status=0; \
 	HOTLINE_TEST_BINARY=$(abspath $(RELEASE)) cargo nextest run --profile proofs $(TESTED) --test api --no-capture \
-		-E 'test(/^(neighbours::what_one|outbox::upgraded::)/)' $(ARGS) || status=$$?; \
+		-E 'test(/^(neighbours::heavy_work|outbox::upgraded::)/)' $(ARGS) || status=$$?; \
 	$(STOP) || status=1; \
 	exit $$status
 
