@@ -9,7 +9,7 @@ use hotline_persistence::select::PageRequest;
 use hotline_persistence::table::Columns;
 use hotline_persistence::tables::events::{self, EventKind};
 use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryFilter, DeliveryStatus};
-use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId};
+use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId, replays};
 use hotline_persistence::{CompanyId, Error, PgPool, key};
 use ipnet::IpNet;
 use serde::Serialize;
@@ -361,16 +361,16 @@ async fn replay_deliveries(
     selection: ReplaySelection,
 ) -> Result<ReplayResult, Failure> {
     if let Some(since) = selection.failed_since {
-        let replayed = deliveries::replay_failed(db, company, id, since).await?;
+        let replayed = replays::replay_failed(db, company, id, since).await?;
         return Ok(ReplayResult { deliveries: i64::try_from(replayed).unwrap_or(i64::MAX) });
     }
     let mut transaction = db.begin().await?;
     let deliveries = match selection {
         ReplaySelection { after: Some(event), .. } => {
-            deliveries::replay_after(&mut transaction, company, id, event).await?
+            replays::replay_after(&mut transaction, company, id, event).await?
         }
         ReplaySelection { delivery: Some(event), .. } => {
-            if !deliveries::replay_one(&mut transaction, company, id, event).await? {
+            if !replays::replay_one(&mut transaction, company, id, event).await? {
                 return Err(format!("webhook {id} has no delivery {event}").into());
             }
             1

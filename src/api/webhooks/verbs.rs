@@ -8,8 +8,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, Refusal, clock};
 use hotline_persistence::key::new_key;
-use hotline_persistence::tables::webhooks::deliveries;
-use hotline_persistence::tables::webhooks::{self, WebhookId};
+use hotline_persistence::tables::webhooks::{self, WebhookId, replays};
 use hotline_persistence::{LoggedEventId, Presence, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -199,14 +198,14 @@ pub async fn replay(
     }
     // Before the transaction, in steps of its own. If one fails, nothing is recorded, and a retry continues from there.
     let failed = match body.0.0 {
-        ReplayRange::FailedSince(since) => deliveries::replay_failed(app.db(company), company, id.0, since).await?,
+        ReplayRange::FailedSince(since) => replays::replay_failed(app.db(company), company, id.0, since).await?,
         ReplayRange::After(_) | ReplayRange::Delivery(_) => 0,
     };
     once.transaction(app.db(company), async |db| {
         let deliveries = match body.0.0 {
-            ReplayRange::After(event) => deliveries::replay_after(db, company, id.0, event.0).await?,
+            ReplayRange::After(event) => replays::replay_after(db, company, id.0, event.0).await?,
             ReplayRange::Delivery(event) => {
-                if !deliveries::replay_one(db, company, id.0, event.0).await? {
+                if !replays::replay_one(db, company, id.0, event.0).await? {
                     return Err(ApiError::not_found());
                 }
                 1

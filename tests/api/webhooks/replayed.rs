@@ -1,6 +1,6 @@
 //! Replays: deliveries that are sent again on request.
 
-use hotline_persistence::tables::webhooks::deliveries::SCHEDULED_AT_ONCE;
+use hotline_persistence::tables::webhooks::replays::SCHEDULED_AT_ONCE;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 

@@ -3,7 +3,7 @@
 
 use sqlx::{PgConnection, PgPool};
 
-use super::{WebhookId, deliveries, old_secret_at, open_secret, secret_at};
+use super::{WebhookId, old_secret_at, open_secret, replays, secret_at};
 use crate::error::with_timeout;
 use crate::sealed::{Keyring, Secret, is_sealed_with};
 use crate::{CompanyId, Error, Result};
@@ -53,7 +53,7 @@ pub async fn enable_found(db: &PgPool, keys: &Keyring) -> Result<()> {
              where company_id = $1 and id = $2 and not active and disabled_reason = $3",
         );
         with_timeout(enable.bind(company).bind(id).bind(MISSING).execute(&mut *transaction)).await?;
-        deliveries::make_due(&mut transaction, company, id).await?;
+        replays::make_due(&mut transaction, company, id).await?;
         transaction.commit().await?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 pub mod deliveries;
 mod missing_keys;
+pub mod replays;
 
 use std::fmt;
 
@@ -210,7 +211,7 @@ pub async fn update(
     );
     let clear_failure = clear_failure.bind(company).bind(id).bind(is_enabled).bind(columns.text("url"));
     if with_timeout(clear_failure.execute(&mut *db)).await?.rows_affected() > 0 {
-        deliveries::make_due(db, company, id).await?;
+        replays::make_due(db, company, id).await?;
     }
     table::update::<Webhook>(db, company, id, &columns).await
 }
