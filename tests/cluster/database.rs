@@ -19,7 +19,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::block_in_place;
 
 use crate::support::eventually;
-use crate::support::process::{children, is_running};
+use crate::support::process::{is_running, signal_with_children};
 
 const USER: &str = "hotline";
 
@@ -146,22 +146,17 @@ impl Server {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect("a statement");
     }
 
-    /// Signals all processes, the postmaster first, so that it starts no others meanwhile.
+    /// Signals all processes.
     fn signal(&self, signal: Signal) {
         let Some(process) = &self.process else { return };
-        let postmaster = Pid::from_raw(process.id() as i32);
-        let _ = kill(postmaster, signal);
-        for child in children(postmaster) {
-            let _ = kill(child, signal);
-        }
+        signal_with_children(Pid::from_raw(process.id() as i32), signal);
     }
 
     fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
         // A stopped postmaster starts no others meanwhile. If it was dead, its children could no longer be found.
-        let _ = kill(postmaster, Signal::SIGSTOP);
-        let all = children(postmaster);
+        let all = signal_with_children(postmaster, Signal::SIGSTOP);
         for one in all.iter().chain([&postmaster]) {
             let _ = kill(*one, Signal::SIGKILL);
         }

@@ -6,14 +6,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::process::{Process, SERVE, children, keys_of, serving, with_database};
+use crate::process::{Process, SERVE, keys_of, postmaster, serving, signal_with_children, with_database};
 use crate::support::database::url;
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
@@ -38,27 +38,21 @@ async fn wait_for_line(process: &Process, message: &str) -> Value {
 }
 
 /// The private PostgreSQL of a folder, stopped until this is dropped.
-struct Frozen(Vec<Pid>);
+struct Frozen {
+    postmaster: Pid,
+}
 
 impl Frozen {
     fn postgres(folder: &Path) -> Self {
-        let text = std::fs::read_to_string(folder.join("postgres/postmaster.pid")).expect("a running PostgreSQL");
-        let postmaster = text.lines().next().and_then(|pid| pid.parse().ok()).map(Pid::from_raw).expect("a pid");
-        kill(postmaster, Signal::SIGSTOP).expect("the postmaster");
-        let all: Vec<Pid> = children(postmaster).into_iter().chain([postmaster]).collect();
-        // A process may have ended by itself meanwhile.
-        for process in &all {
-            let _ = kill(*process, Signal::SIGSTOP);
-        }
-        Self(all)
+        let postmaster = postmaster(folder).expect("a running PostgreSQL");
+        signal_with_children(postmaster, Signal::SIGSTOP);
+        Self { postmaster }
     }
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        for process in &self.0 {
-            let _ = kill(*process, Signal::SIGCONT);
-        }
+        signal_with_children(self.postmaster, Signal::SIGCONT);
     }
 }
 

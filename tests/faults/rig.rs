@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use hotline_persistence::PgPool;
 use hotline_postgres::Cluster;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::mix::Door;
 use crate::shim::Shim;
-use crate::support::process::{Process, children, data_folder, serving, with_database};
+use crate::support::process::{Process, data_folder, postmaster, serving, signal_with_children, with_database};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
@@ -139,31 +139,18 @@ impl Rig {
         at_database(self.folder(), self.url.as_deref(), work).await
     }
 
-    /// Signals every process of the private PostgreSQL. The postmaster comes first when they are to stop, so that it
-    /// starts no others meanwhile.
+    /// Signals every process of the private PostgreSQL.
     pub fn signal_postgres(&self, signal: Signal) {
-        let postmaster = self.postmaster();
-        let signalled = kill(postmaster, signal);
-        assert_eq!(signalled, Ok(()), "the postmaster");
-        for child in children(postmaster) {
-            // It may have ended by itself meanwhile.
-            let _ = kill(child, signal);
-        }
+        signal_with_children(self.postmaster(), signal);
     }
 
     pub fn postmaster(&self) -> Pid {
-        self.try_postmaster().expect("a running PostgreSQL")
+        postmaster(self.folder()).expect("a running PostgreSQL")
     }
 
     /// Whether another postmaster runs than this one.
     pub fn has_another_postmaster(&self, than: Pid) -> bool {
-        self.try_postmaster().is_some_and(|found| found != than)
-    }
-
-    /// `None` while there is no private PostgreSQL.
-    fn try_postmaster(&self) -> Option<Pid> {
-        let text = std::fs::read_to_string(self.folder().join("postgres/postmaster.pid")).ok()?;
-        text.lines().next()?.parse().ok().map(Pid::from_raw)
+        postmaster(self.folder()).is_some_and(|found| found != than)
     }
 
     /// Asserts that the running service has logged this line, which the runbook explains.

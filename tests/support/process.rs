@@ -24,6 +24,9 @@ pub struct Process {
 /// How long a start may take.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// How long a process may take to stop after SIGSTOP.
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// The arguments with which tests serve.
 pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"];
 
@@ -282,6 +285,36 @@ pub fn children(parent: Pid) -> Vec<Pid> {
     let names =
         std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
+}
+
+/// Signals a process and its children, which are returned. With SIGSTOP the process has stopped before its children are
+/// listed, so that none begins unseen.
+pub fn signal_with_children(parent: Pid, signal: Signal) -> Vec<Pid> {
+    // Each may have ended by itself meanwhile.
+    let _ = kill(parent, signal);
+    if signal == Signal::SIGSTOP {
+        wait_until_stopped(parent);
+    }
+    let children = children(parent);
+    for child in &children {
+        let _ = kill(*child, signal);
+    }
+    children
+}
+
+/// A signal is sent before it has an effect: a process may finish a `fork` after it.
+fn wait_until_stopped(process: Pid) {
+    let deadline = Instant::now() + patience(STOP_TIME_MAX);
+    while is_running(process) && state(process).is_some_and(|(state, _)| state != "T") {
+        assert!(Instant::now() < deadline, "process {process} does not stop");
+        std::thread::yield_now();
+    }
+}
+
+/// The postmaster of a data folder's private PostgreSQL, if one runs.
+pub fn postmaster(folder: &Path) -> Option<Pid> {
+    let text = std::fs::read_to_string(folder.join("postgres/postmaster.pid")).ok()?;
+    text.lines().next()?.parse().ok().map(Pid::from_raw)
 }
 
 /// Whether a process runs. A zombie does not: it has ended, only its parent has not waited for it yet.

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::process::{children, command};
+use crate::process::{command, postmaster, signal_with_children};
 use crate::support::{eventually, free_address, patience};
 
 /// How long a process may take to end.
@@ -84,18 +84,7 @@ impl Drop for Starting {
     }
 }
 
-/// The private PostgreSQL of a folder, if one runs.
-fn postmaster(folder: &Path) -> Option<Pid> {
-    let text = std::fs::read_to_string(folder.join("postgres/postmaster.pid")).ok()?;
-    text.lines().next()?.parse().ok().map(Pid::from_raw)
-}
-
 /// Stops or continues PostgreSQL and its sessions.
 fn send_to_postgres(folder: &Path, signal: Signal) {
-    let postmaster = postmaster(folder).expect("PostgreSQL runs");
-    // The postmaster first, so that no session begins meanwhile. A session may end.
-    let _ = kill(postmaster, signal);
-    for session in children(postmaster) {
-        let _ = kill(session, signal);
-    }
+    signal_with_children(postmaster(folder).expect("PostgreSQL runs"), signal);
 }

@@ -5,8 +5,8 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use sqlx::Connection;
 
-use super::{Starting, postmaster, send_to_postgres};
-use crate::process::{Process, database, hotline, run};
+use super::{Starting, send_to_postgres};
+use crate::process::{Process, database, hotline, postmaster, run};
 use crate::support::eventually;
 use crate::support::template::prepared_folder;
 
