@@ -29,7 +29,7 @@ pub struct App {
     pub webhooks: Webhooks,
     /// The metrics.
     pub metrics: Data<Metrics>,
-    /// The condition of the process.
+    /// The liveness of the process, and whether its stop is announced.
     pub health: Health,
     stopping: watch::Sender<bool>,
 }
@@ -56,9 +56,9 @@ impl App {
 
     /// Drops what is in memory about a company, except what the engine drops itself.
     pub fn forget(&self, company: CompanyId) {
-        // Names every field, so that a new one must be considered here. The ignored ones hold nothing per company:
-        // files are found by their names, a webhook's test ends with its request, and the dispatcher of webhooks
-        // subtracts its metrics of a company itself.
+        // Names every field, so that a new one must be considered here. The ignored ones have nothing to drop: files
+        // are found by their names, the entry of a webhook's test is removed when its request ends, and the dispatcher
+        // of webhooks subtracts a company's metrics itself.
         let Self {
             engine: _,
             trusted_proxies: _,
@@ -77,13 +77,14 @@ impl App {
         *self.stopping.borrow()
     }
 
-    /// Whether requests should be sent here: changes are accepted, and nothing keeps the service from answering.
+    /// Whether requests should be sent here: this process may act, no shutdown has started or been announced, and the
+    /// log has room for changes.
     pub fn is_ready(&self) -> bool {
         let store = self.engine.store();
         store.may_act() && !self.is_stopping() && !self.health.is_stopping() && store.log.has_room()
     }
 
-    /// Becomes true when the shutdown starts: streams and sockets must end then.
+    /// A receiver whose value becomes true when the shutdown starts: streams and sockets must end then.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
     }

@@ -100,7 +100,7 @@ pub enum Removal {
 }
 
 impl Removal {
-    fn mark(self, organization: &mut Organization) {
+    fn apply_to(self, organization: &mut Organization) {
         if let Self::Member(queue, user) = self {
             if let Some(queue) = organization.queues.get_mut(&queue) {
                 queue.users.remove(&user);
@@ -292,7 +292,7 @@ impl Directory {
     /// # Errors
     /// When the database cannot answer; some companies may be reloaded then.
     pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyId>> {
-        // Locked in order, so that two such calls cannot block each other.
+        // Sorted, because loads are locked in this order: two such calls cannot block each other.
         let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let mut unreadable = Vec::new();
         for chunk in ids.chunks(LOADED_AT_ONCE) {
@@ -324,9 +324,9 @@ impl Directory {
             let requested = loads.requested.fetch_add(1, Ordering::AcqRel) + 1;
             (*id, loads, requested)
         };
-        let all: Vec<_> = ids.iter().map(request).collect();
-        let mut due_loads = Vec::with_capacity(all.len());
-        for (id, loads, requested) in &all {
+        let requests: Vec<_> = ids.iter().map(request).collect();
+        let mut due_loads = Vec::with_capacity(requests.len());
+        for (id, loads, requested) in &requests {
             let loaded = loads.loaded.lock().await;
             if *loaded < *requested {
                 due_loads.push((*id, loads, loaded));
@@ -347,7 +347,7 @@ impl Directory {
         for (id, loads, mut loaded, included) in due_loads {
             match found.remove(&id) {
                 Some(mut organization) => {
-                    loads.removals.lock().iter().for_each(|removal| removal.mark(&mut organization));
+                    loads.removals.lock().iter().for_each(|removal| removal.apply_to(&mut organization));
                     self.put(organization);
                 }
                 None => self.forget(id),
@@ -369,7 +369,7 @@ impl Directory {
         loads.removals.lock().push(removal);
         if let Some(current) = self.company(id) {
             let mut organization = Organization::clone(&current);
-            removal.mark(&mut organization);
+            removal.apply_to(&mut organization);
             self.state.companies.insert(id, Arc::new(organization));
         }
     }
@@ -378,7 +378,7 @@ impl Directory {
     pub(crate) fn end_removal(&self, id: CompanyId, removal: Removal) {
         let loads = self.loads(id);
         let mut removals = loads.removals.lock();
-        // Removes one mark only: two requests may delete the record at once.
+        // Ends one removal only: two requests may delete the record at once.
         if let Some(index) = removals.iter().position(|other| *other == removal) {
             removals.swap_remove(index);
         }

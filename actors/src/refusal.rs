@@ -22,7 +22,7 @@ pub struct Conflict {
     pub state: &'static str,
     /// The same state, as a code for programs.
     pub reason: &'static str,
-    /// The record, by the name of its id.
+    /// The record: the name of its id field, and its id.
     pub record: Option<(&'static str, Value)>,
     /// The number of records that refer to it, by kind.
     pub references: Vec<(&'static str, i64)>,

@@ -5,7 +5,7 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
-/// A queued message of the company without content. All ids but its own are 1.
+/// A queued message without content. All ids but its own are 1.
 pub(crate) fn message(id: i64) -> MessageRow {
     MessageRow {
         company_id: CompanyId::new(1),

@@ -1,4 +1,4 @@
-//! A bounded cache with a time to live: for look-ups that may be repeated, and for counts per minute.
+//! A bounded cache with a time to live: for values that can be looked up again, and for counts per minute.
 //!
 //! Every hot conversation has some entries, so an entry must be small: little more than its key and value.
 
@@ -25,7 +25,7 @@ pub struct TtlCache<K, V, W = UnitWeighter> {
 pub struct TimedValue<V> {
     value: V,
     /// Seconds since the cache was created.
-    at_s: u32,
+    inserted_at_s: u32,
 }
 
 /// The weight of an entry, by its key and value.
@@ -42,20 +42,20 @@ impl<K, V, F: Fn(&K, &V) -> u64> Weighter<K, TimedValue<V>> for WeightFn<F> {
 impl<K: Eq + Hash + Clone, V: Clone> TtlCache<K, V> {
     /// A cache of about this many entries, each for at most this time.
     pub fn new(entries_max: usize, ttl: Duration) -> Self {
-        Self::with(entries_max, u64::try_from(entries_max).unwrap_or(u64::MAX), UnitWeighter, ttl)
+        Self::with_weighter(entries_max, u64::try_from(entries_max).unwrap_or(u64::MAX), UnitWeighter, ttl)
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, WeightFn<F>> {
-    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry may weigh about 32
-    /// times the average, `weight_max / entries_expected`; a heavier one may not be stored.
+    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry that weighs more than
+    /// about 32 times the average, `weight_max / entries_expected`, may not be stored.
     pub fn weighted(entries_expected: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
-        Self::with(entries_expected, weight_max, WeightFn(weigh), ttl)
+        Self::with_weighter(entries_expected, weight_max, WeightFn(weigh), ttl)
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlCache<K, V, W> {
-    fn with(entries_expected: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
+    fn with_weighter(entries_expected: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
         let entries =
             Cache::with(entries_expected, weight_max, weighter, RandomState::new(), DefaultLifecycle::default());
         Self { entries, ttl, created_at: clock::instant() }
@@ -86,14 +86,14 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
         let value = create();
         if let Some(guard) = guard {
             // Fails if another value was inserted meanwhile, which is as new.
-            let _ = guard.insert(TimedValue { value: value.clone(), at_s: now_s });
+            let _ = guard.insert(TimedValue { value: value.clone(), inserted_at_s: now_s });
         }
         value
     }
 
     /// Inserts or replaces a value.
     pub fn insert(&self, key: K, value: V) {
-        self.entries.insert(key, TimedValue { value, at_s: self.now_s() });
+        self.entries.insert(key, TimedValue { value, inserted_at_s: self.now_s() });
     }
 
     /// Inserts a value, or merges it into the existing one by `combine`, which gets the existing value first.
@@ -101,12 +101,12 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
         let now_s = self.now_s();
         let result = self.entries.entry(key, None, |_, entry| {
             let value = if self.is_fresh(entry, now_s) { combine(&entry.value, &value) } else { value.clone() };
-            *entry = TimedValue { value, at_s: now_s };
+            *entry = TimedValue { value, inserted_at_s: now_s };
             EntryAction::Retain(())
         });
         if let EntryResult::Vacant(guard) = result {
             // Fails if another value was inserted meanwhile, which is as new.
-            let _ = guard.insert(TimedValue { value, at_s: now_s });
+            let _ = guard.insert(TimedValue { value, inserted_at_s: now_s });
         }
     }
 
@@ -131,7 +131,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
     }
 
     fn is_fresh(&self, entry: &TimedValue<V>, now_s: u32) -> bool {
-        u64::from(now_s.saturating_sub(entry.at_s)) <= self.ttl.as_secs()
+        u64::from(now_s.saturating_sub(entry.inserted_at_s)) <= self.ttl.as_secs()
     }
 }
 
@@ -139,8 +139,8 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
 mod tests {
     use super::*;
 
-    /// Lets a minute pass.
-    fn age<V, W>(cache: &mut TtlCache<u8, V, W>) {
+    /// Makes all entries a minute older.
+    fn pass_minute<V, W>(cache: &mut TtlCache<u8, V, W>) {
         cache.created_at -= Duration::from_secs(60);
     }
 
@@ -148,12 +148,12 @@ mod tests {
     fn an_expired_entry_is_not_returned_and_is_swept() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         cache.insert(1, "one");
-        age(&mut cache);
+        pass_minute(&mut cache);
         cache.insert(2, "two");
         assert_eq!((cache.get(&1), cache.get(&2), cache.get(&3)), (Some("one"), Some("two"), None));
         cache.sweep();
         assert_eq!(cache.entries.len(), 2);
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!((cache.get(&1), cache.get(&2)), (None, Some("two")));
         cache.sweep();
         assert_eq!(cache.entries.len(), 1);
@@ -174,11 +174,11 @@ mod tests {
             cache.get(&1)
         };
         assert_eq!(merge(&mut cache, 5), Some(5));
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!(merge(&mut cache, 3), Some(5));
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!(cache.get(&1), Some(5));
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!(merge(&mut cache, 3), Some(3), "the earlier value has expired");
     }
 
@@ -193,9 +193,9 @@ mod tests {
             })
         };
         assert_eq!(get(&cache), 1);
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!(get(&cache), 1);
-        age(&mut cache);
+        pass_minute(&mut cache);
         assert_eq!(get(&cache), 2, "the time to live begins with the insertion");
         assert_eq!(get(&cache), 2);
         assert_eq!(cache.get(&1), Some(2));

@@ -28,9 +28,9 @@ impl<'a> Iterator for Pieces<'a> {
 
     fn next(&mut self) -> Option<Piece<'a>> {
         let rest = self.0;
-        let mut searched = 0;
-        while let Some(found) = rest[searched..].find("{{") {
-            let start = searched + found;
+        let mut search_from = 0;
+        while let Some(offset) = rest[search_from..].find("{{") {
+            let start = search_from + offset;
             let inside = &rest[start + 2..];
             match inside.find(['{', '}', '\n', '\r']) {
                 Some(end) if inside[end..].starts_with("}}") && start == 0 => {
@@ -42,7 +42,7 @@ impl<'a> Iterator for Pieces<'a> {
                     return Some(Piece::Text(&rest[..start]));
                 }
                 // A variable may begin at a later brace.
-                _ => searched = start + 1,
+                _ => search_from = start + 1,
             }
         }
         self.0 = "";
@@ -51,7 +51,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 /// The names of the variables in a text, in order.
-pub fn names(text: &str) -> impl Iterator<Item = &str> {
+pub fn variable_names(text: &str) -> impl Iterator<Item = &str> {
     Pieces(text).filter_map(|piece| match piece {
         Piece::Variable(name) => Some(name),
         Piece::Text(_) => None,
@@ -59,12 +59,16 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The text with every variable replaced by its value; `None` if it would exceed `bytes_max` bytes.
-pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> Option<Cow<'v, str>>) -> Option<String> {
+pub fn render<'v>(
+    text: &str,
+    bytes_max: usize,
+    mut value_of: impl FnMut(&str) -> Option<Cow<'v, str>>,
+) -> Option<String> {
     let mut rendered = String::with_capacity(text.len().min(bytes_max));
     for piece in Pieces(text) {
         let part = match piece {
             Piece::Text(text) => Cow::Borrowed(text),
-            Piece::Variable(name) => value(name).unwrap_or_default(),
+            Piece::Variable(name) => value_of(name).unwrap_or_default(),
         };
         // Checked before it grows: a few bytes of variables may expand to very many.
         if rendered.len() + part.len() > bytes_max {
@@ -75,7 +79,8 @@ pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> O
     Some(rendered)
 }
 
-/// The contact's values that a ticket does not include. The sender loads them first if the text refers to them.
+/// The contact's values that a ticket does not include. A sender loads them before it renders a text that may refer to
+/// them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactValues {
     /// The e-mail address.
@@ -85,8 +90,8 @@ pub struct ContactValues {
 }
 
 impl ContactValues {
-    /// Whether the value of this variable may be one of these.
-    pub fn need_contact(name: &str) -> bool {
+    /// Whether the value of this variable may be among the contact's values.
+    pub fn may_include(name: &str) -> bool {
         !TICKET_VARIABLES.contains(&name)
     }
 }
@@ -134,9 +139,9 @@ impl<'a> Values<'a> {
                 channel.map(|channel| Cow::Borrowed(channel.name.as_str()))
             }
             "company" => borrowed(&organization.company.name),
-            "date" => Some(Cow::Owned(self.local().format("%Y-%m-%d").to_string())),
-            "time" => Some(Cow::Owned(self.local().format("%H:%M").to_string())),
-            "greeting" => borrowed(greeting(self.local().hour())),
+            "date" => Some(Cow::Owned(self.local_time().format("%Y-%m-%d").to_string())),
+            "time" => Some(Cow::Owned(self.local_time().format("%H:%M").to_string())),
+            "greeting" => borrowed(greeting(self.local_time().hour())),
             key => {
                 let own = contact_values.custom.get(key).filter(|value| !value.is_empty());
                 let value = own.or_else(|| organization.global_variables.get(key));
@@ -146,7 +151,7 @@ impl<'a> Values<'a> {
     }
 
     /// The current time in the company's time zone; UTC if the zone is unknown.
-    fn local(&self) -> DateTime<Tz> {
+    fn local_time(&self) -> DateTime<Tz> {
         let zone = self.organization.company.time_zone.parse().unwrap_or(Tz::UTC);
         self.now.with_timezone(&zone)
     }
@@ -253,11 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn all_built_in_variables_except_email_need_only_a_ticket() {
+    fn the_ticket_has_the_values_of_all_built_in_variables_except_email() {
         assert!(TICKET_VARIABLES.iter().all(|name| BUILT_IN.contains(name)));
-        let with_contact: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::need_contact(name)).collect();
-        assert_eq!(with_contact, [&"email"]);
-        assert!(ContactValues::need_contact("shoeSize"));
+        let of_contact: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::may_include(name)).collect();
+        assert_eq!(of_contact, [&"email"]);
+        assert!(ContactValues::may_include("shoeSize"));
     }
 
     /// Texts full of braces and names.
@@ -303,7 +308,7 @@ mod tests {
 
         #[test]
         fn a_text_without_variables_is_unchanged(text in any::<String>()) {
-            if names(&text).next().is_none() {
+            if variable_names(&text).next().is_none() {
                 prop_assert_eq!(rendered(&text), text);
             }
         }
@@ -317,7 +322,7 @@ mod tests {
         }
 
         #[test]
-        fn a_limit_only_decides_whether_there_is_a_text(text in texts(), bytes_max in 0_usize..80) {
+        fn a_text_within_the_limit_is_rendered_in_full(text in texts(), bytes_max in 0_usize..80) {
             let whole = rendered(&text);
             let expected = (whole.len() <= bytes_max).then_some(whole);
             prop_assert_eq!(render(&text, bytes_max, value_of), expected);

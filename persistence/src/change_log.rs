@@ -43,17 +43,17 @@ pub struct ChangeLog {
 struct LogState {
     backend: Backend,
     queue: Arc<FlushQueue>,
-    /// Which companies' entries are accepted.
+    /// The companies whose entries are accepted.
     ownership: Ownership,
-    /// The last entry of each company: its lists are read once this entry is in the tables.
+    /// The last entry of each company. A list of the company is read only after this entry is in the tables.
     last_entries: DashMap<CompanyId, Seq>,
-    /// Reservations that were refused because the log had no room.
-    refused: AtomicU64,
+    /// Number of reservations that were refused because the log had no room.
+    refused_count: AtomicU64,
 }
 
 enum Backend {
     Journal(Journal<PendingEntry>),
-    /// Entries are durable once they are in the tables. The number is the newest assigned sequence.
+    /// Entries are durable once they are in the tables. Contains the newest assigned sequence.
     Database(Arc<AtomicU64>),
 }
 
@@ -74,20 +74,20 @@ impl ChangeLog {
 
     fn new(backend: Backend, queue: Arc<FlushQueue>) -> Self {
         let (ownership, last_entries) = (Ownership::default(), DashMap::new());
-        Self { inner: Arc::new(LogState { backend, queue, ownership, last_entries, refused: AtomicU64::new(0) }) }
+        Self { inner: Arc::new(LogState { backend, queue, ownership, last_entries, refused_count: AtomicU64::new(0) }) }
     }
 
     /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut;
+    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company's gate is shut;
     /// without a journal also when the database is down.
     pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
         if self.inner.ownership.is_shut(company) {
             return Err(not_served());
         }
         let reservation = self.reserve_backend().inspect_err(|_| {
-            self.inner.refused.fetch_add(1, Ordering::Relaxed);
+            self.inner.refused_count.fetch_add(1, Ordering::Relaxed);
         })?;
         Ok(Reservation { log: self.clone(), company, reservation })
     }
@@ -105,9 +105,9 @@ impl ChangeLog {
         self.reserve_backend().map(drop)
     }
 
-    /// Reservations since startup that were refused because the log had no room.
-    pub fn refused(&self) -> u64 {
-        self.inner.refused.load(Ordering::Relaxed)
+    /// Number of reservations since startup that were refused because the log had no room.
+    pub fn refused_count(&self) -> u64 {
+        self.inner.refused_count.load(Ordering::Relaxed)
     }
 
     fn reserve_backend(&self) -> Result<BackendReservation> {
@@ -117,7 +117,7 @@ impl ChangeLog {
                 .map(BackendReservation::Journal)
                 .map_err(|refused| Error::Unavailable(refused.to_string())),
             Backend::Database(appended) => {
-                self.inner.queue.has_room()?;
+                self.inner.queue.check_room()?;
                 Ok(BackendReservation::Database(appended.clone()))
             }
         }
@@ -142,7 +142,7 @@ impl ChangeLog {
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
         // `backend` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
-        let LogState { backend: _, queue: _, ownership: _, last_entries, refused: _ } = &*self.inner;
+        let LogState { backend: _, queue: _, ownership: _, last_entries, refused_count: _ } = &*self.inner;
         last_entries.remove(&company);
     }
 

@@ -1,7 +1,7 @@
 //! Control characters that no text may contain: U+0000 to U+001F, except tab, line feed and carriage return.
 //!
 //! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with such a
-//! character are refused. It is removed from texts of providers and visitors, so that their messages are not lost.
+//! character are refused. Texts of providers and visitors are accepted without it, so that no message is lost.
 
 use serde_json::Value;
 

@@ -46,23 +46,23 @@ impl Row<'_> {
     }
 }
 
-/// Copies rows to the table and columns that `statement` names; `write` writes the `fields` fields of one row.
+/// Copies rows to the table and columns that `statement` names; `write_row` writes the `field_count` fields of one row.
 ///
 /// # Errors
 /// When PostgreSQL refuses a row: then none is inserted.
 pub(crate) async fn copy<T: Sync>(
     db: &mut PgConnection,
     statement: &str,
-    fields: i16,
+    field_count: i16,
     rows: &[&T],
-    write: impl Fn(&T, &mut Row<'_>) + Sync,
+    write_row: impl Fn(&T, &mut Row<'_>) + Sync,
 ) -> Result<(), sqlx::Error> {
     let mut copy = db.copy_in_raw(statement).await?;
     let mut bytes = Vec::with_capacity(CHUNK_BYTES * 2);
     bytes.extend_from_slice(HEADER);
     for row in rows {
-        bytes.extend_from_slice(&fields.to_be_bytes());
-        write(row, &mut Row(&mut bytes));
+        bytes.extend_from_slice(&field_count.to_be_bytes());
+        write_row(row, &mut Row(&mut bytes));
         if bytes.len() >= CHUNK_BYTES {
             copy.send(bytes.as_slice()).await?;
             bytes.clear();

@@ -18,14 +18,14 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::begin::begin;
-use crate::error::{STATEMENT_TIME_MAX, is_deadlock, is_outdated, of_commit, unconfirmed_commit, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, classify_commit, is_deadlock, is_outdated, unconfirmed_commit, with_timeout};
 use crate::fence::{Fence, may_write};
 use crate::large;
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result, unanswered};
 
-/// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
-/// tests).
+/// Runs statements, one after another, on a company's share of the connections, or on a separate pool (the command
+/// line, tests).
 pub trait Database<'c>: PgExecutor<'c> + Copy {
     /// The same access, whose statements count as [`Weight::Heavy`] in a company's share.
     #[must_use]
@@ -104,7 +104,7 @@ impl<'a> Db<'a> {
         with_timeout(async {
             let permit = match large::has_permit() {
                 true => None,
-                false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
+                false => Some(self.scheduler.permit_transaction(self.company, self.weight).await?),
             };
             let (transaction, permit) = begin_transaction(self.pool, self.fence, permit).await?;
             Ok(PlainTransaction::new(transaction, permit))
@@ -143,7 +143,7 @@ async fn begin_transaction<T: Send + 'static>(
     }
 }
 
-/// Connections for the service's own writes.
+/// Connections for the service's own writes, which take no company's share.
 #[derive(Clone, Copy)]
 pub struct Housekeeper<'a> {
     pool: &'a PgPool,
@@ -194,8 +194,8 @@ struct Checkout {
     /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
     /// Such a transaction would never be ended.
     may_be_in_transaction: bool,
-    /// Of the thread that has the connection: an actor's thread that ends drops its tasks outside of its runtime, without
-    /// which a connection cannot be returned.
+    /// The runtime in which the connection was acquired. A connection can be returned to the pool only within a
+    /// runtime, and an actor's thread that ends drops its tasks outside of it.
     runtime: Handle,
 }
 
@@ -232,7 +232,7 @@ impl Drop for Checkout {
         } else if self.is_busy {
             // The caller was dropped, but the server still executes the statement.
             self.runtime.spawn(async move {
-                // `statement_timeout` ends the statement before that.
+                // `statement_timeout` ends the statement earlier, unless the server is frozen or unreachable.
                 match timeout(FINISH_TIME_MAX, connection.ping()).await {
                     Ok(_) => drop(connection),
                     Err(_) => {
@@ -246,6 +246,7 @@ impl Drop for Checkout {
     }
 }
 
+/// Runs a statement that neither reads nor writes rows, such as `describe`.
 macro_rules! run {
     ($db:ident, $connection:ident => $statement:expr) => {
         async move {
@@ -259,9 +260,9 @@ macro_rules! run {
     };
 }
 
-/// As `run!`, for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
-/// begins with the fence. It runs once more if PostgreSQL has undone it because of a migration: the session had
-/// prepared it before the migration, or both were in a deadlock.
+/// Runs any other statement. In a cluster, a statement that may write runs in its own transaction, which begins with
+/// the fence. A statement that PostgreSQL has undone is repeated once: if the session had prepared it before a
+/// migration, or if it was in a deadlock, as with a migration.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
@@ -272,7 +273,7 @@ macro_rules! run_fenced {
             let sql = query.sql();
             let fence = $db.fence.filter(|_| may_write(sql.as_str()));
             let mut checkout = $db.checkout().await?;
-            let (mut is_repeated, mut is_answered) = (false, true);
+            let (mut is_repeated, mut is_commit_answered) = (false, true);
             let result = loop {
                 let result = async {
                     let Some(fence) = fence else {
@@ -288,10 +289,10 @@ macro_rules! run_fenced {
                     // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
                     // unknown.
                     match timeout_at(started_at + COMMIT_TIME_MAX, transaction.commit()).await {
-                        Ok(outcome) => of_commit(outcome)?,
+                        Ok(outcome) => classify_commit(outcome)?,
                         Err(_) => {
                             unanswered::record_timeout();
-                            is_answered = false;
+                            is_commit_answered = false;
                             return Err(unconfirmed_commit(format!("no response within {COMMIT_TIME_MAX:?}")));
                         }
                     }
@@ -309,7 +310,7 @@ macro_rules! run_fenced {
                 }
             };
             // While the server may still commit, the connection stays busy.
-            if is_answered {
+            if is_commit_answered {
                 checkout.finish_statement();
             }
             result
@@ -404,7 +405,7 @@ executor!(Housekeeper);
 pub struct PlainTransaction {
     transaction: Option<Transaction<'static, Postgres>>,
     permit: Option<Permit>,
-    /// As that of `Checkout`.
+    /// See `Checkout::runtime`.
     runtime: Handle,
 }
 
@@ -429,7 +430,7 @@ impl PlainTransaction {
     pub async fn commit(mut self) -> Result<()> {
         let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
-            Ok(result) => Ok(of_commit(result)?),
+            Ok(result) => Ok(classify_commit(result)?),
             Err(_) => {
                 unanswered::record_timeout();
                 Err(unconfirmed_commit(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into())

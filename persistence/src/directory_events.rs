@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::{CompanyId, LoggedEventId, Result, unanswered};
 
 /// The channel on which changes of a directory are notified, by the tables' triggers `directory_changed`.
-const CHANNEL: &str = "hotline_directory";
+const DIRECTORY_CHANNEL: &str = "hotline_directory";
 
 /// The channel on which events of plain changes are notified, by `hotline_number_events`.
 const EVENTS_CHANNEL: &str = "hotline_events";
@@ -29,14 +29,15 @@ pub enum News {
 }
 
 impl News {
-    fn read(channel: &str, payload: &str) -> Option<Self> {
-        if channel == CHANNEL {
+    /// Parses a notification; `None` if its payload has another form.
+    fn parse(channel: &str, payload: &str) -> Option<Self> {
+        if channel == DIRECTORY_CHANNEL {
             return payload.parse().ok().map(|id| Self::Directory(CompanyId::new(id)));
         }
         if channel == WEBHOOKS_CHANNEL {
             return payload.parse().ok().map(|id| Self::Webhooks(CompanyId::new(id)));
         }
-        // An event: the ids of the company and of its last event.
+        // The channel of events: the ids of the company and of its last event.
         let (company, last) = payload.split_once(' ')?;
         Some(Self::Events(CompanyId::new(company.parse().ok()?), LoggedEventId::new(last.parse().ok()?)))
     }
@@ -66,7 +67,7 @@ impl DirectoryEvents {
         listener.ignore_pool_close_event(true);
         // After a lost connection the caller starts over with a new listener, so do not reconnect here.
         listener.eager_reconnect(false);
-        listener.listen_all([CHANNEL, EVENTS_CHANNEL, WEBHOOKS_CHANNEL]).await?;
+        listener.listen_all([DIRECTORY_CHANNEL, EVENTS_CHANNEL, WEBHOOKS_CHANNEL]).await?;
         Ok(Self { listener, received_at: Instant::now() })
     }
 
@@ -92,7 +93,7 @@ impl DirectoryEvents {
                 None => return Ok(None),
                 Some(notification) => {
                     let channel = notification.channel();
-                    if let Some(news) = News::read(channel, notification.payload()) {
+                    if let Some(news) = News::parse(channel, notification.payload()) {
                         return Ok(Some(news));
                     }
                     tracing::warn!(channel, "notification is unreadable and was skipped");

@@ -19,7 +19,7 @@ thread_local! {
     static UNREADABLE_COLUMNS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A `jsonb` column; `None` also when its content cannot be read.
+/// A `jsonb` column; `None` when it is null, and when its content cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<T = Value>(Option<T>);
 
@@ -46,7 +46,7 @@ impl<'r, T: DeserializeOwned + 'r> Decode<'r, Postgres> for Document<T> {
             return Ok(Self(None));
         }
         match <Json<T> as Decode<'r, Postgres>>::decode(value) {
-            Ok(Json(read)) => Ok(Self(Some(read))),
+            Ok(Json(content)) => Ok(Self(Some(content))),
             Err(_) => {
                 UNREADABLE_COLUMNS.set(UNREADABLE_COLUMNS.get() + 1);
                 Ok(Self(None))
@@ -101,7 +101,7 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
         }
         Err(error) => {
             let (company, id) = row_ids(row);
-            // The log gets no content of a row: only errors of documents quote it, and `decode` drops those.
+            // The error quotes no content of the row: only errors of documents would, and `decode` drops those.
             tracing::error!(
                 row.kind = type_name::<T>(),
                 company.id = company,
@@ -119,8 +119,8 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
     rows.iter().filter_map(|row| read(row).ok()).collect()
 }
 
-/// How long a thread reads the rows of a page before it yields to other tasks. A hundred contacts with two hundred long
-/// fields take tens of milliseconds, and a thread serves hundreds of requests.
+/// How long a thread reads the rows of a page before it yields to other tasks. To read a hundred contacts with two
+/// hundred long fields takes tens of milliseconds, and hundreds of requests share a thread.
 const BLOCKING_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once

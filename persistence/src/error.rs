@@ -61,7 +61,7 @@ pub enum Error {
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
     /// The migrations could not be applied.
-    #[error("could not migrate the database: {}", of_migration(.0))]
+    #[error("could not migrate the database: {}", describe_migration_error(.0))]
     Migrate(sqlx::migrate::MigrateError),
     /// The schema cannot be used, or cannot be migrated.
     #[error(transparent)]
@@ -89,7 +89,8 @@ pub enum Error {
     /// Another process is the writer of this database.
     #[error("another Hotline process serves this database")]
     NotOwner,
-    /// Another session has been the writer of this database for longer than the session of a dead process would be.
+    /// Another session is the writer of this database, after the time in which the session of a dead process would have
+    /// ended.
     #[error(
         "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end \
          its session with `select pg_terminate_backend({})`", .0, .0.pid
@@ -290,16 +291,19 @@ impl From<sqlx::Error> for Error {
         {
             return Self::Unknown(reason.to_string());
         }
-        if is_outage(&error) { Self::Unavailable(described(&error)) } else { Self::Database(error) }
+        if is_outage(&error) { Self::Unavailable(describe(&error)) } else { Self::Database(error) }
     }
 }
 
 impl Error {
-    /// Maps a violated constraint, by its name, to an error; other errors are converted as usual.
-    pub(crate) fn of_constraint(error: sqlx::Error, known: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
+    /// The error for a violated constraint, by its name; other errors are converted as usual.
+    pub(crate) fn of_constraint(
+        error: sqlx::Error,
+        errors_by_constraint: impl IntoIterator<Item = (&'static str, Self)>,
+    ) -> Self {
         let violated = error.as_database_error().and_then(|error| error.constraint());
-        match known.into_iter().find(|(name, _)| Some(*name) == violated) {
-            Some((_, meaning)) => meaning,
+        match errors_by_constraint.into_iter().find(|(constraint, _)| Some(*constraint) == violated) {
+            Some((_, mapped_error)) => mapped_error,
             None => error.into(),
         }
     }
@@ -312,8 +316,8 @@ struct UnconfirmedCommit(String);
 
 /// Classifies the outcome of a commit: an outage after it was sent leaves the outcome unknown; a refusal by the server
 /// does not.
-pub(crate) fn of_commit(result: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
-    result.map_err(|error| if is_outage(&error) { unconfirmed_commit(described(&error)) } else { error })
+pub(crate) fn classify_commit(result: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
+    result.map_err(|error| if is_outage(&error) { unconfirmed_commit(describe(&error)) } else { error })
 }
 
 /// The error of a commit without a timely reply: its outcome is unknown.
@@ -326,8 +330,8 @@ pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
 /// deadlock), 53 resources (disk full), 55 object not in the required state, 57 operator intervention (shutdown,
 /// cancelled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
-/// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code sets one row
-/// aside, which a person can fix, instead of blocking every company.
+/// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code rejects one row,
+/// which a person can fix in `rejected_changes`, instead of blocking every company.
 const OUTAGE_CLASSES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
 
 /// SQLSTATE classes that concern only the given values: 22 data, 23 constraint, 54 program limit (an index entry or
@@ -376,8 +380,8 @@ pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")
 }
 
-/// Whether a non-outage error is certainly caused by the given values: they would be refused again, and others would
-/// not. For any other error the statement itself may be at fault.
+/// Whether a non-outage error is certainly caused by the given values: the same statement would accept other values.
+/// For any other error the statement itself may be at fault.
 pub(crate) fn is_of_values(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &VALUE_CLASSES),
@@ -396,12 +400,12 @@ fn is_of_class(error: &dyn sqlx::error::DatabaseError, classes: &[&str]) -> bool
 pub fn without_values(error: &sqlx::Error) -> String {
     match error.as_database_error().and_then(|error| error.code()) {
         Some(code) if code.starts_with("22") => format!("a value is not accepted (SQLSTATE {code})"),
-        _ => described(error),
+        _ => describe(error),
     }
 }
 
-/// The error without the line of PostgreSQL's own source, which the library appends.
-pub(crate) fn described(error: &sqlx::Error) -> String {
+/// The text of an error, without the line of PostgreSQL's own source that the library appends.
+pub(crate) fn describe(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => format!("PostgreSQL reports: {}", error.message()),
         error => error.to_string(),
@@ -409,7 +413,7 @@ pub(crate) fn described(error: &sqlx::Error) -> String {
 }
 
 /// Why there is no connection, and the remedy if it is known.
-pub(crate) fn reason(error: &sqlx::Error) -> String {
+pub(crate) fn connection_failure_reason(error: &sqlx::Error) -> String {
     let reason = match error {
         sqlx::Error::Io(error) => error.to_string(),
         sqlx::Error::Database(error) => error.message().to_owned(),
@@ -426,11 +430,11 @@ pub(crate) fn reason(error: &sqlx::Error) -> String {
     }
 }
 
-fn of_migration(error: &sqlx::migrate::MigrateError) -> String {
+fn describe_migration_error(error: &sqlx::migrate::MigrateError) -> String {
     use sqlx::migrate::MigrateError;
     match error {
-        MigrateError::Execute(error) => described(error),
-        MigrateError::ExecuteMigration(error, version) => format!("migration {version}: {}", described(error)),
+        MigrateError::Execute(error) => describe(error),
+        MigrateError::ExecuteMigration(error, version) => format!("migration {version}: {}", describe(error)),
         error => error.to_string(),
     }
 }
@@ -459,7 +463,7 @@ pub(crate) fn with_timeout_of<T>(
     time_max: Duration,
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
 ) -> impl Future<Output = Result<T>> {
-    // Not an `async fn`: its future would hold the statement twice, as its argument and as what it awaits.
+    // Not an `async fn`: its future would contain the statement twice, as the argument and as the awaited future.
     tokio::time::timeout(time_max, statement).map(move |result| match result {
         Ok(result) => Ok(result?),
         Err(_) => {

@@ -152,10 +152,10 @@ mod tests {
         first.changed().await;
         let removals = second.removals();
         news.publish_removal(OTHER);
-        assert_eq!(second.removals(), removals, "a removal in another company counts here");
+        assert_eq!(second.removals(), removals, "removals of another company are not counted");
         news.publish_removal(ONE);
-        assert_eq!(second.removals(), removals + 1, "a removal does not count");
-        assert!(first.changed().now_or_never().is_none(), "a removal wakes a listener");
+        assert_eq!(second.removals(), removals + 1, "the removal is counted");
+        assert!(first.changed().now_or_never().is_none(), "a removal wakes no listener");
         drop(first);
         assert!(news.has_listener(ONE));
         drop(second);

@@ -158,7 +158,7 @@ impl IdBlocks {
         self.inner[3].take_id().map(ScheduleId::new)
     }
 
-    /// Reserves another block of each kind that is half used. Call it periodically.
+    /// Reserves another block of each kind whose block is half used. Call it periodically.
     ///
     /// # Errors
     /// When the database cannot answer; the current blocks stay in use.
@@ -187,7 +187,7 @@ impl IdBlocks {
         Ok(())
     }
 
-    /// Returns unused ids: at a clean shutdown, after the last flush.
+    /// Gives unused ids back to the table. Call it at a clean shutdown, after the last flush.
     ///
     /// # Errors
     /// When the database cannot answer; then the ids are never used.

@@ -80,7 +80,7 @@ impl<N> Id<N> {
     /// The type's description in the API document, such as `The id of a wrapup type.`
     fn description() -> String {
         let name = Self::type_name();
-        // `U` is not among them: it is "a user".
+        // Not `U`: it is "a user".
         let article = if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
         let mut description = format!("The id of {article}");
         for character in name.trim_end_matches("Id").chars() {

@@ -2,8 +2,9 @@
 //!
 //! A page of long texts takes several MiB as rows, as much again once the rows are decoded, and again as a response. So
 //! a large result waits for a permit before its remaining rows are read, and its request holds this permit until the
-//! response is built ([`until_built`]). Requests that wait for it also hold permits for connections. So the request
-//! that has it uses connections without such a permit: otherwise it would wait for the requests that wait for it.
+//! response is built ([`until_built`]). A request that waits for this permit already holds a connection's permit. So a
+//! request that has the large permit takes connections without a connection's permit: otherwise both could wait for
+//! each other.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -17,14 +18,14 @@ use crate::CompanyId;
 use crate::error::STATEMENT_TIME_MAX;
 use crate::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 
-/// Maximum bytes of a result that needs no permit: more than nearly every page of a list has.
+/// Maximum bytes of a result that needs no permit: nearly every page of a list is smaller.
 const SMALL_BYTES: usize = 512 << 10;
 
 /// Maximum large results that are in memory at a time, in total and of one company.
 const LARGE_MAX: usize = 2;
 const COMPANY_LARGE_MAX: usize = 1;
 
-/// Maximum large results of a company that wait: as many as it may have statements, so that none is refused here.
+/// Maximum waiting large results of a company: more than it has connections at a time, so that none is refused here.
 const COMPANY_WAITING_MAX: usize = 64;
 
 static PERMITS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
@@ -39,8 +40,8 @@ tokio::task_local! {
 
 #[derive(Default)]
 struct RequestPermit {
-    /// Whether a result of the request waits for the permit or has it. The other results of the request need none: they
-    /// would wait for their own request.
+    /// Whether a result of the request waits for the permit or has it. The request's other results take none: they
+    /// would wait for a permit that their own request holds.
     is_requested: Cell<bool>,
     permit: Cell<Option<KeyedPermit<CompanyId>>>,
 }

@@ -12,7 +12,7 @@ pub struct LockHolder {
     pub pid: i32,
     /// The session's name.
     pub name: Option<String>,
-    /// Where it connected from; `None` for a unix socket, or if our role may not see it.
+    /// The client's address; `None` for a unix socket, or if our role may not see it.
     pub address: Option<String>,
     /// When it connected; `None` if our role may not see it.
     pub since: Option<DateTime<Utc>>,

@@ -34,13 +34,13 @@ struct OwnershipState {
     /// Number of companies that are closing, closed or shut. Usually 0; then no gate is looked up.
     closing: AtomicUsize,
     /// The slots of a cluster member; unset for a process alone.
-    gates: OnceLock<Gates>,
+    slot_gates: OnceLock<Gates>,
 }
 
 /// A company's work in progress, and whether more may begin.
 #[derive(Default)]
 struct CompanyGate {
-    /// Number of pieces of work in progress, and the three flags.
+    /// Number of pieces of work in progress, and in the highest bits the three flags.
     state: AtomicUsize,
     /// Notified when the last work at a closing gate ends, and when the gate opens again.
     changed: Notify,
@@ -55,9 +55,9 @@ const SHUT: usize = 1 << (usize::BITS - 3);
 const FLAGS: usize = CLOSING | CLOSED | SHUT;
 
 impl CompanyGate {
-    /// Counts one more piece of work, unless a flag of `unless` is set. Returns whether it did.
-    fn enter(&self, unless: usize) -> bool {
-        let increment = |state: usize| (state & unless == 0).then_some(state + 1);
+    /// Counts one more piece of work, unless one of `blocking_flags` is set. Returns whether it did.
+    fn enter(&self, blocking_flags: usize) -> bool {
+        let increment = |state: usize| (state & blocking_flags == 0).then_some(state + 1);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, increment).is_ok()
     }
 
@@ -118,29 +118,29 @@ impl Ownership {
     /// Whether this process serves a company now. Timers and scans must check this before they do anything for a
     /// company.
     pub fn owns(&self, company: CompanyId) -> bool {
-        self.is_placed_here(company) && !self.has(company, CLOSING)
+        self.is_placed_here(company) && !self.has_flag(company, CLOSING)
     }
 
     /// Whether this process serves the company's slot, even if the company is closed for the moment.
     pub fn is_placed_here(&self, company: CompanyId) -> bool {
-        self.0.gates.get().is_none_or(|gates| gates.is_open(company))
+        self.0.slot_gates.get().is_none_or(|gates| gates.is_open(company))
     }
 
     /// A filter for statements that search the companies served here. Check [`Ownership::owns`] again for each result:
     /// a slot may close meanwhile.
     pub fn slot_filter(&self) -> SlotFilter {
-        self.0.gates.get().map_or_else(SlotFilter::all, |gates| SlotFilter::these(gates.open_slots()))
+        self.0.slot_gates.get().map_or_else(SlotFilter::all, |gates| SlotFilter::these(gates.open_slots()))
     }
 
     /// From now on only companies of opened slots are served. Call it once, before anything is served.
     pub fn use_gates(&self, gates: Gates) {
         // Only the first gates are stored.
-        let _ = self.0.gates.set(gates);
+        let _ = self.0.slot_gates.set(gates);
     }
 
     /// Starts serving the companies of these slots.
     pub fn open_slots(&self, slots: &[Slot]) {
-        let Some(gates) = self.0.gates.get() else { return };
+        let Some(gates) = self.0.slot_gates.get() else { return };
         slots.iter().for_each(|slot| gates.open(*slot));
         // One pass for all slots: a takeover opens hundreds of them, and there is a gate for each company.
         for gate in self.0.company_gates.iter().filter(|gate| gates.is_open(*gate.key())) {
@@ -150,12 +150,12 @@ impl Ownership {
 
     /// Stops new work for the companies of a slot. Work in progress continues until each company is closed.
     pub fn close_slot(&self, slot: Slot) {
-        self.0.gates.get().into_iter().for_each(|gates| gates.close(slot));
+        self.0.slot_gates.get().into_iter().for_each(|gates| gates.close(slot));
     }
 
     /// Makes the log refuse entries of a slot whose companies were all closed.
     pub fn shut_slot(&self, slot: Slot) {
-        self.0.gates.get().into_iter().for_each(|gates| gates.shut(slot));
+        self.0.slot_gates.get().into_iter().for_each(|gates| gates.shut(slot));
     }
 
     /// Begins work of a company if it is served now: for periodic work, which simply runs again later.
@@ -205,7 +205,7 @@ impl Ownership {
             return None;
         }
         let presence = Presence(gate);
-        // Work other than this presence.
+        // Whether there is work besides this presence.
         let has_other_work = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
         (has_other_work || self.is_placed_here(company)).then_some(presence)
     }
@@ -224,17 +224,17 @@ impl Ownership {
         self.0.closing.fetch_add(1, Ordering::AcqRel);
         let closing = Closing { ownership: self.clone(), gate };
         let closed = closing.gate.wait_for(|| closing.gate.try_close());
-        let in_time = timeout(CLOSE_TIME_MAX, closed).await;
-        in_time.map_err(|_| Error::Unavailable("the company's work did not finish in time".to_owned()))?;
+        let result = timeout(CLOSE_TIME_MAX, closed).await;
+        result.map_err(|_| Error::Unavailable("the company's work did not finish in time".to_owned()))?;
         Ok(Closed(closing))
     }
 
     /// Whether the log refuses entries of a company.
     pub(crate) fn is_shut(&self, company: CompanyId) -> bool {
-        self.has(company, SHUT) || self.0.gates.get().is_some_and(|gates| gates.is_shut(company))
+        self.has_flag(company, SHUT) || self.0.slot_gates.get().is_some_and(|gates| gates.is_shut(company))
     }
 
-    fn has(&self, company: CompanyId, flag: usize) -> bool {
+    fn has_flag(&self, company: CompanyId, flag: usize) -> bool {
         self.0.closing.load(Ordering::Acquire) > 0
             && self.0.company_gates.get(&company).is_some_and(|gate| gate.state.load(Ordering::Acquire) & flag != 0)
     }

@@ -38,8 +38,8 @@ impl PageRequest {
         }
     }
 
-    /// Whether it begins at a cursor. Pages by cursor are in the order of ids, unless the list is sorted; pages by
-    /// number may have another order.
+    /// Whether the page begins at a cursor. Unless the list is sorted, such a page is in the order of ids; a page by
+    /// number may be in another order.
     pub const fn is_by_cursor(&self) -> bool {
         matches!(self.place, Place::Cursor(_))
     }

@@ -2,8 +2,8 @@
 //! being deleted one by one.
 //!
 //! A table has a column `created_at`, is partitioned by its range, and has a default partition `<table>_default` from
-//! the migration that created it. The default partition takes rows that fit no other one, so no row waits for its
-//! partition to be created: rows with a wrong clock, or of a journal that is replayed a month later.
+//! the migration that created it. The default partition takes rows that fit no other one (from a wrong clock, or from
+//! a journal that is replayed a month later), so no row waits for its partition to be created.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Partitions {
     /// When the database cannot answer, or the table is locked for too long; the next sweep retries.
     pub async fn create_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
         let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
-        for begin in (0..=PARTITIONS_AHEAD).map(|later| first + self.span * later) {
+        for begin in (0..=PARTITIONS_AHEAD).map(|spans| first + self.span * spans) {
             self.create(db, begin).await?;
         }
         Ok(())

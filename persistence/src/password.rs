@@ -31,28 +31,28 @@ static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
 /// Minimum characters of a part of an e-mail or a name: shorter parts occur in any word.
 const PART_CHARACTERS_MIN: usize = 3;
 
-/// Minimum letters and digits of a password besides its owner's e-mail and name: an attacker first tries those with a
-/// year and a punctuation mark.
+/// Minimum letters and digits of a password besides its owner's e-mail and name: an attacker first tries e-mail and
+/// name with a year and a punctuation mark.
 const OWN_CHARACTERS_MIN: usize = 6;
 
-/// Sequences of the alphabet and the keyboard; after the last character of each comes its first.
+/// Sequences of the alphabet and the keyboard. Each is cyclic: its first character follows its last.
 const SEQUENCES: [&str; 5] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
 
-/// Average length of a password's runs ([`is_in_sequence`]) from which it is refused: `abcd1234dcba` reaches it, words
-/// do not.
+/// A password is refused if its runs ([`is_in_sequence`]) have at least this average length: those of `abcd1234dcba`
+/// have it, those of words do not.
 const REFUSED_RUN_CHARACTERS: usize = 4;
 
 /// Whether a text repeats a shorter one. The last repetition may be incomplete.
-fn repeats(text: &str) -> bool {
+fn is_repetition(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
     (1..=characters.len() / 2).any(|period| {
         characters.iter().zip(characters.iter().skip(period)).all(|(character, after_period)| character == after_period)
     })
 }
 
-/// The steps from one character to the next: the index of a sequence, and whether the step goes forwards. A repeated
-/// character has the index after the last sequence.
+/// The steps that lead from one character to the other: for each, the index of its sequence, and whether it goes
+/// forwards. A repeated character is a step with the index after the last sequence.
 fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
     let repetition = (from == to).then_some((SEQUENCES.len(), true));
     let in_sequences = SEQUENCES.iter().enumerate().filter_map(move |(index, sequence)| {
@@ -115,7 +115,7 @@ impl Password {
         if COMMON_PASSWORDS.contains(folded.as_str()) {
             return Err("is one of the most common passwords".to_owned());
         }
-        if repeats(&folded) || is_in_sequence(&folded) {
+        if is_repetition(&folded) || is_in_sequence(&folded) {
             return Err(
                 "is too easy to guess: it repeats characters or follows the alphabet or the keyboard".to_owned()
             );

@@ -35,8 +35,8 @@ pub fn is_same(one: &str, other: &str) -> bool {
     one == other || other_spelling(one).is_some_and(|spelling| spelling == other)
 }
 
-/// The same text for every spelling of a number: the shortest.
-pub fn key(digits: &str) -> String {
+/// The shortest spelling of a number, the same for all of its spellings.
+pub fn shortest_spelling(digits: &str) -> String {
     match other_spelling(digits) {
         Some(other) if other.len() < digits.len() => other,
         _ => digits.to_owned(),
@@ -54,12 +54,12 @@ mod tests {
         {
             assert_eq!(spellings(one), [one, other]);
             assert_eq!(spellings(other), [other, one]);
-            assert_eq!(key(one), key(other));
+            assert_eq!(shortest_spelling(one), shortest_spelling(other));
             assert!(is_same(one, other) && is_same(other, one) && is_same(one, one));
         }
         for only in ["16505551234", "551132165432", "5531932165432", "12345678", "123456789012345", "é55", ""] {
             assert_eq!(spellings(only), [only]);
-            assert_eq!(key(only), only);
+            assert_eq!(shortest_spelling(only), only);
         }
         assert!(!is_same("5511987654321", "5511987654322"));
     }

@@ -20,7 +20,8 @@ use crate::{Result, unanswered};
 /// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// The most connections of a process alone: [`CONNECTIONS_MAX`], the persister's, and that of [`crate::probe`].
+/// The most connections of a process without a cluster: [`CONNECTIONS_MAX`], one of the persister, and one of
+/// [`crate::probe`].
 pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 2;
 
 /// The most connections of a process of a cluster.
@@ -51,7 +52,7 @@ const HEAVY_MAX: usize = 4;
 /// Maximum queued requests of one company, some 10 KiB each without their bodies.
 const COMPANY_WAITING_MAX: usize = 512;
 
-/// Maximum number of heavy ones among them: an import holds up to 16 MiB.
+/// Maximum queued heavy requests of one company: an import holds up to 16 MiB.
 const COMPANY_HEAVY_WAITING_MAX: usize = 32;
 
 /// How the request connections are shared among companies.
@@ -63,8 +64,8 @@ pub fn request_shares() -> Shares {
     Shares {
         all: REQUESTS_MAX as usize,
         company: COMPANY_MAX,
-        changes: REQUESTS_MAX as usize - STATEMENTS_RESERVED,
-        company_changes: COMPANY_MAX - STATEMENTS_RESERVED,
+        transactions: REQUESTS_MAX as usize - STATEMENTS_RESERVED,
+        company_transactions: COMPANY_MAX - STATEMENTS_RESERVED,
         heavy: cores.clamp(1, HEAVY_MAX),
         company_heavy: (cores / 2).clamp(1, HEAVY_MAX / 2),
         company_waiting: COMPANY_WAITING_MAX,
@@ -114,8 +115,8 @@ pub(crate) fn session_name(life: LifeId) -> String {
     format!("hotline {life}")
 }
 
-/// Options of a cluster member's session: found by its life's name, without locks that outlive a stopped process, and
-/// read-only except in transactions that begin with the fence.
+/// Adds the options of a cluster member's session, if there is a life: the life's name, a timeout for the locks of a
+/// stopped process, and read-only transactions except those that begin with the fence.
 pub(crate) fn for_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
     match life {
         Some(life) => options.application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT, READ_ONLY]),
@@ -147,19 +148,20 @@ fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
 /// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller was cancelled, and releases their locks.
 pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 
-/// Plans lists for their actual parameters. The generic plan, which PostgreSQL may choose after five executions, cannot
-/// distinguish a search fragment that matches one contact of a million from one that matches all of them; the latter
-/// would read and sort the whole company (seconds instead of milliseconds). Replanning costs 0.1 ms per joined table.
+/// Makes PostgreSQL plan each list query for its actual parameters. The generic plan, which PostgreSQL may choose after
+/// five executions, cannot distinguish a search fragment that matches one contact of a million from one that matches
+/// all of them; the latter would read and sort the whole company (seconds instead of milliseconds). Replanning costs
+/// 0.1 ms per joined table.
 const CUSTOM_PLANS: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
 
-/// Suppresses PostgreSQL's notices that what a migration creates exists already.
+/// Suppresses notices: migrations cause one for each object that exists already.
 const NO_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 
 /// For statements with one good plan for all values: planned once per connection.
 pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
-/// The journal releases what the persister has committed, so the server must have it on disk, whatever the database's
-/// default is.
+/// The journal deletes entries that the persister has committed, so the server must have them on disk, whatever the
+/// database's default is.
 const SYNC_ON_COMMIT: &str = "select set_config('synchronous_commit', 'on', false) \
     where current_setting('synchronous_commit') = 'off'";
 

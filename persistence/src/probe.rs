@@ -49,7 +49,7 @@ impl Probe {
                 Finding::Responds
             }
             Ok(Err(error)) if has_too_many_connections(&error) => Finding::TooManyConnections(without_values(&error)),
-            Ok(Err(error)) => Finding::Fails(crate::error::reason(&error)),
+            Ok(Err(error)) => Finding::Fails(crate::error::connection_failure_reason(&error)),
             Err(_) => Finding::Fails(format!("no response within {} s", CHECK_TIME_MAX.as_secs())),
         }
     }

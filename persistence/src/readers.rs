@@ -25,8 +25,8 @@ use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::session::with_defaults;
 use crate::{CompanyId, Result, unanswered};
 
-/// A statement that can be retried. Its future is a named type, unlike that of an async closure, so awaiting tasks can
-/// move between threads.
+/// A statement that can be retried. It returns a [`BoxFuture`], which is `Send`; the future of an async closure cannot
+/// be required to be.
 pub trait Statement<T>: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync {}
 
 impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync> Statement<T> for F {}
@@ -42,7 +42,7 @@ pub struct Readers {
 #[derive(Debug)]
 struct ReaderPool {
     scheduler: Arc<Scheduler>,
-    /// With the time of their last use.
+    /// Idle connections, each with the time of its last use.
     idle: Mutex<Vec<(PgConnection, Instant)>>,
 }
 

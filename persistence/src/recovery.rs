@@ -22,7 +22,8 @@ pub struct RecoveryReport {
     pub replayed: u64,
 }
 
-/// Refuses a database that is older than the journal has confirmed. Called before the database is migrated or claimed.
+/// Refuses a database that lacks entries which the journal has confirmed as written to it. Called before the database
+/// is migrated or claimed.
 ///
 /// # Errors
 /// [`Error::Older`] when it is older; other errors when the journal or the database cannot be read.
@@ -76,14 +77,14 @@ pub struct ReplayConnections<'a> {
 ///
 /// # Errors
 /// [`Error::ForeignJournal`] when the journal belongs to another database, [`Error::Superseded`] when another process
-/// has written to this one since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
+/// has written to this database since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
 pub async fn replay(
     ReplayConnections { writes, messages, claim }: ReplayConnections<'_>,
     journal: &mut RecoveredJournal,
     epoch: i64,
     events: Option<Arc<EventNews>>,
 ) -> Result<RecoveryReport> {
-    let Watermark { seq: watermark, epoch: fed_epoch } = find_watermark(writes, journal, epoch).await?;
+    let Watermark { seq: watermark, epoch: last_writer_epoch } = find_watermark(writes, journal, epoch).await?;
     let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
     let mut report = RecoveryReport { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
@@ -96,7 +97,7 @@ pub async fn replay(
             let messages_ahead = match &mut messages_ahead {
                 Some(messages_ahead) => messages_ahead,
                 None => messages_ahead
-                    .insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, fed_epoch).await?),
+                    .insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, last_writer_epoch).await?),
             };
             let refusals = messages_ahead.write(&chunk.entries, chunk.last).await?;
             if sender.send((chunk, refusals)).await.is_err() {
@@ -113,7 +114,9 @@ pub async fn replay(
     let write_rest = async {
         while let Some((Chunk { entries, last, records, .. }, refusals)) = chunks_with_messages.recv().await {
             let changes = entries.iter().map(|(_, changes)| changes.as_slice());
-            writer.write_after(&Batch::of(changes, writer.writes_events()), last, Some(&refusals)).await?;
+            writer
+                .write_with_messages_ahead(&Batch::of(changes, writer.writes_events()), last, Some(&refusals))
+                .await?;
             report.watermark = last;
             report.replayed += records;
         }
@@ -204,13 +207,14 @@ struct Watermark {
     epoch: i64,
 }
 
-/// Finds the tables' progress for this journal. `epoch` is the one this process has just taken.
+/// Finds the tables' progress for this journal, and records a new, empty journal. `epoch` is the one this process has
+/// just taken.
 async fn find_watermark(db: &PgPool, journal: &RecoveredJournal, epoch: i64) -> Result<Watermark> {
     let row: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())
         .fetch_optional(db)
         .await?;
-    let Some((seq, fed_epoch)) = row else {
+    let Some((seq, last_writer_epoch)) = row else {
         if journal.last().is_some() {
             return Err(Error::ForeignJournal { journal: journal.id().to_owned() });
         }
@@ -225,8 +229,8 @@ async fn find_watermark(db: &PgPool, journal: &RecoveredJournal, epoch: i64) -> 
     let has_unreplayed = journal.last().is_some_and(|last| last > seq);
     // Only the epochs of runs that wrote entries count: a start that failed after taking its epoch has written none.
     let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
-    if has_unreplayed && latest != fed_epoch {
+    if has_unreplayed && latest != last_writer_epoch {
         return Err(Error::Superseded { journal: journal.id().to_owned() });
     }
-    Ok(Watermark { seq, epoch: fed_epoch })
+    Ok(Watermark { seq, epoch: last_writer_epoch })
 }

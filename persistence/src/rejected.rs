@@ -52,7 +52,7 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
         match insert(&mut *savepoint, &rejected, change, error).await {
             Ok(()) => {
                 savepoint.commit().await?;
-                log(&rejected, error);
+                log_and_count(&rejected, error);
                 return Ok(());
             }
             Err(error) if is_outage(&error) => return Err(error.into()),
@@ -78,7 +78,7 @@ pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(Comp
 pub(crate) async fn store_as_text(db: impl PgExecutor<'_>, rejected: RejectedRow, error: &sqlx::Error) -> Result<()> {
     let change = text_of(&replace_nul(rejected.row.clone()));
     with_timeout(insert(db, &rejected, change, error)).await?;
-    log(&rejected, error);
+    log_and_count(&rejected, error);
     Ok(())
 }
 
@@ -100,7 +100,7 @@ async fn insert(
     Ok(())
 }
 
-fn log(rejected: &RejectedRow, error: &sqlx::Error) {
+fn log_and_count(rejected: &RejectedRow, error: &sqlx::Error) {
     let RejectedRow { company, kind, id, .. } = rejected;
     let logged = without_values(error);
     tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "database rejected a row; see the table rejected_changes");

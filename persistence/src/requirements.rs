@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, FromRow, PgConnection, Row};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::error::{Reach, reason, with_timeout};
+use crate::error::{Reach, connection_failure_reason, with_timeout};
 use crate::session::{SESSION_MARK, with_defaults};
 use crate::unsuitable::{Problem, Unsuitable};
 use crate::{Error, Result};
@@ -19,8 +19,8 @@ use crate::{Error, Result};
 const VERSION_MIN: i32 = 15;
 const VERSION_NUMBER_MIN: i32 = VERSION_MIN * 10_000;
 
-/// How long a start waits for its first connection: no request waits for it, and a server that is busy may need longer
-/// than a request may take.
+/// Timeout of one attempt to connect, and of the check: longer than that of a request, because a busy server may need
+/// the time and no request waits for it.
 const REACH_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long a start waits for a server that is starting or has too many connections: long enough for the server to end
@@ -33,9 +33,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// What the database is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be served, with this number of connections.
+    /// For a service.
     Serve {
-        /// The most connections that are open at a time.
+        /// The most connections that the service opens at a time.
         connections: u32,
     },
     /// For a start that waits for the database: it must accept changes; the store checks everything else when it opens.
@@ -73,7 +73,7 @@ async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpos
     if !problems.is_empty() {
         return Err(unsuitable(problems));
     }
-    if matches!(purpose, Purpose::Serve { .. }) && !facts.is_encrypted && is_open_to_others(options) {
+    if matches!(purpose, Purpose::Serve { .. }) && !facts.is_encrypted && is_exposed_to_network(options) {
         let place = address(options);
         tracing::warn!(
             place,
@@ -304,16 +304,16 @@ async fn connect_with_retry(options: &PgConnectOptions) -> Result<(PgConnection,
             Ok(Err(error)) => error,
             Err(_) => return Err(unreachable_at(options, no_response(), Reach::Away)),
         };
-        if is_of_pooler(&error) {
+        if is_pooler_refusal(&error) {
             return Err(Error::Pooler { place: address(options) });
         }
         if !is_transient(&error) || started_at.elapsed() > ADMIT_TIME_MAX {
-            return Err(unreachable_at(options, reason(&error), Reach::of(&error)));
+            return Err(unreachable_at(options, connection_failure_reason(&error), Reach::of(&error)));
         }
         if !is_logged {
             tracing::warn!(
                 place = address(options),
-                reason = reason(&error),
+                reason = connection_failure_reason(&error),
                 "PostgreSQL does not admit sessions yet; waiting"
             );
             is_logged = true;
@@ -344,8 +344,9 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     }
 }
 
-/// Whether others could read what is sent: the host is another machine, and the mode allows both TLS and plain text.
-fn is_open_to_others(options: &PgConnectOptions) -> bool {
+/// Whether the network could read what is sent: the host is another machine, and the mode allows both TLS and plain
+/// text.
+fn is_exposed_to_network(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let is_local = options.get_socket().is_some()
         || host.starts_with('/')
@@ -359,8 +360,8 @@ fn is_transient(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
 }
 
-/// Whether a connection pooler refuses the settings of the session.
-fn is_of_pooler(error: &sqlx::Error) -> bool {
+/// Whether the error is that of a connection pooler that refuses the session's settings.
+fn is_pooler_refusal(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.message().contains("unsupported startup parameter"))
 }
 
@@ -395,9 +396,9 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_to_another_machine_with_optional_tls_is_open_to_others() {
+    fn a_connection_to_another_machine_with_optional_tls_is_exposed() {
         let options = |host: &str, mode| PgConnectOptions::new_without_pgpass().host(host).ssl_mode(mode);
-        for (host, mode, is_open) in [
+        for (host, mode, is_exposed) in [
             ("db.example", PgSslMode::Prefer, true),
             ("192.0.2.7", PgSslMode::Allow, true),
             ("db.example", PgSslMode::Disable, false),
@@ -406,7 +407,7 @@ mod tests {
             ("[::1]", PgSslMode::Prefer, false),
             ("/run/postgresql", PgSslMode::Prefer, false),
         ] {
-            assert_eq!(is_open_to_others(&options(host, mode)), is_open, "{host} {mode:?}");
+            assert_eq!(is_exposed_to_network(&options(host, mode)), is_exposed, "{host} {mode:?}");
         }
     }
 }

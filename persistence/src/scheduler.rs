@@ -40,9 +40,9 @@ pub struct Shares {
     pub company: usize,
     /// Transactions of all companies: fewer than `all`, so that a single statement next to an open transaction can
     /// still get a permit.
-    pub changes: usize,
+    pub transactions: usize,
     /// Transactions of one company: fewer than `company`, for the same reason.
-    pub company_changes: usize,
+    pub company_transactions: usize,
     /// Heavy work of all companies.
     pub heavy: usize,
     /// Heavy work of one company.
@@ -60,7 +60,7 @@ pub struct Shares {
 pub struct Scheduler {
     shares: Shares,
     all: Arc<Semaphore>,
-    changes: Arc<Semaphore>,
+    transactions: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     /// Companies that hold or wait for a permit.
     companies: DashMap<CompanyId, Arc<CompanyShare>>,
@@ -69,7 +69,7 @@ pub struct Scheduler {
 #[derive(Debug)]
 struct CompanyShare {
     all: Arc<Semaphore>,
-    changes: Arc<Semaphore>,
+    transactions: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     waiting: AtomicUsize,
     heavy_waiting: AtomicUsize,
@@ -80,6 +80,7 @@ struct CompanyShare {
 pub struct Permit {
     scheduler: Arc<Scheduler>,
     id: CompanyId,
+    /// `None` only while the permit is dropped.
     company: Option<Arc<CompanyShare>>,
     /// Released in the reverse order of acquisition.
     permits: Vec<OwnedSemaphorePermit>,
@@ -91,7 +92,7 @@ impl Scheduler {
         Arc::new(Self {
             shares,
             all: Arc::new(Semaphore::new(shares.all)),
-            changes: Arc::new(Semaphore::new(shares.changes)),
+            transactions: Arc::new(Semaphore::new(shares.transactions)),
             heavy: Arc::new(Semaphore::new(shares.heavy)),
             companies: DashMap::new(),
         })
@@ -110,12 +111,12 @@ impl Scheduler {
     ///
     /// # Errors
     /// As [`Scheduler::permit`].
-    pub async fn permit_change(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
+    pub async fn permit_transaction(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
         self.grant(id, weight, PermitUse::Transaction).await
     }
 
     async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, permit_use: PermitUse) -> Result<Permit, Denied> {
-        let is_change = permit_use == PermitUse::Transaction;
+        let is_transaction = permit_use == PermitUse::Transaction;
         let mut permit = self.register(id);
         let company = permit.company.clone().ok_or(Denied::Closed)?;
         let _wait = WaitGuard::begin(&company, weight, &self.shares)?;
@@ -123,16 +124,16 @@ impl Scheduler {
         // so that queue contains at most one share per company.
         let acquire = async {
             let mut permits = Vec::with_capacity(6);
-            if is_change {
-                permits.push(company.changes.clone().acquire_owned().await);
+            if is_transaction {
+                permits.push(company.transactions.clone().acquire_owned().await);
             }
             if weight == Weight::Heavy {
                 permits.push(company.heavy.clone().acquire_owned().await);
                 permits.push(self.heavy.clone().acquire_owned().await);
             }
             permits.push(company.all.clone().acquire_owned().await);
-            if is_change {
-                permits.push(self.changes.clone().acquire_owned().await);
+            if is_transaction {
+                permits.push(self.transactions.clone().acquire_owned().await);
             }
             permits.push(self.all.clone().acquire_owned().await);
             permits.into_iter().rev().collect::<Result<Vec<_>, _>>()
@@ -150,7 +151,7 @@ impl Scheduler {
     /// Stops granting permits.
     pub fn close(&self) {
         self.all.close();
-        self.changes.close();
+        self.transactions.close();
         self.heavy.close();
     }
 
@@ -169,7 +170,7 @@ impl CompanyShare {
     fn new(shares: &Shares) -> Self {
         Self {
             all: Arc::new(Semaphore::new(shares.company)),
-            changes: Arc::new(Semaphore::new(shares.company_changes)),
+            transactions: Arc::new(Semaphore::new(shares.company_transactions)),
             heavy: Arc::new(Semaphore::new(shares.company_heavy)),
             waiting: AtomicUsize::new(0),
             heavy_waiting: AtomicUsize::new(0),
@@ -225,8 +226,8 @@ mod tests {
     const SHARES: Shares = Shares {
         all: 3,
         company: 2,
-        changes: 2,
-        company_changes: 1,
+        transactions: 2,
+        company_transactions: 1,
         heavy: 2,
         company_heavy: 1,
         company_waiting: 4,
@@ -288,14 +289,14 @@ mod tests {
     #[tokio::test]
     async fn the_holder_of_a_transaction_gets_a_permit_for_a_statement() {
         let scheduler = Scheduler::new(SHARES);
-        let change = scheduler.permit_change(A, Weight::Light).await.expect("a permit");
-        let mut next = Box::pin(scheduler.permit_change(A, Weight::Light));
+        let transaction = scheduler.permit_transaction(A, Weight::Light).await.expect("a permit");
+        let mut next = Box::pin(scheduler.permit_transaction(A, Weight::Light));
         assert!(next.as_mut().now_or_never().is_none(), "A has reached its limit of transactions");
-        let other_change = scheduler.permit_change(B, Weight::Light).await.expect("a permit");
-        let mut third = Box::pin(scheduler.permit_change(CompanyId::new(3), Weight::Light));
+        let other_transaction = scheduler.permit_transaction(B, Weight::Light).await.expect("a permit");
+        let mut third = Box::pin(scheduler.permit_transaction(CompanyId::new(3), Weight::Light));
         assert!(third.as_mut().now_or_never().is_none(), "all companies together have reached theirs");
         assert!(is_free(&scheduler, A, Weight::Light) && is_free(&scheduler, B, Weight::Light));
-        drop((change, other_change));
+        drop((transaction, other_transaction));
         drop(next.await.expect("its turn"));
         drop(third.await.expect("its turn"));
     }

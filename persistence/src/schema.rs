@@ -1,4 +1,4 @@
-//! The schema: the migrations of this release, and what a database has of them.
+//! The schema: the migrations of this release, and which of them a database has.
 //!
 //! Migrations are compatible with the previous release, whose nodes may still restart while the first node of this
 //! release runs. An incompatible migration raises `schema_needs.least` to its own number, and releases that do not know
@@ -29,10 +29,13 @@ const BASELINE: i64 = 1;
 /// The schema that the baseline was written for.
 const PUBLIC: &str = "public";
 
-/// The migration as this database needs it. The baseline names the schema `public` where a function must find the
-/// extension `unaccent` under any `search_path`. If the tables or the extension are in another schema, that name is put
-/// in its place; the checksum stays that of the file, which never changes.
-pub(crate) async fn place<'a>(connection: &mut PgConnection, migration: &'a Migration) -> Result<Cow<'a, Migration>> {
+/// Returns the migration with this database's schemas. The baseline names the schema `public` where a function must
+/// find the extension `unaccent` under any `search_path`. If the tables or the extension are in another schema, its
+/// name replaces `public`; the checksum stays that of the file, which never changes.
+pub(crate) async fn adapt_to_schemas<'a>(
+    connection: &mut PgConnection,
+    migration: &'a Migration,
+) -> Result<Cow<'a, Migration>> {
     if migration.version != BASELINE {
         return Ok(Cow::Borrowed(migration));
     }
@@ -62,42 +65,42 @@ fn with_schemas(baseline: &str, tables_schema: &str, unaccent_schema: &str) -> S
         .replace("'public'::regnamespace", &format!("{}::regnamespace", literal(&tables_schema)))
 }
 
-fn embedded() -> Migrator {
+fn embedded_migrator() -> Migrator {
     sqlx::migrate!("./migrations")
 }
 
 /// The migrations of this release, oldest first: the number and the checksum of each.
 pub fn checksums() -> Vec<(i64, Vec<u8>)> {
-    embedded().iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
+    embedded_migrator().iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
 }
 
 /// The number of the last migration of this release.
 pub fn known() -> i64 {
-    newest(&all())
+    newest_version(&all_migrations())
 }
 
 /// The migrations of this release, oldest first.
-pub fn all() -> Vec<Migration> {
-    embedded().iter().cloned().collect()
+pub fn all_migrations() -> Vec<Migration> {
+    embedded_migrator().iter().cloned().collect()
 }
 
 /// The migrations that this process applies: those of this release, and those of a folder that a test may name.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub async fn supported() -> Result<Vec<Migration>> {
+pub async fn supported_migrations() -> Result<Vec<Migration>> {
     #[cfg(feature = "failpoints")]
     if let Some(folder) = extra_folder() {
         let extra = Migrator::new(folder).await?;
-        return Ok(Migrator::with_migrations(all().into_iter().chain(extra.iter().cloned()).collect())
+        return Ok(Migrator::with_migrations(all_migrations().into_iter().chain(extra.iter().cloned()).collect())
             .iter()
             .cloned()
             .collect());
     }
-    Ok(all())
+    Ok(all_migrations())
 }
 
-/// The folder of further migrations that a test names at the point `migrations`.
+/// The folder of further migrations that a test passes to the fail point `migrations`.
 #[cfg(feature = "failpoints")]
 fn extra_folder() -> Option<PathBuf> {
     crate::fail_point!("migrations", |folder: Option<String>| folder.map(PathBuf::from));
@@ -105,20 +108,20 @@ fn extra_folder() -> Option<PathBuf> {
 }
 
 /// The number of the last of these migrations; 0 if there are none.
-pub(crate) fn newest(migrations: &[Migration]) -> i64 {
+pub(crate) fn newest_version(migrations: &[Migration]) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
-/// What a database has of a release's migrations.
+/// Which of a release's migrations a database has.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaState {
-    /// Whether no migration has been applied to it.
+    /// Whether no migration has been applied to the database.
     pub(crate) is_empty: bool,
-    /// The migrations that it lacks, oldest first.
+    /// The migrations that the database lacks, oldest first.
     pub(crate) pending: Vec<Migration>,
-    /// The number of its last migration.
+    /// The number of the database's last migration.
     pub(crate) newest: i64,
-    /// The release that migrated it last.
+    /// The release that migrated the database last.
     pub(crate) release: String,
 }
 
@@ -142,7 +145,7 @@ impl SchemaState {
         if !is_migrated {
             return Ok(Self { is_empty: true, pending: migrations.to_vec(), ..Self::default() });
         }
-        let release = if has_needs { find_release(connection, newest(migrations)).await? } else { None };
+        let release = if has_needs { find_release(connection, newest_version(migrations)).await? } else { None };
         if let Some(version) = connection.dirty_version(APPLIED).await? {
             return Err(MigrateError::Dirty(version).into());
         }
@@ -177,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_baseline_names_public_only_where_it_is_replaced() {
-        let migrations = all();
+        let migrations = all_migrations();
         let baseline = migrations.iter().find(|migration| migration.version == BASELINE).expect("the baseline");
         let sql = with_schemas(baseline.sql.as_str(), "my app", "ext");
         assert!(sql.contains("\"ext\".unaccent('\"ext\".unaccent', value)"));

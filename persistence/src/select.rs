@@ -10,8 +10,7 @@ use crate::error::with_timeout;
 pub use crate::page::{Page, PageRequest, Place, Position, TimePosition};
 use crate::{CompanyId, Database, Result};
 
-/// The distinct words of a search, each with its alternative stored form: numbers are stored as their digits, whatever
-/// their notation.
+/// The distinct words of a search, each with the forms that match it: a number in any notation is stored as its digits.
 fn words(text: &str) -> Vec<Vec<String>> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for word in text.split_whitespace() {
@@ -33,7 +32,7 @@ pub struct Select {
     query: QueryBuilder<Postgres>,
     /// Whether the list may read many rows to return a few.
     is_heavy: bool,
-    /// Whether the rows are found in the list's order.
+    /// Whether the statement already returns its rows in the list's order, and starts after the cursor.
     is_in_order: bool,
 }
 
@@ -81,24 +80,26 @@ impl Select {
         self
     }
 
-    /// Turns what was built into the first of two steps: a `select … from (select …` whose rows are scanned in the
-    /// order of `column`. `closing` closes it and joins the list's rows laterally; conditions may follow until
-    /// [`Self::within`] orders them by the list's key, which agrees with the order of `column`.
+    /// Ends the outer one of two nested scans. The statement so far is a `select … from (select …` of groups of rows,
+    /// such as ranges of ids, which are scanned in the order of `column`. `closing` closes it and joins each group's
+    /// rows laterally. Conditions on the rows may follow, then [`Self::order_within_group`]. The order of the list's
+    /// key must agree with that of `column`.
     ///
-    /// The whole result is not ordered explicitly. The lateral join visits the rows of the first step one after the
-    /// other, so its result is already in order. With an explicit order PostgreSQL would read and sort all rows for
-    /// each page, because it expects so few rows that this seems cheap.
+    /// The whole result is not ordered explicitly. The lateral join visits the groups one after the other, so its
+    /// result is already in order. With an explicit order PostgreSQL would read and sort all rows for each page,
+    /// because it expects so few rows that this seems cheap.
     #[must_use]
-    pub fn for_each_by(mut self, column: &'static str, page: PageRequest, closing: &str) -> Self {
+    pub fn order_groups_by(mut self, column: &'static str, page: PageRequest, closing: &str) -> Self {
         // `offset 0` keeps PostgreSQL from joining first.
         self.order(column, page);
         self.query.push(" offset 0").push(closing);
         self
     }
 
-    /// Closes the second step: `key` orders its rows, and `closing` closes it. Conditions on the found rows follow.
+    /// Ends the inner scan, or a single subquery: orders its rows by `key`, and closes it with `closing`. Conditions on
+    /// the found rows follow.
     #[must_use]
-    pub fn within(mut self, key: &str, page: PageRequest, closing: &str) -> Self {
+    pub fn order_within_group(mut self, key: &str, page: PageRequest, closing: &str) -> Self {
         self.start_after_cursor(key, page);
         self.order(key, page);
         self.query.push(" offset 0").push(closing).push(" where true");
@@ -106,10 +107,10 @@ impl Select {
         self
     }
 
-    /// Limits what was built to its first rows in the order of `key`, which are then filtered: `closing` closes it, and
-    /// conditions on those rows follow.
+    /// Limits the subquery built so far to its first `limit` rows in the order of `key`, and closes it with `closing`.
+    /// Conditions follow and filter only those rows.
     #[must_use]
-    pub fn first(mut self, limit: i64, key: &str, page: PageRequest, closing: &str) -> Self {
+    pub fn limit_to_first(mut self, limit: i64, key: &str, page: PageRequest, closing: &str) -> Self {
         if !self.is_in_order {
             self.start_after_cursor(key, page);
             self.order(key, page);
@@ -119,7 +120,7 @@ impl Select {
         self
     }
 
-    /// Limits what was built, in any order; `closing` closes it.
+    /// Limits the subquery built so far to `limit` rows in any order, and closes it with `closing`.
     #[must_use]
     pub fn at_most_rows(mut self, limit: i64, closing: &str) -> Self {
         self.query.push(" limit ").push_bind(limit).push(closing);
@@ -141,8 +142,9 @@ impl Select {
         self
     }
 
-    /// Ends a subquery in parentheses: its first `limit` rows in this order. The statement around it follows.
-    pub fn into_part(mut self, order: &str, limit: i64) -> QueryBuilder<Postgres> {
+    /// Ends a subquery that was begun with a parenthesis: only its first `limit` rows in this order. The caller then
+    /// pushes the statement around it.
+    pub fn into_subquery(mut self, order: &str, limit: i64) -> QueryBuilder<Postgres> {
         self.query.push(" order by ").push(order).push(" limit ").push_bind(limit).push(")");
         self.query
     }
@@ -199,7 +201,7 @@ impl Select {
     /// Adds the condition that a row of another table exists: `query` is a `select from … where …` that ends with the
     /// column to compare.
     #[must_use]
-    pub fn related<'a, V>(self, query: &str, value: Option<V>) -> Self
+    pub fn has_related<'a, V>(self, query: &str, value: Option<V>) -> Self
     where
         V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
     {

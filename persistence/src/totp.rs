@@ -8,7 +8,7 @@ use ring::hmac;
 /// Bytes of a secret: RFC 4226 recommends the hash length.
 const SECRET_BYTES: usize = 20;
 
-/// Validity period of a code in seconds.
+/// Seconds for which a code is valid: the length of a period.
 const PERIOD_S: i64 = 30;
 
 /// Digits of a code, and the number of possible codes.
@@ -64,17 +64,17 @@ fn escape(uri: &mut String, text: &str) {
     }
 }
 
-/// The number of the period for which the code is valid; `None` unless it is near `now` and later than `after`, the
-/// period of the last code used.
-pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
+/// The number of the period whose code this is; `None` for a wrong code. A code is also wrong if its period is not near
+/// `now`, or is not later than `last_step`, the period of the last code used.
+pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, last_step: i64) -> Option<i64> {
     let code = code.trim();
     if code.len() != DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
     let entered: u32 = code.parse().ok()?;
-    let now = now.timestamp() / PERIOD_S;
-    let near = now - STEPS_OFF_MAX..=now + STEPS_OFF_MAX;
-    near.filter(|step| *step > after).find(|step| code_at(secret, *step) == Some(entered))
+    let current_step = now.timestamp() / PERIOD_S;
+    let near_steps = current_step - STEPS_OFF_MAX..=current_step + STEPS_OFF_MAX;
+    near_steps.filter(|step| *step > last_step).find(|step| code_at(secret, *step) == Some(entered))
 }
 
 /// The code of a period: RFC 4226, section 5.3.
@@ -92,7 +92,7 @@ pub fn code(secret: &[u8], now: DateTime<Utc>) -> Option<String> {
     code_at(secret, now.timestamp() / PERIOD_S).map(|code| format!("{code:0DIGITS$}"))
 }
 
-/// Decodes what [`base32`] wrote; `None` if invalid.
+/// Decodes the output of [`base32`]; `None` if invalid.
 pub fn from_base32(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut bit_count) = (Vec::new(), 0_u32, 0_u32);
     for character in text.bytes() {
@@ -140,8 +140,8 @@ mod tests {
     fn a_code_is_accepted_once_and_only_near_its_time() {
         let (seconds, code) = VECTORS[1];
         let step = seconds / 30;
-        for (now, expected) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
-            assert_eq!(step_of(SECRET, code, at(seconds + now), 0), expected, "{now}");
+        for (offset, expected) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
+            assert_eq!(step_of(SECRET, code, at(seconds + offset), 0), expected, "{offset}");
         }
         assert_eq!(step_of(SECRET, code, at(seconds), step), None, "the code was used before");
         for wrong in ["", "81804", "0081804", "08180a", "+81804", "081805"] {

@@ -1,13 +1,13 @@
-//! Why Hotline cannot work with a database, and what corrects it.
+//! The problems for which Hotline cannot use a database, each with its remedy.
 
 use std::fmt;
 
-/// Something that is wrong, and what corrects it.
+/// What is wrong with a database, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) what: String,
     pub(crate) remedy: String,
-    /// Whether it may end without the operator's help, as in a failover.
+    /// Whether the problem may end without the operator's help, as in a failover.
     pub(crate) is_passing: bool,
 }
 
@@ -21,16 +21,17 @@ impl Problem {
 /// A database that Hotline cannot work with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsuitable {
-    place: String,
+    /// The server's address.
+    address: String,
     problems: Vec<Problem>,
 }
 
 impl Unsuitable {
-    pub(crate) fn new(place: String, problems: Vec<Problem>) -> Self {
-        Self { place, problems }
+    pub(crate) fn new(address: String, problems: Vec<Problem>) -> Self {
+        Self { address, problems }
     }
 
-    /// Whether it may become suitable without the operator's help: the server is a standby, or accepts no changes now.
+    /// Whether the database may become usable without the operator's help: the server is a standby or read-only now.
     pub fn is_passing(&self) -> bool {
         self.problems.iter().all(|problem| problem.is_passing)
     }
@@ -38,7 +39,7 @@ impl Unsuitable {
 
 impl fmt::Display for Unsuitable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hotline cannot use PostgreSQL at {}: ", self.place)?;
+        write!(f, "Hotline cannot use PostgreSQL at {}: ", self.address)?;
         for (index, Problem { what, remedy, .. }) in self.problems.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
             write!(f, "{separator}{what} ({remedy})")?;

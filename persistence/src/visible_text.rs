@@ -1,28 +1,28 @@
-//! Text by what is visible of it: names that look the same, letters with several encodings, invisible characters.
+//! The visible part of a text: equal-looking names, letters with several encodings, invisible characters.
 //!
-//! Names are stored without the characters that are invisible everywhere, and except those of contacts in Unicode's
-//! normalization form C. Unique names are compared by their appearance, so that no two of them look the same. Case is
-//! not changed.
+//! Names are stored without the characters that are always invisible, and in Unicode's normalization form C (contacts'
+//! names in Latin script excepted). Unique names are compared by their appearance, so that no two of them look the
+//! same. Case is not changed.
 
 use unicode_normalization::UnicodeNormalization;
 
 /// A name as it is stored: in normalization form C, trimmed, and without characters that are always invisible.
 pub fn normalize(text: &str) -> String {
-    visible(text.nfc())
+    strip_invisible(text.nfc())
 }
 
-/// A contact's name as it is stored. In Latin script it is as it was written, but trimmed and without characters that are
-/// always invisible. In other scripts a search finds only what was composed, so it is stored as other names are.
+/// A contact's name as it is stored. In Latin script it is not composed, only trimmed and cleared of characters that
+/// are always invisible. In other scripts a search finds only composed letters, so it is stored as other names are.
 pub fn normalize_contact_name(text: &str) -> String {
     let is_latin = |letter: char| letter < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&letter);
     if text.nfc().all(|letter| is_latin(letter) || is_always_invisible(letter)) {
-        visible(text.chars())
+        strip_invisible(text.chars())
     } else {
         normalize(text)
     }
 }
 
-fn visible(text: impl Iterator<Item = char>) -> String {
+fn strip_invisible(text: impl Iterator<Item = char>) -> String {
     let visible: String = text.filter(|character| !is_always_invisible(*character)).collect();
     let trimmed = visible.trim_matches(is_invisible_at_end);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
@@ -32,7 +32,7 @@ fn visible(text: impl Iterator<Item = char>) -> String {
 /// blanks. The database's function `hotline_looks` does the same.
 pub fn appearance(name: &str) -> String {
     let mut visible: Vec<char> = Vec::with_capacity(name.len());
-    // Tags are visible only directly after a flag, or after its other tags.
+    // Whether the previous character is a flag or one of its tags: elsewhere, tags are invisible.
     let mut follows_flag = false;
     for character in name.chars() {
         let is_visible =
@@ -43,7 +43,8 @@ pub fn appearance(name: &str) -> String {
             visible.push(character);
         }
     }
-    let joins = |index: usize, joiner: char| {
+    // A joiner is kept only between two characters that it shapes.
+    let joins_neighbours = |index: usize, joiner: char| {
         let is_shaped = |index: usize| visible.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
         index > 0 && is_shaped(index - 1) && is_shaped(index + 1)
     };
@@ -53,7 +54,7 @@ pub fn appearance(name: &str) -> String {
             if !output.is_empty() && !output.ends_with(' ') {
                 output.push(' ');
             }
-        } else if !is_joiner(character) || joins(index, character) {
+        } else if !is_joiner(character) || joins_neighbours(index, character) {
             output.push(character);
         }
     }
@@ -171,8 +172,8 @@ mod tests {
             assert_eq!(normalize(variant), "Ação", "{variant:?}");
         }
         assert_ne!(normalize("AÇÃO"), normalize("ação"), "case is not changed");
-        assert_eq!(normalize_contact_name(" Jose\u{301}\u{200b} "), "Jose\u{301}", "as it is written");
-        assert_eq!(normalize_contact_name("\u{304b}\u{3099}"), "\u{304c}", "searched as it is stored");
+        assert_eq!(normalize_contact_name(" Jose\u{301}\u{200b} "), "Jose\u{301}", "Latin: not composed");
+        assert_eq!(normalize_contact_name("\u{304b}\u{3099}"), "\u{304c}", "not Latin: composed");
     }
 
     #[test]

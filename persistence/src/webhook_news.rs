@@ -1,4 +1,4 @@
-//! Passes changes of webhooks from the PostgreSQL listener to the deliverer.
+//! Notifies the deliveries of changed webhooks, which the PostgreSQL listener reports.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::CompanyId;
 
-/// Notifications not read yet: at most one per company.
+/// Change notifications that the deliveries have not read yet: at most one per company.
 #[derive(Debug, Default)]
 pub struct WebhookNews {
     changed: Mutex<ChangedWebhooks>,
@@ -18,26 +18,26 @@ pub struct WebhookNews {
 /// The companies whose webhooks have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedWebhooks {
-    /// Those whose webhooks have certainly changed.
+    /// Companies that were named by a notification.
     pub companies: BTreeSet<CompanyId>,
-    /// Whether any company's may have changed: notifications may have been missed.
-    pub is_all: bool,
+    /// Whether webhooks of any other company may also have changed, because notifications may have been missed.
+    pub may_include_others: bool,
 }
 
 impl WebhookNews {
-    /// Reports that a company's webhooks have changed.
+    /// Notifies that a company's webhooks have changed.
     pub fn publish(&self, company: CompanyId) {
         self.changed.lock().companies.insert(company);
         self.notify.notify_one();
     }
 
-    /// Reports that any company's webhooks may have changed.
+    /// Notifies that any company's webhooks may have changed.
     pub fn publish_all(&self) {
-        self.changed.lock().is_all = true;
+        self.changed.lock().may_include_others = true;
         self.notify.notify_one();
     }
 
-    /// Waits for notifications and takes them. For a single listener.
+    /// Waits for notifications and takes them. Only one task may call this at a time.
     pub async fn next(&self) -> ChangedWebhooks {
         loop {
             let changed = take(&mut *self.changed.lock());
@@ -48,7 +48,7 @@ impl WebhookNews {
         }
     }
 
-    /// Drops the notification for a company.
+    /// Drops the notification for a company that this process no longer serves.
     pub(crate) fn forget(&self, company: CompanyId) {
         self.changed.lock().companies.remove(&company);
     }
@@ -66,8 +66,8 @@ mod tests {
         news.publish(company(1));
         news.publish(company(2));
         news.forget(company(1));
-        assert_eq!(news.next().await, ChangedWebhooks { companies: [company(2)].into(), is_all: false });
+        assert_eq!(news.next().await, ChangedWebhooks { companies: [company(2)].into(), may_include_others: false });
         news.publish_all();
-        assert_eq!(news.next().await, ChangedWebhooks { companies: BTreeSet::new(), is_all: true });
+        assert_eq!(news.next().await, ChangedWebhooks { companies: BTreeSet::new(), may_include_others: true });
     }
 }

@@ -1,10 +1,10 @@
-//! The lock of a schema's one writer, and the end of a session that holds it for a process that no longer exists.
+//! The lock of a schema's one writer, and the termination of a session that holds it for a process that no longer
+//! exists.
 //!
-//! PostgreSQL keeps a session until it notices the end of its client, and the session keeps the lock. A connection that
-//! a firewall has dropped, or a machine that has died, would keep the next writer out. So the session's name says which
-//! data folder it writes for. A process that holds the lock of that folder knows that no other process writes for it,
-//! and ends the session. The session of any other folder is never ended: the server does so once its keepalives fail
-//! (`session.rs`).
+//! PostgreSQL keeps a session, and its lock, until it notices the end of its client. A connection that a firewall has
+//! dropped, or a machine that has died, would keep the next writer out. So the session's name identifies its process's
+//! data folder. A process that holds the lock of that folder knows that no other process writes for it, and ends the
+//! session. It never ends the session of another folder: the server does so once its keepalives fail (`session.rs`).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -22,8 +22,8 @@ use crate::{Error, Result};
 /// schema.
 const PUBLIC_WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
-/// How long a start waits for the end of another process's session: longer than PostgreSQL takes to end that of a
-/// machine that died (30 s), and short enough that a replacement serves within a minute.
+/// How long a starting process waits for the end of another process's session: longer than PostgreSQL takes to end the
+/// session of a machine that died (30 s), and short enough that a replacement serves within a minute.
 const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(45);
 
 /// Pause between attempts to take the lock.
@@ -35,25 +35,26 @@ const SESSION_NAME_MAX: usize = 63;
 /// Bytes of a hash that identify a data folder.
 const FOLDER_ID_BYTES: usize = 8;
 
+/// The file with the machine's name (Linux).
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
-/// Changes with every start of the machine (Linux).
+/// A file whose content changes with every start of the machine (Linux).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Identifies a data folder on this machine until the machine restarts. While this process holds the folder's lock, a
-/// writer's session of the same folder belongs to this process, or to one that has ended. A copy of the folder is
-/// another one.
+/// An id of a data folder on this machine, valid until the machine restarts. While this process holds the folder's
+/// lock, a writer's session of the same folder belongs to this process, or to one that has ended. A copy of the folder
+/// has another id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFolder(String);
 
 impl DataFolder {
-    /// The folder at this path. The caller must hold its lock for as long as it uses this.
+    /// Identifies the folder at this path. The caller must hold the folder's lock for as long as it uses the result.
     ///
     /// # Errors
     /// When the folder or the machine's boot id cannot be read.
     pub(crate) fn of(dir: &Path) -> std::io::Result<Self> {
         let metadata = std::fs::metadata(dir)?;
-        // Without this id, the folders of two machines could be confused.
+        // Without the boot id, the folders of two machines could be confused.
         let boot = std::fs::read(BOOT_ID)?;
         let mut hasher = Sha256::new();
         hasher.update(boot);
@@ -72,16 +73,16 @@ impl DataFolder {
         session.name.as_ref().is_some_and(|name| name.starts_with(&self.prefix()))
     }
 
-    /// The name of this process's writing session, for people as well.
+    /// The name of this process's writing session. The process id and host in it are for people.
     pub(crate) fn session_name(&self) -> String {
-        let mut name = format!("{}pid {} on {}", self.prefix(), std::process::id(), host());
+        let mut name = format!("{}pid {} on {}", self.prefix(), std::process::id(), host_name());
         name.truncate(SESSION_NAME_MAX);
         name
     }
 }
 
-/// The name of this machine (Linux), as far as it is ASCII.
-fn host() -> String {
+/// The name of this machine (Linux), without characters that are not ASCII.
+fn host_name() -> String {
     let host = std::fs::read_to_string(HOST_NAME).unwrap_or_else(|_| "this machine".to_owned());
     host.chars().filter(char::is_ascii_graphic).collect()
 }
@@ -89,10 +90,10 @@ fn host() -> String {
 /// This process's claim to be the database's single writer.
 #[derive(Debug, Default)]
 pub struct WriterClaim {
-    /// The epoch taken at startup; 0 before.
+    /// The epoch taken at startup; 0 before it is taken.
     epoch: AtomicI64,
     is_superseded: AtomicBool,
-    /// Process id of the writing session on the database server; 0 before the first.
+    /// Process id of the writing session on the database server; 0 before the first session.
     session_pid: AtomicI32,
     /// Process id of the holder that was last logged.
     logged_pid: AtomicI32,
@@ -106,7 +107,7 @@ impl WriterClaim {
         Self { folder: Some(folder), ..Self::default() }
     }
 
-    /// The data folder that is written for.
+    /// The data folder whose lock this process holds; `None` in a cluster.
     pub(crate) fn folder(&self) -> Option<&DataFolder> {
         self.folder.as_ref()
     }
@@ -121,13 +122,13 @@ impl WriterClaim {
         self.is_superseded.load(Ordering::Acquire)
     }
 
-    /// Process id of the writing session on the database server; `None` before the first.
-    pub(crate) fn session(&self) -> Option<i32> {
+    /// Process id of the writing session on the database server; `None` before the first session.
+    pub(crate) fn session_pid(&self) -> Option<i32> {
         Some(self.session_pid.load(Ordering::Acquire)).filter(|pid| *pid != 0)
     }
 
-    /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the
-    /// lock, it retries until the caller, the pool, gives up: the pool would log an error for each attempt.
+    /// Takes the lock for a new session, and ends an earlier session of the same folder. While another process has the
+    /// lock, it retries until the calling pool's timeout: if it failed instead, the pool would log each attempt.
     pub(crate) async fn lock(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
         let key = lock_key(&mut *connection).await?;
         loop {
@@ -153,13 +154,13 @@ impl WriterClaim {
                 return Ok(());
             }
             if let Some(holder) = find_holder(connection, key).await? {
-                self.log(&holder);
+                self.log_holder(&holder);
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Records the session if the attempt has taken the lock. Returns whether it has.
+    /// Records the session if the attempt has taken the lock. Returns `is_locked`.
     fn record_attempt(&self, (is_locked, session_pid): (bool, i32)) -> bool {
         if is_locked {
             self.session_pid.store(session_pid, Ordering::Release);
@@ -168,7 +169,7 @@ impl WriterClaim {
         is_locked
     }
 
-    /// Whether another process took over while this one was disconnected. That process must not be ended, even if it
+    /// Whether another process took over while this one was disconnected. Its session must not be ended, even if it
     /// writes for this folder.
     async fn is_epoch_taken(&self, connection: &mut PgConnection) -> sqlx::Result<bool> {
         let claimed = self.epoch.load(Ordering::Acquire);
@@ -183,28 +184,28 @@ impl WriterClaim {
         match self.folder.as_ref().filter(|folder| folder.is_written_by(holder)) {
             Some(_) => end_session(connection, holder).await,
             None => {
-                self.log(holder);
+                self.log_holder(holder);
                 Ok(())
             }
         }
     }
 
-    /// Logs a holder once, not at each try.
-    fn log(&self, holder: &LockHolder) {
+    /// Logs a holder once, not at each attempt.
+    fn log_holder(&self, holder: &LockHolder) {
         if self.logged_pid.swap(holder.pid, Ordering::AcqRel) != holder.pid {
             tracing::warn!(%holder, "another session is the writer of this database; waiting for its end");
         }
     }
 }
 
-/// The key of the lock of the first schema of the session's path, which has the tables.
+/// The key of the writer's lock of the session's current schema, which has the tables.
 async fn lock_key<'c>(db: impl PgExecutor<'c>) -> sqlx::Result<i64> {
     let key = "select case current_schema() when 'public' then $1
         else hashtextextended('writer of ' || current_schema(), $1) end";
     sqlx::query_scalar(key).bind(PUBLIC_WRITER_LOCK).fetch_one(db).await
 }
 
-/// A session that keeps this process from the lock with this key.
+/// The earliest session, other than this one, that holds the lock with this key.
 async fn find_holder(connection: &mut PgConnection, key: i64) -> sqlx::Result<Option<LockHolder>> {
     sqlx::query_as(
         "select l.pid, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
@@ -228,9 +229,9 @@ async fn end_session(connection: &mut PgConnection, holder: &LockHolder) -> sqlx
     Ok(())
 }
 
-/// Waits until no other process is the database's writer, and ends a session that wrote for this folder. The claim
-/// itself is made by [`crate::pool::connect_writer`]; this only fails early with a clear error. `folder`: `None` for
-/// cluster members, which share the lock.
+/// Waits until no other process is the database's writer, and ends a session that wrote for this folder. It does not
+/// keep the lock: [`crate::pool::connect_writer`] takes it, and this only fails early with a clear error. `folder` is
+/// `None` for cluster members, which share the lock.
 ///
 /// # Errors
 /// [`Error::Held`] when another process stays the writer.
@@ -264,10 +265,10 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
     }
 }
 
-/// Excludes every process that may write, until the transaction of a command ends.
+/// Keeps every process from becoming the writer until the transaction of a command ends.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when such a process serves; other errors when the database cannot answer.
+/// [`Error::NotOwner`] when a process is the writer; other errors when the database cannot answer.
 pub(crate) async fn lock_for_command(db: &mut PgConnection) -> Result<()> {
     let key = with_timeout(lock_key(&mut *db)).await?;
     let lock = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(key);
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_belongs_to_the_folder_that_its_name_begins_with() {
+    fn a_session_writes_for_the_folder_whose_prefix_its_name_has() {
         let (one, other) = (DataFolder("00aa".to_owned()), DataFolder("00ab".to_owned()));
         let holder = holder_named(&one.session_name());
         assert!(one.is_written_by(&holder) && !other.is_written_by(&holder));
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_a_folder_is_another_one() {
+    fn a_copy_of_a_folder_has_another_id() {
         let (one, copy) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let folder_of = |dir: &tempfile::TempDir| DataFolder::of(dir.path()).expect("it can be read");
         assert_eq!(folder_of(&one), folder_of(&one));

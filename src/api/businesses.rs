@@ -1,4 +1,4 @@
-//! Businesses: the lines of business that cards are for. Plain; deleting one clears it on its cards.
+//! Businesses: the lines of business that cards are for. Deleting one clears it on its cards.
 
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::cascades::Cascade;

@@ -1,4 +1,4 @@
-//! Channels: where contacts write. Plain; read-only over the API, written at the panel and on the command line.
+//! Channels: where contacts write. The API only reads them; the panel and the command line write them.
 
 use actix_web::web::Data;
 use hotline_actors::Organization;

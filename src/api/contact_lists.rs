@@ -1,4 +1,4 @@
-//! Contact lists: groups of contacts to send to. Plain.
+//! Contact lists: groups of contacts to send to.
 
 use std::borrow::Cow;
 
@@ -102,7 +102,7 @@ pub async fn add_contacts(
     once: Idempotency,
 ) -> ApiResult<Json<AddedContacts>> {
     let Addition { contacts, tag } = body.0;
-    // A tag may have a hundred thousand contacts.
+    // Heavy: a tag may have a hundred thousand contacts.
     let db = app.db(caller.company).heavy();
     let added = once.transaction(db, async |db| {
         if let Some(tag) = tag
@@ -113,10 +113,10 @@ pub async fn add_contacts(
         Ok(Json::of(contact_lists::add(db, caller.company, id.0, &contacts, tag).await?))
     });
     match added.await {
-        // A contact of the body may have been merged: then the error has the id of the other one.
+        // If a contact of the body was merged into another, the error has the other's id.
         Err(error) if error.status == StatusCode::NOT_FOUND => {
             let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();
-            Err(merges::missing(app.db(caller.company), caller.company, MergedNoun::Contact, &ids).await)
+            Err(merges::not_found_error(app.db(caller.company), caller.company, MergedNoun::Contact, &ids).await)
         }
         outcome => outcome,
     }
@@ -135,7 +135,7 @@ pub async fn remove_contact(
         return Err(ApiError::not_found());
     }
     if !table::exists::<ContactRef>(db, company, contact).await? {
-        return Err(merges::missing(db, company, MergedNoun::Contact, &[contact.0]).await);
+        return Err(merges::not_found_error(db, company, MergedNoun::Contact, &[contact.0]).await);
     }
     CONTACTS.remove(db, company, list, contact).await?;
     Ok(NoContent)

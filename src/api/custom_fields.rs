@@ -1,4 +1,4 @@
-//! Custom fields: fields that a company adds to its contacts and cards. Plain.
+//! Custom fields: fields that a company adds to its contacts and cards.
 
 use std::borrow::Cow;
 
@@ -112,7 +112,7 @@ pub async fn update(
     .await
 }
 
-/// The field's new options; `None` when they do not change. A type without options clears them.
+/// The options to store; `None` when they do not change. A type without options clears them.
 fn next_options(
     field: &CustomField,
     kind: Option<CustomFieldType>,
@@ -138,29 +138,33 @@ async fn check_values(
     if kind.is_some_and(|kind| kind != field.kind) {
         let visible = visible_cards(db, caller).await?;
         let records = custom_fields::records_with_value(db, company, field, &visible).await?;
-        refuse_used("the custom field has values, so its type cannot change", "has_values", records)?;
+        refuse_if_blocked("the custom field has values, so its type cannot change", "has_values", records)?;
     } else if let Some(options) = options
         && field.kind.has_options()
     {
         let visible = visible_cards(db, caller).await?;
         let records = custom_fields::records_with_other_value(db, company, field, options, &visible).await?;
-        refuse_used("the custom field has values that are not among these options", "options_in_use", records)?;
+        refuse_if_blocked("the custom field has values that are not among these options", "options_in_use", records)?;
     }
     Ok(())
 }
 
 /// The cards that the caller sees.
 async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<VisibleCards> {
-    if let Some(own) = caller.cards_limited_to() {
-        return Ok(VisibleCards { assigned_to: Some(own), boards: Vec::new() });
+    if let Some(only_assignee) = caller.cards_limited_to() {
+        return Ok(VisibleCards { assigned_to: Some(only_assignee), boards: Vec::new() });
     }
-    let Some(user) = caller.boards_limited_to() else { return Ok(VisibleCards::default()) };
+    let Some(user) = caller.boards_limited_to() else {
+        // The default is every card.
+        return Ok(VisibleCards::default());
+    };
     let boards = boards::visible_to(db, caller.company, user).await?;
     Ok(VisibleCards { assigned_to: Some(user), boards })
 }
 
-/// Refuses the change if a record prevents it, visible to the caller or not. The counts include only visible records.
-fn refuse_used(state: &'static str, reason: &'static str, blocking: Vec<BlockingRecords>) -> ApiResult<()> {
+/// Refuses the change if any record prevents it, even one that is not visible to the caller. The error counts only
+/// visible records.
+fn refuse_if_blocked(state: &'static str, reason: &'static str, blocking: Vec<BlockingRecords>) -> ApiResult<()> {
     if blocking.iter().all(|records| !records.exist) {
         return Ok(());
     }

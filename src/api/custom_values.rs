@@ -1,4 +1,4 @@
-//! Values of custom fields of contacts and cards: parsed, and validated against their fields.
+//! Parses the values of custom fields of contacts and cards, and validates them against their fields.
 
 use std::borrow::Cow;
 
@@ -23,11 +23,11 @@ const NUMBER_CHARACTERS_MAX: usize = 30;
 /// One value of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomValueInput {
-    /// Where the value is in the body: a prefix of its fields, like `customFields[0].`.
+    /// The path of this item in the body, which prefixes its fields in errors, like `customFields[0].`.
     path: String,
     /// The field's key.
     key: String,
-    /// The new value: `Some(None)` clears it; `None`: the value was refused when it was read.
+    /// The new value. `Some(None)` clears the field; `None` means that the value was refused when it was read.
     value: Option<Option<String>>,
 }
 
@@ -39,9 +39,11 @@ pub trait HasCustomValues: Input {
     const IS_NEW: bool;
 }
 
-/// A body. If some of its fields are wrong, its custom values are validated too, so that the response has every error.
+/// A body that was read. If some of its fields are invalid, its custom values are validated too, so that the response
+/// has every error.
 pub struct BodyWithValues<T>(Result<T, RefusedBody>);
 
+/// A body with invalid fields, and its custom values.
 struct RefusedBody {
     errors: Vec<FieldError>,
     values: Vec<CustomValueInput>,
@@ -66,7 +68,7 @@ impl<T: HasCustomValues> Input for BodyWithValues<T> {
         if errors.is_empty() {
             return body.map(|body| Self(Ok(body)));
         }
-        // Read again, without the errors that the first reading has found.
+        // The values are read again, because there is no body. `errors` has their errors already.
         let values = read(fields, T::IS_NEW);
         fields.take_errors();
         Some(Self(Err(RefusedBody { errors, values })))
@@ -82,7 +84,7 @@ impl<T: HasCustomValues> Input for BodyWithValues<T> {
 }
 
 impl<T: HasCustomValues> BodyWithValues<T> {
-    /// The body, if none of its fields is wrong. Its values are validated in the transaction that stores them.
+    /// The body, if all its fields are valid. Its values are validated later, in the transaction that stores them.
     ///
     /// # Errors
     /// `422` with every error, also of the values.
@@ -93,9 +95,9 @@ impl<T: HasCustomValues> BodyWithValues<T> {
         };
         // If the custom fields cannot be read, the response has only the errors of the body.
         if let Ok(custom_fields) = table::all_of::<CustomField>(db, company, T::APPLICATION).await
-            && let Err(others) = check_all(&custom_fields, &values, T::IS_NEW)
+            && let Err(value_errors) = check_all(&custom_fields, &values, T::IS_NEW)
         {
-            errors.extend(others);
+            errors.extend(value_errors);
         }
         Err(Refusal::Invalid(errors).into())
     }
@@ -124,7 +126,7 @@ fn read_item(fields: &mut Fields<'_>) -> Option<CustomValueInput> {
     }
 }
 
-/// Reads the value of one field; `Some(None)` clears it.
+/// Reads the value of one field; see [`CustomValueInput::value`].
 fn read_value(fields: &mut Fields<'_>) -> Option<Option<String>> {
     match fields.patch::<Text>("value") {
         Patch::Value(text) => Some(Some(text.0)),
@@ -138,8 +140,8 @@ fn read_value(fields: &mut Fields<'_>) -> Option<Option<String>> {
     }
 }
 
-/// Validates values against the existing fields, and returns them as they are stored. The fields are locked until the
-/// transaction ends.
+/// Validates values against the custom fields, and returns the values to store. Locks the fields until the transaction
+/// ends. `is_new`: the record is being created.
 ///
 /// # Errors
 /// `422` with every error.
@@ -157,9 +159,9 @@ pub async fn validate(
     check_all(&custom_fields, values, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 
-/// Validates values against the existing fields of one application. Returns the values to write, one per field: the
-/// last one wins. With `is_new` every required field must be present; an existing record may lack it, but it cannot be
-/// cleared.
+/// Validates values against the custom fields of one application. Returns the values to store, at most one per field:
+/// the last one wins. With `is_new` every required field must have a value. A change may omit a required field, but
+/// must not clear it.
 ///
 /// # Errors
 /// Every error, with the field's key.
@@ -171,8 +173,8 @@ pub fn check_all(
     let mut errors = Vec::new();
     let mut validated: Vec<(CustomFieldId, Option<String>)> = Vec::with_capacity(values.len());
     for CustomValueInput { path, key, value } in values {
-        let mut refuse = |part: &str, reason: String| {
-            errors.push(FieldError { field: format!("{path}{part}"), reason });
+        let mut refuse = |property: &str, reason: String| {
+            errors.push(FieldError { field: format!("{path}{property}"), reason });
         };
         let Some(value) = value else { continue };
         let Some(field) = custom_fields.iter().find(|field| field.key == *key) else {
@@ -182,7 +184,7 @@ pub fn check_all(
         let value = match value {
             None if field.required => Err("is required".to_owned()),
             None => Ok(None),
-            Some(value) => check(field.kind, &field.options, value).map(Some),
+            Some(value) => check_value(field.kind, &field.options, value).map(Some),
         };
         match value {
             Ok(value) => {
@@ -202,11 +204,11 @@ pub fn check_all(
     if errors.is_empty() { Ok(validated) } else { Err(errors) }
 }
 
-/// Validates one value by its field's type and options. Returns it as it is stored.
+/// Validates one value by its field's type and options. Returns the value to store.
 ///
 /// # Errors
-/// A phrase that follows the field's key.
-pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
+/// The reason, a phrase that completes "of `key` …".
+pub fn check_value(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
     let value = value.trim();
     if visible_text::is_blank(value) {
         return Err("must not be blank".to_owned());
@@ -238,7 +240,7 @@ fn mismatch_reason(kind: CustomFieldType, options: &[String]) -> String {
     }
 }
 
-/// The number format of JSON, without an exponent.
+/// Whether the text is a number as JSON writes it, without an exponent.
 fn is_number(text: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -249,12 +251,12 @@ fn is_number(text: &str) -> bool {
 
 fn is_date(text: &str) -> bool {
     // chrono would also accept signs, years of other lengths and single-digit days.
-    let has_form = text.len() == "2026-01-31".len()
+    let has_date_format = text.len() == "2026-01-31".len()
         && text
             .bytes()
             .enumerate()
             .all(|(index, byte)| if matches!(index, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
-    has_form && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+    has_date_format && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
 fn is_url(text: &str) -> bool {
@@ -292,14 +294,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_is_the_one_that_looks_like_it() {
+    fn a_value_selects_the_option_that_looks_the_same() {
         let options = ["A\u{e7}\u{e3}o".to_owned()];
-        assert_eq!(check(CustomFieldType::Select, &options, "Ac\u{327}a\u{303}o"), Ok(options[0].clone()));
+        assert_eq!(check_value(CustomFieldType::Select, &options, "Ac\u{327}a\u{303}o"), Ok(options[0].clone()));
         let list = "[\"Ac\u{327}a\u{303}o\"]";
-        assert_eq!(check(CustomFieldType::Multiselect, &options, list), Ok("[\"A\u{e7}\u{e3}o\"]".to_owned()));
-        let twice = "[\"A\u{e7}\u{e3}o\",\"Ac\u{327}a\u{303}o\"]";
-        assert!(check(CustomFieldType::Multiselect, &options, twice).is_err());
-        assert!(check(CustomFieldType::Text, &[], "\u{200b}").is_err());
+        assert_eq!(check_value(CustomFieldType::Multiselect, &options, list), Ok("[\"A\u{e7}\u{e3}o\"]".to_owned()));
+        let duplicates = "[\"A\u{e7}\u{e3}o\",\"Ac\u{327}a\u{303}o\"]";
+        assert!(check_value(CustomFieldType::Multiselect, &options, duplicates).is_err());
+        assert!(check_value(CustomFieldType::Text, &[], "\u{200b}").is_err());
     }
 
     #[test]
@@ -359,15 +361,15 @@ mod tests {
         assert_eq!(table.len(), CustomFieldType::ALL.len(), "a type is missing");
         for (kind, accepted, refused) in table {
             for (value, stored) in *accepted {
-                assert_eq!(check(*kind, &options, value).as_deref(), Ok(*stored), "{kind:?} {value}");
+                assert_eq!(check_value(*kind, &options, value).as_deref(), Ok(*stored), "{kind:?} {value}");
             }
             for value in *refused {
-                assert!(check(*kind, &options, value).is_err(), "{kind:?} {value}");
+                assert!(check_value(*kind, &options, value).is_err(), "{kind:?} {value}");
             }
         }
     }
 
-    fn field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomField {
+    fn custom_field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomField {
         CustomField {
             id: CustomFieldId::new(id),
             key: key.to_owned(),
@@ -383,21 +385,22 @@ mod tests {
 
     #[test]
     fn each_error_has_the_key_of_its_custom_field() {
-        let known = [
-            field(1, "size", CustomFieldType::Number, true),
-            field(2, "note", CustomFieldType::Text, false),
-            field(3, "born", CustomFieldType::Date, true),
+        let custom_fields = [
+            custom_field(1, "size", CustomFieldType::Number, true),
+            custom_field(2, "note", CustomFieldType::Text, false),
+            custom_field(3, "born", CustomFieldType::Date, true),
         ];
-        let values = |values: &[(&str, Option<&str>)]| -> Vec<CustomValueInput> {
-            let value = |(index, (key, value)): (usize, &(&str, Option<&str>))| CustomValueInput {
+        let inputs_of = |values: &[(&str, Option<&str>)]| -> Vec<CustomValueInput> {
+            let input_of = |(index, (key, value)): (usize, &(&str, Option<&str>))| CustomValueInput {
                 path: format!("customFields[{index}]."),
                 key: (*key).to_owned(),
                 value: Some(value.map(str::to_owned)),
             };
-            values.iter().enumerate().map(value).collect()
+            values.iter().enumerate().map(input_of).collect()
         };
-        let errors =
-            check_all(&known, &values(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");
+        let check_new = |values: &[(&str, Option<&str>)]| check_all(&custom_fields, &inputs_of(values), true);
+        let check_change = |values: &[(&str, Option<&str>)]| check_all(&custom_fields, &inputs_of(values), false);
+        let errors = check_new(&[("size", Some("x")), ("shoe", Some("1"))]).expect_err("refused");
         let errors: Vec<(&str, bool)> = errors
             .iter()
             .map(|error| {
@@ -405,9 +408,9 @@ mod tests {
             })
             .collect();
         assert_eq!(errors, [("customFields[0].value", true), ("customFields[1].key", true), ("customFields", true)]);
-        assert!(check_all(&known, &values(&[("size", None)]), false).is_err(), "a required field is not cleared");
+        assert!(check_change(&[("size", None)]).is_err(), "a change cannot clear a required field");
         assert_eq!(
-            check_all(&known, &values(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),
+            check_change(&[("note", Some("a")), ("note", None), ("size", Some("1"))]),
             Ok(vec![(CustomFieldId::new(2), None), (CustomFieldId::new(1), Some("1".to_owned()))]),
             "the last value of a field counts"
         );

@@ -10,11 +10,11 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::web::ApiResult;
 
-/// Maximum number of a company's links between users and queues, and the same number between wrap-up types and queues:
-/// each takes some 30 bytes in the memory of every process, and is read again at each change.
+/// Maximum number of a company's links between users and queues, and also of those between wrap-up types and queues.
+/// Each link takes some 30 bytes in the memory of every process, and is read again at each change of the directory.
 pub const LINKS_OF_COMPANY_MAX: i64 = 100_000;
 
-/// Checks that a company's links fit into the directory, after some were added.
+/// Checks, after links were added, that a company does not exceed [`LINKS_OF_COMPANY_MAX`].
 ///
 /// # Errors
 /// `409` with the limit.
@@ -26,7 +26,8 @@ pub async fn check_links<A, B>(db: &mut PgConnection, company: CompanyId, links:
     Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("queueLink", LINKS_OF_COMPANY_MAX)])).into())
 }
 
-/// Runs a change of such records and then refreshes the directory, so that the next request sees the change.
+/// Runs a change of records that the directory contains, and then refreshes the directory, so that the next request
+/// sees the change.
 ///
 /// # Errors
 /// Any error of the change.

@@ -1,4 +1,4 @@
-//! Global variables: texts that messages include by their keys. Plain; also in the directory.
+//! Global variables: texts that messages include by their keys. The directory contains them.
 
 use hotline_persistence::tables::global_variables::GlobalVariable;
 

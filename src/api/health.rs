@@ -117,7 +117,7 @@ pub async fn live() -> DocumentedResponse<Liveness> {
     HttpResponse::Ok().json(Liveness::LIVE).into()
 }
 
-/// `GET /health/ready`: `200` while the service can answer for active conversations, else `503`. Waits for nothing.
+/// `GET /health/ready`: `200` while the service can serve active conversations, else `503`. It reads only memory.
 pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
     let readiness = Readiness::of(&app);
     let status = if readiness.is_served() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -125,13 +125,13 @@ pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
 }
 
 impl Readiness {
-    /// Before the service can serve: no component is ready yet.
+    /// The readiness before the service can serve: no component is ready yet.
     pub fn starting() -> Self {
-        let no = ready_word(false);
+        let not_ready = ready_word(false);
         Self {
             status: "starting",
-            parts: ReadyParts { database: no, journal: no, persister: no, accepting: no },
-            reasons: vec![reason("starting", "the service is starting", None)],
+            parts: ReadyParts { database: not_ready, journal: not_ready, persister: not_ready, accepting: not_ready },
+            reasons: vec![readiness_reason("starting", "the service is starting", None)],
         }
     }
 
@@ -160,7 +160,7 @@ impl Readiness {
         }
     }
 
-    /// The reasons that are determined here; the others are recorded conditions.
+    /// The reasons that are no recorded conditions.
     fn own_reasons(app: &App, is_stopping: bool) -> impl Iterator<Item = ReadinessReason> {
         let store = app.engine.store();
         let reasons = [
@@ -169,7 +169,8 @@ impl Readiness {
             (!store.may_act(), "no_lease", "this process of the cluster cannot renew its lease in the database"),
             (Health::is_journal_filling(&store.log), "journal_filling", "the journal is more than 80 % full"),
         ];
-        reasons.into_iter().filter(|(holds, ..)| *holds).map(|(_, code, message)| reason(code, message, None))
+        let applicable = reasons.into_iter().filter(|(applies, ..)| *applies);
+        applicable.map(|(_, code, message)| readiness_reason(code, message, None))
     }
 
     /// Whether clients should send requests here.
@@ -179,15 +180,15 @@ impl Readiness {
 }
 
 impl ReadinessReason {
-    /// What is wrong, without the names of machines: anyone may read this.
+    /// The reason for an active condition. It has no names of machines, because anyone may read it.
     fn of(active: &ActiveCondition) -> Self {
         let lasted = TimeDelta::from_std(active.lasted).unwrap_or(TimeDelta::MAX);
         let since = clock::now().checked_sub_signed(lasted);
-        reason(active.condition.name(), active.condition.message(), since)
+        readiness_reason(active.condition.name(), active.condition.message(), since)
     }
 }
 
-fn reason(reason: &'static str, message: &'static str, since: Option<DateTime<Utc>>) -> ReadinessReason {
+fn readiness_reason(reason: &'static str, message: &'static str, since: Option<DateTime<Utc>>) -> ReadinessReason {
     ReadinessReason { reason, message, since: since.map(Timestamp) }
 }
 

@@ -1,6 +1,6 @@
-//! `GET /media/{company}/{id}`: a file of a message, for everyone who has its signed URL. No token is needed: the
+//! `GET /media/{company}/{id}`: serves a file of a message to everyone who has its signed URL. No token is needed: the
 //! signature covers the file, its company and the expiry. An invalid signature gets the same response as a missing
-//! file; an expired URL is reported as expired.
+//! file. An expired URL gets an error of its own.
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
@@ -23,8 +23,8 @@ use crate::media::{InvalidLink, SignedLink};
 use crate::web::response::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
-/// Types that browsers may display: images, audio and video run no scripts. Anything else is downloaded, above all
-/// types that can run scripts (HTML, SVG, XML).
+/// Types that browsers may display, besides audio and video: they run no scripts. All other types are downloaded, above
+/// all those that can run scripts (HTML, SVG, XML).
 const INLINE_TYPES: &[&str] = &[
     "image/png",
     "image/jpeg",
@@ -78,7 +78,7 @@ pub async fn show(
     let Query(SignedQuery { name, mime_type, expires, signature }) = query.ok_or_else(ApiError::not_found)?;
     let link = SignedLink { company, id, name, mime_type, expires };
     let now = clock::now();
-    app.media.links().check(&link, &signature, now).map_err(|bad| match bad {
+    app.media.links().check(&link, &signature, now).map_err(|invalid| match invalid {
         InvalidLink::Forged => ApiError::not_found(),
         InvalidLink::Expired => ApiError::link_expired(),
     })?;
@@ -89,7 +89,7 @@ pub async fn show(
     }
     // The content of an id never changes.
     let tag = EntityTag::new_strong(id.to_string());
-    if is_known(&request, &tag) {
+    if is_cached_by_client(&request, &tag) {
         let mut response = HttpResponse::build(StatusCode::NOT_MODIFIED);
         set_headers(&mut response, &link, &tag, now.timestamp());
         return Ok(response.finish());
@@ -98,7 +98,7 @@ pub async fn show(
     let range = match requested_range(&request, &tag, size) {
         RangeRequest::Whole => None,
         RangeRequest::Part(range) => Some(range),
-        RangeRequest::Unsatisfiable => return Ok(unsatisfiable(size)),
+        RangeRequest::Unsatisfiable => return Ok(unsatisfiable_response(size)),
     };
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
@@ -125,15 +125,16 @@ pub async fn show(
 enum RangeRequest {
     Whole,
     Part(std::ops::Range<u64>),
-    /// The range starts after the end.
+    /// No byte of the range is in the file.
     Unsatisfiable,
 }
 
-/// Parses the range. One range is served; several, or units other than bytes, get the whole file, as RFC 9110 allows.
+/// Parses the `Range` header. A single range is served. Several ranges, or units other than bytes, get the whole file,
+/// as RFC 9110 allows.
 fn requested_range(request: &HttpRequest, tag: &EntityTag, size: u64) -> RangeRequest {
-    // A client with a part of another version needs the whole file.
+    // `If-Range` names the version of which the client has a part. If it is another version, it needs the whole file.
     let is_same_version = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
-        Some(Ok(IfRange::EntityTag(known))) => known.strong_eq(tag),
+        Some(Ok(IfRange::EntityTag(client_tag))) => client_tag.strong_eq(tag),
         Some(Ok(IfRange::Date(_)) | Err(_)) => false,
         None => true,
     };
@@ -147,7 +148,8 @@ fn requested_range(request: &HttpRequest, tag: &EntityTag, size: u64) -> RangeRe
     }
 }
 
-fn unsatisfiable(size: u64) -> HttpResponse {
+/// The response `416`.
+fn unsatisfiable_response(size: u64) -> HttpResponse {
     let mut response = ApiError::range_not_satisfiable(size).error_response();
     if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
         response.headers_mut().insert(CONTENT_RANGE, range);
@@ -155,11 +157,11 @@ fn unsatisfiable(size: u64) -> HttpResponse {
     response
 }
 
-/// Whether the client already has the file.
-fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
+/// Whether the client already has the file, according to `If-None-Match`.
+fn is_cached_by_client(request: &HttpRequest, tag: &EntityTag) -> bool {
     match request.headers().contains_key(IF_NONE_MATCH).then(|| IfNoneMatch::parse(request)) {
         Some(Ok(IfNoneMatch::Any)) => true,
-        Some(Ok(IfNoneMatch::Items(known))) => known.iter().any(|known| known.weak_eq(tag)),
+        Some(Ok(IfNoneMatch::Items(cached_tags))) => cached_tags.iter().any(|cached_tag| cached_tag.weak_eq(tag)),
         Some(Err(_)) | None => false,
     }
 }
@@ -187,9 +189,10 @@ fn set_headers(response: &mut HttpResponseBuilder, link: &SignedLink, tag: &Enti
 
 /// The file name in plain ASCII for every client, and in the extended form that preserves all characters.
 fn content_disposition(disposition: DispositionType, name: &str) -> ContentDisposition {
-    let plain: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
-    let mut parameters = vec![DispositionParam::Filename(plain.clone())];
-    if plain != name {
+    let plain_name: String =
+        name.chars().map(|character| if needs_no_escape(character) { character } else { '_' }).collect();
+    let mut parameters = vec![DispositionParam::Filename(plain_name.clone())];
+    if plain_name != name {
         let value = name.as_bytes().to_vec();
         let extended = ExtendedValue { charset: Charset::Ext("UTF-8".to_owned()), language_tag: None, value };
         parameters.push(DispositionParam::FilenameExt(extended));
@@ -197,7 +200,8 @@ fn content_disposition(disposition: DispositionType, name: &str) -> ContentDispo
     ContentDisposition { disposition, parameters }
 }
 
-fn is_plain(character: char) -> bool {
+/// Whether a quoted file name can contain this character without escaping.
+fn needs_no_escape(character: char) -> bool {
     (character.is_ascii_graphic() || character == ' ') && !matches!(character, '"' | '\\' | '%')
 }
 
@@ -205,8 +209,8 @@ fn header_value_of(value: &impl ToString) -> HeaderValue {
     header_value(&value.to_string())
 }
 
-/// The text as a header value. Files are received only with types and names that headers can hold, so the fallback is
-/// not expected.
+/// The text as a header value. Files are stored only with types and names that headers can hold, so the fallback is not
+/// expected.
 fn header_value(value: &str) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
 }
@@ -219,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_as_http_means_them() {
+    fn ranges_are_parsed_as_rfc_9110_requires() {
         let tag = EntityTag::new_strong("a".to_owned());
         for (range, expected) in [
             ("bytes=0-0", RangeRequest::Part(0..1)),
@@ -247,15 +251,15 @@ mod tests {
             assert_eq!(
                 requested_range(&request.to_http_request(), &tag, 10),
                 RangeRequest::Whole,
-                "of another version: {range}"
+                "another version: {range}"
             );
             let request = TestRequest::default().insert_header((RANGE, range)).insert_header((IF_RANGE, "\"a\""));
-            assert_eq!(requested_range(&request.to_http_request(), &tag, 10), expected, "of this version: {range}");
+            assert_eq!(requested_range(&request.to_http_request(), &tag, 10), expected, "the same version: {range}");
         }
     }
 
     #[test]
-    fn a_document_is_served_under_no_name_of_audio_or_video() {
+    fn documents_are_downloaded_even_with_an_audio_or_video_type() {
         for inline in ["image/png", "application/pdf", "audio/ogg", "video/mp4", "video/x-matroska", "audio/mpeg"] {
             assert!(is_inline(inline), "{inline}");
         }
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_their_header() {
+    fn file_names_cannot_add_parameters_to_the_header() {
         let header = |name: &str| content_disposition(DispositionType::Attachment, name).to_string();
         assert_eq!(header("a b.txt"), "attachment; filename=\"a b.txt\"");
         assert_eq!(header("Férias.png"), "attachment; filename=\"F_rias.png\"; filename*=UTF-8''F%C3%A9rias.png");

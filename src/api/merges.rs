@@ -24,8 +24,8 @@ pub fn author(caller: &Caller) -> MergeAuthor {
     MergeAuthor { user: author.user, integration: author.integration, source: author.source }
 }
 
-/// The outcome of a request about a record. If the record no longer exists because it was merged into another, the
-/// error has the other's id: `details.mergedInto`.
+/// Returns the outcome of a request about a record. If the record no longer exists because it was merged into another,
+/// the error has the other's id: `details.mergedInto`.
 pub async fn add_successor<T, E: Into<ApiError>>(
     caller: &Caller,
     app: &App,
@@ -38,8 +38,8 @@ pub async fn add_successor<T, E: Into<ApiError>>(
     }
 }
 
-/// The outcome of a merge of two records. If an earlier merge has removed one of them, the error has the id of the
-/// record it was merged into.
+/// Returns the outcome of a merge of two records. If an earlier merge has removed one of them, the error has the id of
+/// the record it was merged into.
 pub async fn add_successor_of_either<T>(
     caller: &Caller,
     app: &App,
@@ -64,16 +64,16 @@ async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: Ap
         Mergeable::Contact(id) => app.engine.contacts.successor(company, id).await.map(|found| found.map(|id| id.0)),
         Mergeable::Ticket(id) => app.engine.tickets.successor(company, id).await.map(|found| found.map(|id| id.0)),
     };
-    // If the lookup fails, the error only says that the record does not exist.
+    // If there is no successor, or its lookup fails, the error only says that the record does not exist.
     match successor {
         Ok(Some(id)) => merged_into(error, &json!(id)),
         _ => error,
     }
 }
 
-/// The error of a request that names several records, one of which does not exist. If it was merged into another, the
+/// The `404` of a request that names several records, one of which does not exist. If it was merged into another, the
 /// error has the other's id, as in [`add_successor`].
-pub async fn missing(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> ApiError {
+pub async fn not_found_error(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> ApiError {
     match any_successor(db, company, noun, ids).await {
         Ok(Some(id)) => merged_into(ApiError::not_found(), &json!(id)),
         _ => ApiError::not_found(),
@@ -86,7 +86,7 @@ fn merged_into(error: ApiError, id: &Value) -> ApiError {
 
 /// The error of a refused merge. `field` is the field of the body that names the record to be merged into the other;
 /// `id` is its value.
-pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
+pub fn refused_error(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
     let (message, reason) = match conflict {
         MergeConflict::TwoExternalIds => {
             ("both contacts have a verified id of the company's website", "two_external_ids")

@@ -90,7 +90,7 @@ impl Schedule {
         }
     }
 
-    fn scheduled(scheduled: &Scheduled, organization: &Organization) -> Self {
+    fn of_scheduled(scheduled: &Scheduled, organization: &Organization) -> Self {
         let contact = scheduled.contact.as_ref().map(|contact| ScheduleContact {
             id: contact.id,
             name: contact.name.to_string(),
@@ -99,8 +99,8 @@ impl Schedule {
         Self::of(&scheduled.row, contact, organization)
     }
 
-    /// The entry of a list.
-    pub fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
+    /// The schedule as read from the tables.
+    pub fn of_listed(listed: ListedSchedule, organization: &Organization) -> Self {
         let ListedSchedule { schedule, contact_name, contact_number } = listed;
         let number = contact_number.map(String::from);
         let contact = contact_name.map(|name| ScheduleContact { id: schedule.contact_id, name: name.into(), number });
@@ -185,7 +185,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = schedules::list(db, caller.company, &filter, query.page).await?;
-    Ok(Page::of(query.page, rows, |row| Schedule::listed(row, &caller.organization)))
+    Ok(Page::of(query.page, rows, |row| Schedule::of_listed(row, &caller.organization)))
 }
 
 /// `POST /schedules`.
@@ -204,15 +204,15 @@ pub async fn create(
     let new =
         NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author, by: caller.by() };
     let organization = caller.organization;
-    let show = move |scheduled: &Scheduled| Created::of(Schedule::scheduled(scheduled, &organization));
-    once.command(show, |attached| app.engine.schedules.create(caller.company, new, attached)).await
+    let show = move |scheduled: &Scheduled| Created::of(Schedule::of_scheduled(scheduled, &organization));
+    once.command(show, |attached_changes| app.engine.schedules.create(caller.company, new, attached_changes)).await
 }
 
 /// `GET /schedules/{scheduleId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<Json<Schedule>> {
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let schedule = schedules::find_listed(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(Schedule::listed(schedule, &caller.organization)))
+    Ok(Json::of(Schedule::of_listed(schedule, &caller.organization)))
 }
 
 /// `PUT /schedules/{scheduleId}`.
@@ -230,8 +230,9 @@ pub async fn update(
     caller.check_queue(changes.queue.flatten())?;
     check_contact(&caller, &app, changes.contact).await?;
     let organization = caller.organization;
-    let show = move |scheduled: &Scheduled| Json::of(Schedule::scheduled(scheduled, &organization));
-    once.command(show, |attached| app.engine.schedules.update(caller.company, id.0, changes, attached)).await
+    let show = move |scheduled: &Scheduled| Json::of(Schedule::of_scheduled(scheduled, &organization));
+    once.command(show, |attached_changes| app.engine.schedules.update(caller.company, id.0, changes, attached_changes))
+        .await
 }
 
 /// `DELETE /schedules/{scheduleId}`.

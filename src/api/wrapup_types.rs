@@ -133,7 +133,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
 }
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> ApiResult<()> {
-    match tickets::closed_with(db, company, id).await? {
+    match tickets::count_with_wrapup_type(db, company, id).await? {
         0 => Ok(()),
         count => {
             let tickets = [("ticket", count)];

@@ -116,7 +116,9 @@ impl ResetPassword {
         let change = with_database(&global.database, async |db| {
             let reset = async || {
                 let mut transaction = db.begin().await?;
-                let row = match admins::reset(&mut transaction, &self.email, &hash, self.remove_second_factor).await {
+                let row = match admins::reset_password(&mut transaction, &self.email, &hash, self.remove_second_factor)
+                    .await
+                {
                     Err(Error::NotFound(_)) => {
                         return Err(format!("no such administrator: {}", self.email).into());
                     }

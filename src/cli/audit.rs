@@ -38,9 +38,9 @@ impl Target {
 
 /// An action that is recorded in the audit log.
 pub(super) struct AuditedAction {
-    /// The company whose log has the entry; `None`: there is no such company.
+    /// The company whose log has the entry; `None` if the requested company does not exist.
     company: Option<CompanyId>,
-    /// The id of the operation that does the same over HTTP, if there is one.
+    /// The action's name in the log; if an HTTP operation does the same, its id.
     action: &'static str,
     /// The id of the record, if it exists before the action.
     target: Option<String>,

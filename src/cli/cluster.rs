@@ -98,8 +98,8 @@ impl ClusterState {
         self.lives.iter().map(process_row).collect()
     }
 
-    /// What each process reports of each other that exists.
-    fn reaches(&self) -> Vec<ReachRow> {
+    /// What each process reports of the others, except of those that have ended.
+    fn reach_rows(&self) -> Vec<ReachRow> {
         let node = |id: LifeId| self.lives.iter().find(|life| life.life == id).map(|life| life.node.clone());
         let rows = self.reports.iter().flat_map(|(from, report)| {
             let age_ms = self.ages_ms.iter().find(|(life, _)| life == from).map(|(_, age)| *age);
@@ -113,7 +113,8 @@ impl ClusterState {
 
     /// The checks of what the processes report of each other.
     fn reach_checks(&self) -> Vec<Check> {
-        let unreached: Vec<String> = self.reaches().into_iter().filter(|row| !row.reached).map(|row| row.to).collect();
+        let unreached: Vec<String> =
+            self.reach_rows().into_iter().filter(|row| !row.reached).map(|row| row.to).collect();
         let mut names: Vec<&str> = self.lives.iter().map(|life| life.node.as_str()).collect();
         names.sort_unstable();
         let total = names.len();
@@ -206,7 +207,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let checks: Vec<Check> = cluster.checks().into_iter().chain(cluster.reach_checks()).collect();
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
-            let reaches = serde_json::to_value(cluster.reaches())?;
+            let reaches = serde_json::to_value(cluster.reach_rows())?;
             global.output.lists([
                 ("checks", &["name", "ok", "detail"][..], serde_json::to_value(checks)?),
                 ("reaches", &["from", "to", "reached", "ageMs", "reason"][..], reaches),
@@ -229,12 +230,12 @@ async fn drain(db: &PgPool, node: &str) -> Result<ProcessRow, Failure> {
         }
         .into());
     };
-    let ended = || format!("the process {node} has ended");
+    let ended_message = || format!("the process {node} has ended");
     if !lives::drain(db, *life).await? {
-        return Err(ended().into());
+        return Err(ended_message().into());
     }
     let processes = ClusterState::read(db).await?.process_rows();
-    Ok(processes.into_iter().find(|row| row.life == life.get()).ok_or_else(ended)?)
+    Ok(processes.into_iter().find(|row| row.life == life.get()).ok_or_else(ended_message)?)
 }
 
 #[cfg(test)]
@@ -306,7 +307,7 @@ mod tests {
         };
         let healthy = cluster(["a", "b"], [report(2, None, "f"), report(1, None, "f")]);
         assert!(failed(&healthy).is_empty());
-        let rows = healthy.reaches();
+        let rows = healthy.reach_rows();
         assert_eq!((rows[0].from.as_str(), rows[0].to.as_str(), rows[0].age_ms), ("a", "b", Some(7)));
         assert_eq!((rows.len(), rows[1].age_ms), (2, None));
         let broken = cluster(["a", "a"], [report(2, Some("refused"), "f"), report(1, None, "g")]);

@@ -52,11 +52,11 @@ pub struct CompanyUpdate {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
     rate_per_minute: Option<i32>,
     /// Time zone in which its days begin, for example America/Sao_Paulo
-    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    #[arg(long, value_name = "ZONE", value_parser = parse_time_zone)]
     time_zone: Option<chrono_tz::Tz>,
     /// Comma-separated words with which contacts opt out of campaigns. A word must be the whole message; case,
     /// accents and surrounding punctuation are ignored
-    #[arg(long, value_name = "WORDS", value_parser = stop_words)]
+    #[arg(long, value_name = "WORDS", value_parser = parse_stop_words)]
     stop_words: Option<StopWords>,
 }
 
@@ -68,11 +68,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create { name } => {
             let name = super::parse_name(&name)?;
-            let created = with_new_database(&global.database, async |db| {
+            let creation = with_new_database(&global.database, async |db| {
                 let audited = AuditedAction::of_installation("createCompany");
                 audited.run(db, async || Ok(companies::insert(db, &name).await?), target).await
             });
-            global.output.one(created.await?)
+            global.output.one(creation.await?)
         }
         Command::List => {
             let all = read_database(&global.database, async |db| Ok(companies::all(db).await?)).await?;
@@ -96,11 +96,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 stop_words: changes.stop_words.map(|words| words.0),
                 second_factor_required: None,
             };
-            let updated = with_database(&global.database, async |db| {
+            let update = with_database(&global.database, async |db| {
                 let audited = AuditedAction::of_installation("updateCompany").on(id);
                 audited.run(db, async || Ok(companies::update(db, id, changes).await?), target).await
             });
-            global.output.one(updated.await?)
+            global.output.one(update.await?)
         }
     }
 }
@@ -109,12 +109,12 @@ fn target(row: &CompanyRow) -> Target {
     Target::named(row.id, &row.name)
 }
 
-fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
+fn parse_time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
     text.parse().map_err(|_| "must be an IANA time zone, for example America/Sao_Paulo".to_owned())
 }
 
 /// Parses stop words by the panel's rules, so that the panel accepts every word that it shows.
-fn stop_words(text: &str) -> Result<StopWords, String> {
+fn parse_stop_words(text: &str) -> Result<StopWords, String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(',').filter(|word| !word.trim().is_empty()) {
         let Name(word) = Name::from_text(word).map_err(|reason| format!("a word {reason}"))?;

@@ -42,17 +42,21 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     }
 }
 
-/// The options that are not at their default, for the log.
-pub(super) fn explicit(options: &[EffectiveOption]) -> String {
-    let set = options.iter().filter(|option| option.source != "default");
-    let texts = set.map(|EffectiveOption { option, value, source }| {
+/// The options that are set, for the log.
+pub(super) fn explicit_options_text(options: &[EffectiveOption]) -> String {
+    let set_options = options.iter().filter(|option| option.source != "default");
+    let texts = set_options.map(|EffectiveOption { option, value, source }| {
         format!("{option}={} ({source})", value.as_deref().unwrap_or_default())
     });
     texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Every option of the service in these matches; `file` lists the options that the configuration file sets.
-pub(super) fn effective(declaration: &Declaration, matches: &ArgMatches, file: &[String]) -> Vec<EffectiveOption> {
+pub(super) fn effective_options(
+    declaration: &Declaration,
+    matches: &ArgMatches,
+    file: &[String],
+) -> Vec<EffectiveOption> {
     let serve_options = declaration.find_subcommand("serve").into_iter().flat_map(Declaration::get_arguments);
     let database_options = declaration.get_arguments().filter(|option| config_file::is_database_option(option));
     let visible = database_options.chain(serve_options).filter(|option| !option.is_hide_set());
@@ -63,7 +67,7 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
     let (id, long) = (option.get_id().as_str(), option.get_long()?);
     let values = matches.try_get_raw(id).ok().flatten();
     let value = values.map(|values| {
-        let values = values.map(|value| masked(long, &value.to_string_lossy()));
+        let values = values.map(|value| mask_password(long, &value.to_string_lossy()));
         values.collect::<Vec<_>>().join(",")
     });
     let source = match matches.value_source(id) {
@@ -76,7 +80,7 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
 }
 
 /// The value without passwords.
-fn masked(option: &str, value: &str) -> String {
+fn mask_password(option: &str, value: &str) -> String {
     match masked_url(value) {
         Some(url) => url,
         None if SECRETS.contains(&option) => MASK.to_owned(),
@@ -107,7 +111,7 @@ mod tests {
             ("listen", "127.0.0.1:8080", "127.0.0.1:8080"),
             ("public-url", "https://support.example", "https://support.example"),
         ] {
-            assert_eq!(masked(option, value), shown);
+            assert_eq!(mask_password(option, value), shown);
         }
     }
 }

@@ -29,13 +29,13 @@ const COMMANDS_WITH_SERVICE_OPTIONS: &[&str] = &["backup", "restore", "check", "
 /// the empty text.
 const EMPTY_IS_UNSET: [&str; 2] = ["database-url", "smtp-url"];
 
-/// An option that the file sets, with its values as on the command line.
-struct FileValue {
+/// The values of an option that the file or a variable in an old spelling sets, as on the command line.
+struct OptionDefault {
     long: String,
     values: Vec<String>,
 }
 
-/// Makes the values of the file, and of variables in old spellings, the options' defaults; a variable overrides the
+/// Makes the values of the file the options' defaults, and those of variables in old spellings, which override the
 /// file.
 ///
 /// # Errors
@@ -46,7 +46,7 @@ pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failu
     let old_values = service.map(|service| environment::old_values(service, |name| std::env::var(name).ok()));
     for (long, value) in old_values.unwrap_or_default() {
         defaults.retain(|default| default.long != long);
-        defaults.push(FileValue { long, values: vec![value] });
+        defaults.push(OptionDefault { long, values: vec![value] });
     }
     let command = command.mut_args(without_empty_variable);
     let command = command.mut_subcommands(|noun| noun.mut_args(without_empty_variable));
@@ -71,7 +71,7 @@ pub fn options_in_file(command: &Command, explicit: Option<&Path>) -> Result<Vec
     Ok(read_defaults(command, explicit)?.into_iter().map(|default| default.long).collect())
 }
 
-fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<FileValue>, Failure> {
+fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<OptionDefault>, Failure> {
     let path = explicit.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
     let text = match read_file(&path, explicit.is_none()) {
         Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(Vec::new()),
@@ -116,13 +116,13 @@ fn refuse_foreign_file(link: &Metadata, file: &Metadata) -> Result<(), String> {
 }
 
 /// Parses the text of the file.
-fn parse(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
+fn parse(command: &Command, text: &str) -> Result<Vec<OptionDefault>, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         // The error's own display shows the line, which may contain a password.
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         format!("line {line}: {}", error.message())
     })?;
-    let mut defaults: Vec<FileValue> = Vec::new();
+    let mut defaults: Vec<OptionDefault> = Vec::new();
     for (key, value) in &table {
         let option = find_option(command, &key.replace('_', "-")).ok_or_else(|| format!("unknown key `{key}`"))?;
         let long = option.get_long().unwrap_or_default().to_owned();
@@ -130,19 +130,19 @@ fn parse(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
             return Err(format!("`{key}` is given twice"));
         }
         let values = argument_values(option, value).map_err(|reason| format!("`{key}` {reason}"))?;
-        defaults.push(FileValue { long, values });
+        defaults.push(OptionDefault { long, values });
     }
     Ok(defaults)
 }
 
 /// The option of the database or of the service with this name, which may be an old spelling.
 fn find_option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
-    let of_database = command.get_arguments().filter(|option| is_database_option(option));
-    let of_service = command.find_subcommand(SERVICE_COMMANDS[0])?.get_arguments();
+    let database_options = command.get_arguments().filter(|option| is_database_option(option));
+    let service_options = command.find_subcommand(SERVICE_COMMANDS[0])?.get_arguments();
     let is_named = |option: &&Arg| {
         option.get_long() == Some(long) || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
     };
-    of_database.chain(of_service).find(is_named)
+    database_options.chain(service_options).find(is_named)
 }
 
 /// Whether this is an option of the database, which every command has.
@@ -173,7 +173,7 @@ fn argument_value(option: &Arg, value: &Value) -> Result<String, String> {
     let has_unit = type_id == TypeId::of::<Duration>() || type_id == TypeId::of::<Size>();
     match value {
         Value::Boolean(flag) if type_id == TypeId::of::<bool>() => Ok(flag.to_string()),
-        // A bare number has the unit of the option's old name.
+        // A number without a unit has that of the option's old name, for example seconds for `idle_after_s`.
         Value::Integer(number) if is_number || has_unit => Ok(number.to_string()),
         Value::String(text) if !is_number && type_id != TypeId::of::<bool>() => Ok(text.clone()),
         _ if type_id == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
@@ -188,7 +188,7 @@ fn invalid_value_reason(error: &clap::Error) -> String {
     format!("is invalid: {message}")
 }
 
-fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
+fn with_defaults(command: Command, defaults: &[OptionDefault]) -> Command {
     let command =
         command.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option });
     command.mut_subcommands(|noun| {
@@ -198,7 +198,7 @@ fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
     })
 }
 
-fn with_default(option: Arg, defaults: &[FileValue]) -> Arg {
+fn with_default(option: Arg, defaults: &[OptionDefault]) -> Arg {
     match defaults.iter().find(|default| option.get_long() == Some(default.long.as_str())) {
         Some(default) => option.default_values(default.values.clone()),
         None => option,
@@ -335,14 +335,14 @@ mod tests {
         let both = settings("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]);
         assert!(
             both.is_err_and(|message| message.contains("--media-shared and --media-store")),
-            "files have one place"
+            "a folder and a bucket exclude each other"
         );
         // The text above has every option, except those that exclude one of its options.
         const EXCLUDED: [&str; 3] = ["media-shared", "postgres-memory", "postgres-disk"];
         let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");
-        let of_database = command.get_arguments().filter(|option| is_database_option(option));
-        for option in of_database.chain(serve.get_arguments()).filter(|option| !option.is_hide_set()) {
+        let database_options = command.get_arguments().filter(|option| is_database_option(option));
+        for option in database_options.chain(serve.get_arguments()).filter(|option| !option.is_hide_set()) {
             let long = option.get_long().expect("options have names");
             let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || EXCLUDED.contains(&long);
             assert!(is_tested, "{long} is not tested here");
@@ -406,7 +406,7 @@ mod tests {
             tested.push(old);
         }
         for no_events in [settings_text("no_events = true", &[]), settings_text("", &["--no-events"])] {
-            assert!(no_events.ends_with("false 30"), "{no_events}");
+            assert!(no_events.ends_with("false 30"), "events are enabled, or kept for other than 30 days: {no_events}");
         }
         let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");

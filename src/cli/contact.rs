@@ -17,7 +17,7 @@ use crate::config::{DAY, durations};
 use crate::exit_code::Exit;
 use crate::service::OfflineService;
 
-/// Shortest time to wait, and the unit of a number without one.
+/// The minimum of `--timeout`, and the unit of a number that has none.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How often a running service is queried.
@@ -64,14 +64,14 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         companies::find(db, company).await?.ok_or(Error::NotFound("company"))?;
         let audited = AuditedAction::of_company(Some(company), "eraseContact").on(id);
         audited.run(db, async || Ok(erasures::request(db, company, id).await?), |()| Target::of(id)).await?;
-        wait(db, &erase).await
+        wait_for_erasure(db, &erase).await
     });
     let erasure = match outcome.await? {
         ErasureOutcome::Done(erasure) => erasure,
         ErasureOutcome::NoService => {
             erase_offline().await?;
-            let found = with_database(&global.database, async |db| Ok(erasures::find(db, company, id).await?));
-            found.await?.ok_or(Error::NotFound("erasure"))?
+            let search = with_database(&global.database, async |db| Ok(erasures::find(db, company, id).await?));
+            search.await?.ok_or(Error::NotFound("erasure"))?
         }
     };
     match (erasure.done_at, &erasure.failure) {
@@ -85,7 +85,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 }
 
 /// Waits until a service has erased the contact, or finds that none runs.
-async fn wait(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
+async fn wait_for_erasure(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
     let deadline = Instant::now() + erase.timeout;
     loop {
         let erasure = erasures::find(db, erase.company, erase.id).await?.ok_or(Error::NotFound("erasure"))?;
@@ -108,9 +108,9 @@ async fn wait(db: &PgPool, erase: &Erase) -> Result<ErasureOutcome, Failure> {
 async fn erase_offline() -> Result<(), Failure> {
     let options = Cli::read_service()?;
     let service = OfflineService::open(&options.args.settings(&options.database)?).await?;
-    let erased = service.erase().await;
+    let result = service.erase().await;
     service.close().await?;
-    erased.map_err(|reason| Refusal::new(Exit::Unavailable, reason).into())
+    result.map_err(|reason| Refusal::new(Exit::Unavailable, reason).into())
 }
 
 /// What was removed, and what remains.

@@ -22,7 +22,7 @@ pub(super) enum NewFolder {
 /// What a command does with the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableAccess {
-    /// Reads them, also in an older schema.
+    /// Reads them, even if their schema is older.
     Read,
     /// Changes them. In an empty database they are created. An older schema is refused: an older release may be running
     /// on it.
@@ -78,17 +78,17 @@ pub(super) async fn with_secrets<T>(
     .await
 }
 
-/// Like [`with_secrets`], but a key may be missing: `work` reads the keyring itself. It also receives whether a missing
-/// key file may be created here.
+/// Like [`with_secrets`], but a key may be missing: `work` reads the keyring itself. `work` also receives whether a
+/// missing key file may be created here.
 pub(super) async fn with_unchecked_keys<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring, NewFile) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     open(args, NewFolder::Refuse, TableAccess::Write, async |db| {
         let keys = Keyring::at(args.key_file());
-        // A remote database may belong to a service elsewhere, whose key must not be created again here.
-        let is_here = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
-        work(db, &keys, if is_here { NewFile::Create } else { NewFile::Refuse }).await
+        // A remote database may belong to a service on another machine, whose key must not be created again here.
+        let is_service_machine = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
+        work(db, &keys, if is_service_machine { NewFile::Create } else { NewFile::Refuse }).await
     })
     .await
 }
@@ -121,7 +121,7 @@ async fn open<T>(
     let result = match pool::prepare(&options, Purpose::Command).await {
         Ok(options) => {
             let db = pool::connect(options);
-            let result = work_on(&db, access, work).await;
+            let result = run_on_schema(&db, access, work).await;
             db.close().await;
             result
         }
@@ -154,8 +154,8 @@ fn private_options(args: &DatabaseArgs, new_folder: NewFolder, access: TableAcce
     Ok(options)
 }
 
-/// Runs `work` on a schema that it can use.
-async fn work_on<T>(
+/// Checks that `work` can use the schema, and runs it.
+async fn run_on_schema<T>(
     db: &PgPool,
     access: TableAccess,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,

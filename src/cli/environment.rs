@@ -26,20 +26,20 @@ pub fn warn_of_unknown(command: &Command) {
 
 fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {
     let mut known = BTreeSet::new();
-    collect_current(command, &mut known);
-    let mut old: BTreeMap<String, String> =
+    collect_visible(command, &mut known);
+    let mut replacements: BTreeMap<String, String> =
         OPPOSITES.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
-    collect_old(command, &mut old);
-    let is_of_others = |name: &str| CLIENT_VARIABLES.contains(&name) || is_of_kubernetes(name);
+    collect_old(command, &mut replacements);
+    let is_of_other_program = |name: &str| CLIENT_VARIABLES.contains(&name) || is_set_by_kubernetes(name);
     let mut unknown: Vec<String> =
-        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_others(name)).collect();
+        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_other_program(name)).collect();
     unknown.sort_unstable();
     let warning = |name: String| {
-        if let Some(new) = old.get(&name) {
+        if let Some(new) = replacements.get(&name) {
             return format!("environment variable {name} is deprecated; use {new}");
         }
         let similarities =
-            known.iter().map(|known| (strsim::jaro_winkler(&name[PREFIX.len()..], &known[PREFIX.len()..]), known));
+            known.iter().map(|other| (strsim::jaro_winkler(&name[PREFIX.len()..], &other[PREFIX.len()..]), other));
         let nearest = similarities
             .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
             .max_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -51,12 +51,15 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     unknown.into_iter().map(warning).collect()
 }
 
-/// The values of variables in old spellings, each with the name of its option; `read` reads a variable. The values
-/// become defaults, so that the variable in the new spelling overrides them.
-pub fn old_values(command: &Command, read: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+/// The values of variables in old spellings, each with the name of its option; `get_variable` reads a variable. The
+/// values become defaults, so that the variable in the new spelling overrides them.
+pub fn old_values(command: &Command, get_variable: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let values = command.get_arguments().flat_map(|option| {
         let long = option.get_long().unwrap_or_default();
-        old_variables(option).into_iter().filter_map(|name| Some((long.to_owned(), read(&name)?))).collect::<Vec<_>>()
+        old_variables(option)
+            .into_iter()
+            .filter_map(|name| Some((long.to_owned(), get_variable(&name)?)))
+            .collect::<Vec<_>>()
     });
     values.collect()
 }
@@ -69,25 +72,25 @@ fn old_variables(option: &Arg) -> Vec<String> {
 }
 
 /// Collects the variables of the visible options.
-fn collect_current(command: &Command, known: &mut BTreeSet<String>) {
+fn collect_visible(command: &Command, known: &mut BTreeSet<String>) {
     // Old spellings are accepted, and never suggested.
     let visible = command.get_arguments().filter(|option| !option.is_hide_set());
     let variables = visible.filter_map(|option| option.get_env()?.to_str());
     known.extend(variables.map(str::to_owned));
-    command.get_subcommands().for_each(|command| collect_current(command, known));
+    command.get_subcommands().for_each(|command| collect_visible(command, known));
 }
 
 /// Collects the variables in old spellings, with the new ones.
-fn collect_old(command: &Command, old: &mut BTreeMap<String, String>) {
+fn collect_old(command: &Command, replacements: &mut BTreeMap<String, String>) {
     for option in command.get_arguments() {
         let Some(new) = option.get_env().and_then(|name| name.to_str()) else { continue };
-        old.extend(old_variables(option).into_iter().map(|name| (name, new.to_owned())));
+        replacements.extend(old_variables(option).into_iter().map(|name| (name, new.to_owned())));
     }
-    command.get_subcommands().for_each(|command| collect_old(command, old));
+    command.get_subcommands().for_each(|command| collect_old(command, replacements));
 }
 
 /// Kubernetes sets these variables in every container for a service called `hotline`, also in the service's own.
-fn is_of_kubernetes(name: &str) -> bool {
+fn is_set_by_kubernetes(name: &str) -> bool {
     let name = &name[PREFIX.len()..];
     name == "SERVICE_HOST" || name == "PORT" || name.starts_with("SERVICE_PORT") || name.starts_with("PORT_")
 }

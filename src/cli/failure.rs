@@ -131,8 +131,9 @@ fn masked_message(error: &clap::Error) -> Option<String> {
 
 fn without_password(value: &str) -> String {
     // The URL may be impossible to parse. A value that begins with `-` is an option with a placeholder for its value.
-    let otherwise = if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
-    masked_url(value).unwrap_or_else(|| otherwise.to_owned())
+    let mask_if_not_url =
+        if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
+    masked_url(value).unwrap_or_else(|| mask_if_not_url.to_owned())
 }
 
 /// Whether the command line asks for JSON, even if it is otherwise invalid.
@@ -160,7 +161,7 @@ pub fn chain(failure: &(dyn StdError + 'static)) -> String {
     message
 }
 
-/// Whether a statement failed because the schema is older than this release.
+/// Whether a statement failed with the exit code of a schema that is older than this release.
 pub(super) fn is_older_schema_failure(failure: &(dyn StdError + 'static)) -> bool {
     let exit = failure.downcast_ref().map(classify_store);
     exit.or_else(|| failure.downcast_ref().map(classify_statement)) == Some(Exit::Configuration)
@@ -310,11 +311,11 @@ const OLDER_SCHEMA: [&str; 4] = ["42703", "42P01", "42883", "3F000"];
 
 fn classify_statement(error: &sqlx::Error) -> Exit {
     let code = error.as_database_error().and_then(|error| error.code());
-    let has =
+    let code_has_prefix =
         |prefixes: &[&str]| code.as_ref().is_some_and(|code| prefixes.iter().any(|prefix| code.starts_with(prefix)));
     match error {
-        _ if has(&DENIED) => Exit::Rights,
-        _ if has(&OLDER_SCHEMA) => Exit::Configuration,
+        _ if code_has_prefix(&DENIED) => Exit::Rights,
+        _ if code_has_prefix(&OLDER_SCHEMA) => Exit::Configuration,
         sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Exit::Configuration,
         _ if is_outage(error) => Exit::Unavailable,
         _ => Exit::Internal,

@@ -1,6 +1,6 @@
 //! Finds files of messages that a folder lacks.
 
-use hotline_persistence::backup::{files_after, still_used};
+use hotline_persistence::backup::{files_after, referenced_files};
 use hotline_persistence::tables::media::FileKey;
 use hotline_persistence::{PgConnection, PgPool};
 
@@ -24,7 +24,7 @@ pub async fn find_missing(
         count += page.len();
         let absent: Vec<FileKey> = page.into_iter().filter(|file| !exists(file)).collect();
         if !absent.is_empty() {
-            still_used(db, &absent).await?.iter().for_each(&mut on_missing);
+            referenced_files(db, &absent).await?.iter().for_each(&mut on_missing);
         }
         last = Some(end);
     }

@@ -26,7 +26,8 @@ pub async fn run(args: MigrateArgs, global: &GlobalArgs) -> Result<(), Failure> 
     // Progress is printed to standard error: standard output has only the result.
     let mut progress = |progress: &MigrationProgress<'_>| eprintln!("hotline: {progress}");
     let applied = connect(&global.database, async |db| {
-        Ok(migration::run(db, &schema::supported().await?, args.migration.migration_wait, &mut progress).await?)
+        Ok(migration::run(db, &schema::supported_migrations().await?, args.migration.migration_wait, &mut progress)
+            .await?)
     });
     global.output.many("migrations", &["number", "name", "durationMs"], applied.await?)
 }

@@ -113,6 +113,7 @@ Example:
 const MIGRATION: &str = "\
 A migration waits for a lock for two seconds at a time, and names the session that holds it, so that requests continue
 meanwhile. `hotline serve` migrates as well, unless it runs with --migrate=false.";
+
 const DOCTOR: &str = "\
 Takes the options of `serve`, so that it examines what the service would use: ports, disk, PostgreSQL, clocks, the other
 processes of a cluster, the credentials of channels, webhooks and the mail relay. Nothing is sent to a contact. The exit
@@ -247,19 +248,19 @@ impl Cli {
     /// this command line.
     fn read_service() -> Result<ServiceOptions, Failure> {
         let declaration = command();
-        let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
+        let matches = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
         let mut line = vec![OsString::from("hotline"), OsString::from("serve")];
         for option in declaration.get_arguments().filter(|option| option.is_global_set()) {
             let (id, long) = (option.get_id().as_str(), option.get_long().unwrap_or_default());
-            let is_given = long != "json" && given.value_source(id) == Some(ValueSource::CommandLine);
-            let values = given.try_get_raw(id).ok().flatten().filter(|_| is_given);
+            let is_passed_on = long != "json" && matches.value_source(id) == Some(ValueSource::CommandLine);
+            let values = matches.try_get_raw(id).ok().flatten().filter(|_| is_passed_on);
             for value in values.into_iter().flatten() {
                 let mut argument = OsString::from(format!("--{long}="));
                 argument.push(value);
                 line.push(argument);
             }
         }
-        let path = given.get_one::<PathBuf>("config").cloned();
+        let path = matches.get_one::<PathBuf>("config").cloned();
         Self::parse_service(declaration, path.as_deref(), line)
     }
 
@@ -267,8 +268,8 @@ impl Cli {
     /// the process.
     fn read_again() -> Result<ServiceOptions, Failure> {
         let declaration = command();
-        let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
-        let path = given.get_one::<PathBuf>("config").cloned();
+        let matches = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
+        let path = matches.get_one::<PathBuf>("config").cloned();
         Self::parse_service(declaration, path.as_deref(), std::env::args_os().collect())
     }
 
@@ -284,7 +285,7 @@ impl Cli {
         let cli = Self::from_arg_matches(&matches).map_err(|error| usage_message(&error))?;
         match (cli.command, matches.subcommand()) {
             (Command::Serve(args) | Command::Demo(args), Some((_, service))) => {
-                let options = config::effective(&declaration, service, &options_in_file);
+                let options = config::effective_options(&declaration, service, &options_in_file);
                 Ok(ServiceOptions { args, database: cli.global.database, options })
             }
             _ => Err("the command does not run the service".into()),
@@ -295,15 +296,15 @@ impl Cli {
     /// invalid command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {
         check_arguments(std::env::args_os())?;
-        let matches = |command: clap::Command| {
+        let parse = |command: clap::Command| {
             let parsed = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
             parsed.unwrap_or_else(|error| failure::exit_on_usage_error(&error))
         };
         let command = command();
         environment::warn_of_unknown(&command);
-        let explicit_path = matches(command.clone()).config;
+        let explicit_path = parse(command.clone()).config;
         let command = config_file::apply(command, explicit_path.as_deref())?;
-        Ok(matches(command))
+        Ok(parse(command))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::web::admission::modules::MODULES;
 use crate::web::admission::permissions::{METHODS, everything};
 
 /// All permissions, or those of the `MODULE:METHODS` arguments.
-pub(super) fn permissions(all: bool, arguments: &[String]) -> Result<Permissions, Failure> {
+pub(super) fn parse_permissions(all: bool, arguments: &[String]) -> Result<Permissions, Failure> {
     if all {
         return Ok(everything());
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
 use super::database::{read_database, with_database};
-use super::permissions::permissions;
+use super::permissions::parse_permissions;
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 
@@ -42,7 +42,7 @@ pub enum Command {
     },
 }
 
-/// At least one option is required.
+/// The changes of a profile; at least one is required.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct Changes {
@@ -102,15 +102,15 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::Update { id, changes } => {
             let columns = changes.columns()?;
-            let updated = with_database(&global.database, async |db| {
+            let update = with_database(&global.database, async |db| {
                 let work = async |company| Ok(table::update::<ProfileRow>(db, company, id, &columns).await?);
-                audited(db, id, "updateProfile", work).await
+                run_audited(db, id, "updateProfile", work).await
             });
-            global.output.one(updated.await?)
+            global.output.one(update.await?)
         }
         Command::Delete { id } => {
             with_database(&global.database, async |db| {
-                audited(db, id, "deleteProfile", async |company| remove(db, company, id).await).await
+                run_audited(db, id, "deleteProfile", async |company| remove(db, company, id).await).await
             })
             .await?;
             global.output.one(json!({"id": id, "deleted": true}))
@@ -121,17 +121,17 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let name = super::parse_name(self.name.get())?;
-        let permissions = permissions(self.all, &self.permission)?;
+        let permissions = parse_permissions(self.all, &self.permission)?;
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
-        let created = with_database(&global.database, async |db| {
+        let creation = with_database(&global.database, async |db| {
             let work = async || match profiles::insert(db, self.company, new).await {
                 Err(Error::Taken(_)) => Err(format!("the company already has a profile `{name}`").into()),
-                created => Ok(created?),
+                result => Ok(result?),
             };
             let audited = AuditedAction::of_company(Some(self.company), "createProfile");
             audited.run(db, work, |row| Target::named(row.id, &row.name)).await
         });
-        global.output.one(created.await?)
+        global.output.one(creation.await?)
     }
 }
 
@@ -142,7 +142,7 @@ impl Changes {
             columns.set("name", super::parse_name(&name)?);
         }
         if self.all || !self.permission.is_empty() {
-            columns.set("permissions", serde_json::to_value(permissions(self.all, &self.permission)?)?);
+            columns.set("permissions", serde_json::to_value(parse_permissions(self.all, &self.permission)?)?);
         }
         if let Some(sees_all_cards) = self.sees_all_cards {
             columns.set("seesAllCards", sees_all_cards);
@@ -152,7 +152,7 @@ impl Changes {
 }
 
 /// Runs an action on a profile, and records it in the audit log of its company.
-async fn audited(
+async fn run_audited(
     db: &PgPool,
     id: ProfileId,
     action: &'static str,
@@ -163,15 +163,15 @@ async fn audited(
     audited.run(db, async || work(company).await, |row| Target::named(row.id, &row.name)).await
 }
 
-/// Deletes a profile, but not one that users have, nor the last that administers its company.
+/// Deletes a profile. Refuses one that is assigned to users, and the last one that administers its company.
 async fn remove(db: &PgPool, company: CompanyId, id: ProfileId) -> Result<ProfileRow, Failure> {
     let mut transaction = db.begin().await?;
-    // Serializes changes, so that two concurrent ones cannot remove the last two.
+    // Serializes changes, so that two concurrent ones cannot delete the last two profiles that administer the company.
     profiles::lock(&mut transaction, company).await?;
     let row = profiles::find(&mut *transaction, id).await?;
     match table::remove::<ProfileRow>(&mut *transaction, company, id).await {
         Err(Error::InUse) => return Err(format!("profile {id} is assigned to users").into()),
-        removed => removed?,
+        result => result?,
     }
     if profiles::count_administering(&mut transaction, company).await? == 0 {
         return Err("the company must keep at least one profile that administers it".into());

@@ -32,17 +32,17 @@ struct RebuildRow {
 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     let Command::Rebuild { company } = command;
-    let rebuilt = with_database(&global.database, async |db| {
+    let rows = with_database(&global.database, async |db| {
         let mut companies = companies::all(db).await?;
         companies.retain(|row| company.is_none_or(|company| company == row.id));
         if let (Some(company), true) = (company, companies.is_empty()) {
             return Err(format!("no such company: {company}").into());
         }
-        let mut rebuilt = Vec::with_capacity(companies.len());
+        let mut rows = Vec::with_capacity(companies.len());
         let mut db = db.acquire().await?;
         for company in companies {
             let difference = reports::rebuild(&mut db, company.id).await?;
-            rebuilt.push(RebuildRow {
+            rows.push(RebuildRow {
                 company: company.id,
                 name: company.name,
                 tickets: difference.tickets,
@@ -51,8 +51,8 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 corrected: !difference.is_none(),
             });
         }
-        Ok(rebuilt)
+        Ok(rows)
     })
     .await?;
-    global.output.many("companies", &["company", "name", "corrected", "tickets", "messages", "wrapups"], rebuilt)
+    global.output.many("companies", &["company", "name", "corrected", "tickets", "messages", "wrapups"], rows)
 }

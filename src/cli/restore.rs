@@ -1,7 +1,7 @@
-//! `hotline restore`: an installation from a backup, in an empty data folder and an empty database.
+//! `hotline restore`: creates an installation from a backup, in an empty data folder and an empty database.
 //!
 //! IMPORTANT: no process may serve a partly restored backup. The tables are restored last, in one transaction. Until
-//! the end of the restore the folder has a mark, for which every other command refuses it.
+//! the end of the restore the data folder has a mark, and every other command refuses a folder with this mark.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub struct RestoreArgs {
 /// The result of a restore.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Restored {
+struct CompletedRestore {
     backup: PathBuf,
     /// The backup contains every change that was acknowledged before this time.
     complete_to: DateTime<Utc>,
@@ -73,13 +73,13 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
         }
     })?;
     target.mark_unfinished()?;
-    let restored =
+    let result =
         connect_new(&global.database, async |db| target.restore(&manifest, &path, &verified.sums, db).await).await;
     // The mark is removed also after a failure: `restore` has then removed what it wrote, unless only `analyze` failed.
     let mark_removed = target.remove_mark();
-    restored?;
+    result?;
     mark_removed?;
-    global.output.one(Restored {
+    global.output.one(CompletedRestore {
         backup: path,
         complete_to: manifest.complete_to,
         data_dir: global.database.data_dir.clone(),
@@ -119,7 +119,7 @@ fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
     Err(Refusal::configuration(message).into())
 }
 
-/// Refuses a database in which the role would not find the tables, because its schema has another name.
+/// Refuses a database in which the role would not find the restored tables, because its schema has another name.
 fn check_place(manifest: &Manifest, place: &RestorePlace) -> Result<(), Refusal> {
     let schema = &manifest.database.schema;
     if place.schema.as_ref() == Some(schema) {
@@ -208,9 +208,9 @@ impl RestoreTarget<'_> {
                 let path = path.to_owned();
                 let schema = manifest.database.schema.clone();
                 let restore = move || backup::restore_tables(&program, &connection, &path, &schema, &place.extensions);
-                // Also a panic is a failure, after which nothing may be left.
+                // A panic too is a failure, after which everything that was written is removed.
                 match tokio::task::spawn_blocking(restore).await {
-                    Ok(restored) => restored.map_err(Failure::from),
+                    Ok(result) => result.map_err(Failure::from),
                     Err(panic) => Err(panic.into()),
                 }
             }

@@ -63,7 +63,7 @@ impl CompanyArgs {
 #[derive(Args)]
 pub struct PeriodArgs {
     /// Time for which a closed conversation is kept, in whole days
-    #[arg(long, value_name = "DURATION", required_unless_present = "days", value_parser = days(period(DAYS_MIN)..=period(DAYS_MAX)))]
+    #[arg(long, value_name = "DURATION", required_unless_present = "days", value_parser = days(duration_of(DAYS_MIN)..=duration_of(DAYS_MAX)))]
     after: Option<Duration>,
     /// Old spelling of --after
     #[arg(long, value_name = "DAYS", hide = true, conflicts_with = "after",
@@ -78,7 +78,7 @@ impl PeriodArgs {
     }
 }
 
-fn period(days: i32) -> Duration {
+fn duration_of(days: i32) -> Duration {
     DAY * days.unsigned_abs()
 }
 

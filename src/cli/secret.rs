@@ -48,7 +48,7 @@ A key that the key file contains is not given up. Use `hotline secret list` for 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let keys = with_unchecked_keys(&global.database, async |db, keys, _| {
+            let listing = with_unchecked_keys(&global.database, async |db, keys, _| {
                 keys.load()?;
                 let file_keys = keys.ids();
                 let all_keys = secret_keys::all(db).await?;
@@ -60,26 +60,26 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                     })
                     .collect::<Vec<_>>())
             });
-            global.output.many("keys", &["id", "createdAt", "inFile", "current", "secretCount"], keys.await?)
+            global.output.many("keys", &["id", "createdAt", "inFile", "current", "secretCount"], listing.await?)
         }
         Command::Rotate => {
-            let rotated = with_secrets(&global.database, async |db, keys| {
+            let rotation = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("rotateSecretKey");
                 audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), |_| current_key(keys)).await
             });
-            global.output.one(rotated.await?)
+            global.output.one(rotation.await?)
         }
         Command::Reencrypt => {
-            let reencrypted = with_secrets(&global.database, async |db, keys| {
+            let reencryption = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("resealSecrets");
                 let work = async || Ok(secret_keys::reseal(db, keys).await?);
                 let secret_count = audited.run(db, work, |_| current_key(keys)).await?;
                 Ok(json!({"id": keys.ids().first(), "reencrypted": secret_count}))
             });
-            global.output.one(reencrypted.await?)
+            global.output.one(reencryption.await?)
         }
         Command::Abandon { id, yes } => {
-            let abandoned = with_unchecked_keys(&global.database, async |db, keys, new_file| {
+            let abandonment = with_unchecked_keys(&global.database, async |db, keys, new_file| {
                 if !yes {
                     return Err(unconfirmed_message(db, keys, &id).await?.into());
                 }
@@ -89,10 +89,10 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 };
                 AuditedAction::of_installation("abandonSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
             });
-            global.output.one(abandoned.await?)
+            global.output.one(abandonment.await?)
         }
         Command::Delete { id } => {
-            let deleted = with_secrets(&global.database, async |db, keys| {
+            let deletion = with_secrets(&global.database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
                         let message = format!("key {id} encrypts secrets; run `hotline secret rotate` first");
@@ -102,13 +102,13 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 };
                 AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
             });
-            deleted.await?;
+            deletion.await?;
             global.output.one(json!({"id": id}))
         }
     }
 }
 
-/// The key that encrypts, as the target of an action that has just ended.
+/// The key that now encrypts new secrets, as the target of an action in the audit log.
 fn current_key(keys: &Keyring) -> Target {
     Target::of(keys.ids().into_iter().next().unwrap_or_default())
 }

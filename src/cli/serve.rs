@@ -42,7 +42,7 @@ pub(super) async fn start(
         result => result?,
     };
     drop(start_notices);
-    signals.reload_keys(service.app.engine.store().keys.clone());
+    signals.reload_keys_on_hangup(service.app.engine.store().keys.clone());
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
     Ok(Some(service))
@@ -65,13 +65,13 @@ fn log_start(settings: &crate::service::Settings) {
         commit = crate::version::COMMIT,
         data_dir = %settings.data_dir.display(),
         database,
-        options = Cli::read_again().map(|service| config::explicit(&service.options)).unwrap_or_default(),
+        options = Cli::read_again().map(|service| config::explicit_options_text(&service.options)).unwrap_or_default(),
         "starting"
     );
 }
 
-/// Announces that the service is ready: as text, or as an object if logs are objects, because many
-/// collectors read both streams.
+/// Announces that the service is ready: as text, or as JSON if the log is JSON, because many collectors read standard
+/// output together with the log.
 fn print_ready(service: &Service, format: telemetry::LogFormat) {
     use std::io::Write;
     let message = format!("hotline is ready on http://{}", service.address);

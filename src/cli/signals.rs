@@ -39,7 +39,7 @@ impl Signals {
     }
 
     /// From now on SIGHUP reads the file of these keys again.
-    pub(super) fn reload_keys(&self, keys: Keyring) {
+    pub(super) fn reload_keys_on_hangup(&self, keys: Keyring) {
         let _ = self.keys.set(keys);
     }
 }

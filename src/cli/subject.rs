@@ -1,8 +1,8 @@
-//! The subject of a command that creates something: positional, or by the option that it was before.
+//! The name of a new record: positional, or by `--name`, the old spelling.
 
 use clap::Args;
 
-/// The name of what is created.
+/// The name of a new record.
 #[derive(Args)]
 pub struct NameArgs {
     /// Name

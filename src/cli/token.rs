@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
 use super::database::{read_database, with_database};
-use super::permissions::permissions;
+use super::permissions::parse_permissions;
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 use crate::config::{DAY, HOUR, durations};
@@ -105,11 +105,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::Rotate(token) => token.rotate(global).await,
         Command::Revoke(token) => {
-            let revoked = with_database(&global.database, async |db| {
-                let audited = token.audited(db, "revokeToken").await?;
+            let revocation = with_database(&global.database, async |db| {
+                let audited = token.audited_action(db, "revokeToken").await?;
                 audited.run(db, async || Ok(tokens::revoke(db, token.id).await?), target).await
             });
-            let row = revoked.await?;
+            let row = revocation.await?;
             global.output.one(PrintedToken::of(row))
         }
     }
@@ -124,28 +124,28 @@ impl Create {
         }
         let new = NewToken {
             name: &super::parse_name(self.name.get())?,
-            permissions: permissions(self.all, &self.permission)?,
+            permissions: parse_permissions(self.all, &self.permission)?,
             allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,
         };
-        let created = with_database(&global.database, async |db| {
+        let creation = with_database(&global.database, async |db| {
             let audited = AuditedAction::of_company(Some(self.company), "createToken");
             audited.run(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
         });
-        let (row, key) = created.await?;
+        let (row, key) = creation.await?;
         print_key(global, &row, &key)
     }
 }
 
 impl TokenArgs {
     /// An action on the token, for the audit log of its company.
-    async fn audited(&self, db: &PgPool, action: &'static str) -> Result<AuditedAction, Failure> {
+    async fn audited_action(&self, db: &PgPool, action: &'static str) -> Result<AuditedAction, Failure> {
         let token = tokens::find(db, self.id).await?;
         Ok(AuditedAction::of_company(token.map(|token| token.company_id), action).on(self.id))
     }
 
     async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let rotated = with_database(&global.database, async |db| {
+        let rotation = with_database(&global.database, async |db| {
             let work = async || {
                 let token = tokens::find(db, self.id).await?;
                 if token.is_some_and(|token| token.revoked_at.is_some()) {
@@ -154,9 +154,9 @@ impl TokenArgs {
                 }
                 Ok(tokens::rotate(db, self.id).await?)
             };
-            self.audited(db, "rotateToken").await?.run(db, work, |(row, _)| target(row)).await
+            self.audited_action(db, "rotateToken").await?.run(db, work, |(row, _)| target(row)).await
         });
-        let (row, key) = rotated.await?;
+        let (row, key) = rotation.await?;
         print_key(global, &row, &key)
     }
 }

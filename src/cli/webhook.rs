@@ -74,7 +74,7 @@ pub enum Command {
     },
 }
 
-/// The private networks in which an endpoint is accepted.
+/// The private networks in which endpoints may be.
 #[derive(Args)]
 pub struct WebhookNetworkArgs {
     /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
@@ -206,54 +206,54 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.many("webhooks", &columns, all)
         }
         Command::Show(WebhookArgs { id }) => {
-            let found = read_database(&global.database, async |db| {
+            let search = read_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, id).await?;
                 let all = webhooks::all(db, Some(company)).await?;
                 Ok(all.into_iter().find(|(_, webhook)| webhook.id == id))
             });
-            let (company_id, webhook) = found.await?.ok_or(Error::NotFound("webhook"))?;
+            let (company_id, webhook) = search.await?.ok_or(Error::NotFound("webhook"))?;
             global.output.one(PrintedWebhook { company_id, webhook })
         }
         Command::Update { webhook, changes, networks } => changes.apply(webhook.id, &networks, global).await,
         Command::Delete(webhook) => {
-            let removed = with_database(&global.database, async |db| {
+            let deletion = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || {
                     webhooks::remove(db, company, webhook.id).await?;
                     Ok(serde_json::json!({"id": webhook.id, "deleted": true}))
                 };
-                audited(company, webhook.id, "deleteWebhook").run(db, work, |_| Target::of(webhook.id)).await
+                audited_action(company, webhook.id, "deleteWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            global.output.one(removed.await?)
+            global.output.one(deletion.await?)
         }
         Command::RotateSecret(webhook) => webhook.rotate(global).await,
         Command::Test { webhook, networks } => {
             let client = networks.client()?;
-            let tested = with_secrets(&global.database, async |db, keys| {
+            let test = with_secrets(&global.database, async |db, keys| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || send_test(db, keys, &client, (company, webhook.id)).await;
-                audited(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
+                audited_action(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            global.output.one(tested.await?)
+            global.output.one(test.await?)
         }
         Command::Deliveries { webhook, status, limit } => {
             let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
             let page = PageRequest { descending: true, ..PageRequest::first(limit) };
-            let rows = read_database(&global.database, async |db| {
+            let listing = read_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 Ok(deliveries::list(db, company, webhook.id, &filter, page).await?)
             });
-            let rows: Vec<Delivery> = rows.await?.rows.into_iter().map(Delivery::from).collect();
+            let rows: Vec<Delivery> = listing.await?.rows.into_iter().map(Delivery::from).collect();
             let columns = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
             global.output.many("deliveries", &columns, rows)
         }
         Command::Replay { webhook, selection } => {
-            let replayed = with_database(&global.database, async |db| {
+            let replay = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || replay_deliveries(db, (company, webhook.id), selection).await;
-                audited(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
+                audited_action(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            global.output.one(replayed.await?)
+            global.output.one(replay.await?)
         }
     }
 }
@@ -265,15 +265,16 @@ impl Create {
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
         }
-        let created = with_secrets(&global.database, async |db, keys| {
+        let creation = with_secrets(&global.database, async |db, keys| {
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
                 let last_event = events::last_id(&mut *transaction, self.company).await?;
-                let created =
-                    webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last_event.0))
+                let maker = None;
+                let inserted =
+                    webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (maker, last_event.0))
                         .await;
-                let webhook = created?
+                let webhook = inserted?
                     .ok_or_else(|| format!("the company has reached the maximum of {WEBHOOKS_MAX} webhooks"))?;
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
@@ -281,7 +282,7 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createWebhook");
             audited.run(db, work, |created| Target::of(created.webhook.id)).await
         });
-        global.output.one(created.await?)
+        global.output.one(creation.await?)
     }
 }
 
@@ -301,7 +302,7 @@ impl WebhookUpdate {
         if let Some(active) = self.active {
             columns.set("active", active);
         }
-        let updated = with_database(&global.database, async |db| {
+        let update = with_database(&global.database, async |db| {
             let company = webhooks::company_of(db, id).await?;
             let work = async || {
                 let mut transaction = db.begin().await?;
@@ -309,31 +310,32 @@ impl WebhookUpdate {
                 transaction.commit().await?;
                 Ok(webhook)
             };
-            audited(company, id, "updateWebhook").run(db, work, |_| Target::of(id)).await
+            audited_action(company, id, "updateWebhook").run(db, work, |_| Target::of(id)).await
         });
-        global.output.one(updated.await?)
+        global.output.one(update.await?)
     }
 }
 
 impl WebhookArgs {
     async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let rotated = with_secrets(&global.database, async |db, keys| {
+        let rotation = with_secrets(&global.database, async |db, keys| {
             let company = webhooks::company_of(db, self.id).await?;
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
-                let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, clock::now()).await?;
+                let webhook =
+                    webhooks::rotate_secret(&mut transaction, keys, company, self.id, &secret, clock::now()).await?;
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
             };
-            audited(company, self.id, "rotateWebhookSecret").run(db, work, |_| Target::of(self.id)).await
+            audited_action(company, self.id, "rotateWebhookSecret").run(db, work, |_| Target::of(self.id)).await
         });
-        global.output.one(rotated.await?)
+        global.output.one(rotation.await?)
     }
 }
 
 /// An action on a webhook, for the audit log of its company.
-fn audited(company: CompanyId, id: WebhookId, action: &'static str) -> AuditedAction {
+fn audited_action(company: CompanyId, id: WebhookId, action: &'static str) -> AuditedAction {
     AuditedAction::of_company(Some(company), action).on(id)
 }
 
@@ -369,9 +371,9 @@ async fn replay_deliveries(
         ReplaySelection { after: Some(event), .. } => {
             replays::replay_after(&mut transaction, company, id, event).await?
         }
-        ReplaySelection { delivery: Some(event), .. } => {
-            if !replays::replay_one(&mut transaction, company, id, event).await? {
-                return Err(format!("webhook {id} has no delivery {event}").into());
+        ReplaySelection { delivery: Some(delivery), .. } => {
+            if !replays::replay_one(&mut transaction, company, id, delivery).await? {
+                return Err(format!("webhook {id} has no delivery {delivery}").into());
             }
             1
         }

@@ -156,14 +156,14 @@ mod tests {
     #[actix_web::test]
     async fn without_budget_a_small_body_is_streamed() {
         let budget = retained_budget();
-        let all: Vec<_> = (0..RETAINED_TOTAL_BYTES_MAX / RETAINED_BYTES_MAX)
+        let reservations: Vec<_> = (0..RETAINED_TOTAL_BYTES_MAX / RETAINED_BYTES_MAX)
             .map(|_| budget.try_reserve(Vec::new(), RETAINED_BYTES_MAX))
             .collect();
-        assert!(all.iter().all(Option::is_some));
+        assert!(reservations.iter().all(Option::is_some));
         let mut body = EdgeBody::of(payload(1));
         body.read(&head(CONTENT_LENGTH, "1024"), &budget).await.expect("a body");
         assert!(matches!(body, EdgeBody::Streamed(..)));
-        drop(all);
+        drop(reservations);
         assert!(budget.try_reserve(Vec::new(), RETAINED_BYTES_MAX).is_some());
     }
 }

@@ -41,8 +41,8 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Pauses between retries in case no notification arrives: a company's gate opens without one. Each pause is twice the
 /// previous one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company,
 /// and its new owner must not have to refuse each of them twenty times a second.
-const RETRY_AFTER_MIN: Duration = Duration::from_millis(25);
-const RETRY_AFTER_MAX: Duration = Duration::from_millis(400);
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(25);
+const RETRY_PAUSE_MAX: Duration = Duration::from_millis(400);
 
 /// The edge of this process. Cheap to clone.
 #[derive(Clone)]
@@ -145,7 +145,7 @@ impl ThreadEdge {
         // Whether an earlier owner may have made the change. Then a refusal by a later owner does not mean that nothing
         // was changed.
         let mut may_have_executed = false;
-        let mut pause = RETRY_AFTER_MIN;
+        let mut pause = RETRY_PAUSE_MIN;
         loop {
             let version = placement.version();
             match self.route(company, slot) {
@@ -179,8 +179,8 @@ impl ThreadEdge {
                 break;
             }
             // Retry in any case, whether notified or not.
-            let is_notified = timeout_at(deadline.min(now + pause), placement.changed(version)).await.is_ok();
-            pause = if is_notified { RETRY_AFTER_MIN } else { RETRY_AFTER_MAX.min(pause * 2) };
+            let is_notified = timeout_at(deadline.min(now + pause), placement.wait_for_change(version)).await.is_ok();
+            pause = if is_notified { RETRY_PAUSE_MIN } else { RETRY_PAUSE_MAX.min(pause * 2) };
         }
         if may_have_executed { self.close_connection(closer).await } else { Ok(self.unavailable(request.head())) }
     }
@@ -346,7 +346,10 @@ mod tests {
             assert!(!is_repeatable_with(&method, path, &[]), "{method} without a key");
             assert!(!is_repeatable_with(&method, "/panel/api/v1/tokens", &[key]), "{method} at the panel");
             let connection_names_key = [key, ("connection", "keep-alive, Idempotency-Key")];
-            assert!(is_repeatable_with(&method, path, &connection_names_key), "{method} with a key that is forwarded");
+            assert!(
+                is_repeatable_with(&method, path, &connection_names_key),
+                "{method} with a key that the Connection header names"
+            );
         }
         for method in [Method::DELETE, Method::PATCH] {
             assert!(!is_repeatable_with(&method, path, &[key]), "{method} does not support keys");

@@ -48,7 +48,7 @@ impl StopConditions {
                 if !placement.has_peer(life) {
                     return;
                 }
-                placement.changed(version).await;
+                placement.wait_for_change(version).await;
             }
         }
     }

@@ -217,7 +217,7 @@ impl Dispatcher {
             let (has_remote, remote_check_at) = (!self.remote.is_empty(), self.remote_check_at);
             tokio::select! {
                 changes = changed_webhooks.next() => {
-                    must_search |= changes.is_all;
+                    must_search |= changes.may_include_others;
                     self.changed.extend(changes.companies);
                 }
                 Some(command) = self.commands.recv() => {

@@ -376,7 +376,7 @@ impl MetricsSnapshot {
         let flushes = queue.flushes();
         let pending = log.appended().saturating_sub(log.flushed());
         let help = "Changes refused because the journal, or without one the database, had no room";
-        writer.counter("changes_refused_total", help, log.refused())?;
+        writer.counter("changes_refused_total", help, log.refused_count())?;
         writer.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
         writer.gauge(
             "flush_lag_seconds",

@@ -96,7 +96,7 @@ impl Input for AccountChange {
 pub async fn update(session: PanelSession, app: Data<App>, body: Body<AccountChange>) -> ApiResult<Json<Account>> {
     let signed = &session.0;
     let change = async {
-        people::change(app.db(signed.company_id), signed.person(), body.0.0).await?;
+        people::update(app.db(signed.company_id), signed.person(), body.0.0).await?;
         Ok(Json::of(load(&app, signed).await?))
     };
     match signed.person() {

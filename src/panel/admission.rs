@@ -43,7 +43,7 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     }
     // The cookie's name depends on the scheme; a browser only has the one that fits.
     let key = [true, false].into_iter().find_map(|is_https| {
-        cookie::read_session(headers, is_https).and_then(|cookie| SessionKey::read(cookie.text))
+        cookie::read_session(headers, is_https).and_then(|cookie| SessionKey::parse(cookie.text))
     })?;
     if key.company() != INSTALLATION {
         return Some(key.company());
@@ -79,7 +79,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
     let Some(cookie) = cookie::read_session(request.headers(), site::is_https(request, &state.app)) else {
         return Ok(None);
     };
-    let Some(key) = SessionKey::read(cookie.text) else { return Ok(None) };
+    let Some(key) = SessionKey::parse(cookie.text) else { return Ok(None) };
     let limits = &state.panel.limits;
     let is_ours = cookie.is_ours(&state.app.engine.store().keys);
     let connection_share = if is_ours {

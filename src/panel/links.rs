@@ -236,7 +236,7 @@ async fn create_reset_email(
     }
     let mut transaction = app.db(person.company()).begin().await?;
     let db = transaction.connection()?;
-    let Some((token, kind)) = links::request(&mut *db, person).await? else { return Ok(None) };
+    let Some((token, kind)) = links::request_reset(&mut *db, person).await? else { return Ok(None) };
     let Some(profile) = people::find(&mut *db, person).await? else { return Ok(None) };
     // Before the commit: a request for another address of the company may have reached the limit meanwhile.
     if !panel.limits.take_requested_email(person.company()) {

@@ -180,7 +180,7 @@ async fn respond_with_session(
     panel: &Panel,
     session_text: &str,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
-    let key = sessions::SessionKey::read(session_text).ok_or_else(|| ApiError::internal("a session has no key"))?;
+    let key = sessions::SessionKey::parse(session_text).ok_or_else(|| ApiError::internal("a session has no key"))?;
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
     let signed = panel.with_requirements(signed);
     let is_https = site::is_https(request, app);
@@ -251,7 +251,7 @@ pub async fn enter_factor(
     let keys = &app.engine.store().keys;
     let is_right = match (body.0.code, body.0.recovery_code) {
         (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
-        (None, Some(code)) => factors::recover(&mut *connection, person, &code.0).await?,
+        (None, Some(code)) => factors::use_recovery_code(&mut *connection, person, &code.0).await?,
         (None, None) => false,
     };
     if !is_right {

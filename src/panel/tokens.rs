@@ -261,7 +261,7 @@ pub async fn rotate(
     let company = administrator.company;
     check_not_revoked(&load_token(&app, company, id.0).await?)?;
     let rotate = once.transaction(app.db(company), async |db| {
-        let (row, key) = tokens::rotate_of(db, company, id.0).await?;
+        let (row, key) = tokens::rotate_in_company(db, company, id.0).await?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))
     });
     refresh_after(&app, company, rotate).await

@@ -84,7 +84,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         let before = Utc::now() + TimeDelta::days(1);
         let idle = webchat_sessions::idle(db, &filter, before, 10).await.expect("sessions");
         assert_eq!(companies(idle.into_iter().map(|(company, _)| company).collect()), expected, "{filter:?}");
-        let later = schedules::companies(db, &filter).await.expect("companies");
+        let later = schedules::companies_with_pending(db, &filter).await.expect("companies");
         assert_eq!(companies(later), expected, "{filter:?}");
         let rules = retentions::rules(db, &filter).await.expect("rules");
         assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{filter:?}");

@@ -27,7 +27,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
         "changes the row of a life, which is gone with it; also of the command line",
     ),
     ("persistence/src/cluster/lives.rs", "forget_seals", "deletes only seals that were completed over a minute ago"),
-    ("persistence/src/cluster/lives/reports.rs", "report", "changes the row of its life, which is gone with it"),
+    ("persistence/src/cluster/lives/reports.rs", "save_report", "changes the row of its life, which is gone with it"),
     ("persistence/src/id_blocks.rs", "reserve", ALONE),
     ("persistence/src/id_blocks.rs", "give_back", ALONE),
     ("persistence/src/persister/ahead.rs", "begin", ALONE),

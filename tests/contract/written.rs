@@ -129,19 +129,20 @@ fn every_path_and_every_link_of_the_documents_exists() {
     assert!(paths > 100 && links > 50, "few are found: {paths} paths and {links} links");
 }
 
-/// The option as a row of the documents; `has_key`: with its variable, its key and its default.
-fn row(option: &Arg, has_key: bool) -> String {
+/// An option of the service as a row of the documents, which do not repeat its variable and its key.
+fn row(option: &Arg) -> String {
     let long = option.get_long().expect("options have names");
-    let meaning = option.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
-    let mut cells = vec![format!("`--{long}`")];
-    if has_key {
-        let variable = option.get_env().and_then(|name| name.to_str()).expect("each is a variable");
-        let defaults: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-        let default = if defaults.is_empty() { "–".to_owned() } else { format!("`{}`", defaults.join(",")) };
-        cells.extend([format!("`{variable}`"), format!("`{}`", long.replace('-', "_")), default]);
-    }
-    cells.push(meaning);
-    format!("| {} |\n", cells.join(" | "))
+    let variable = option.get_env().and_then(|name| name.to_str());
+    let of_its_name = format!("HOTLINE_{}", long.to_uppercase().replace('-', "_"));
+    assert_eq!(variable, Some(of_its_name.as_str()), "{CONFIGURATION} says how variables are named");
+    let defaults: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = if defaults.is_empty() { "–".to_owned() } else { format!("`{}`", defaults.join(",")) };
+    format!("| `--{long}` | {default} | {} |\n", cell(option.get_help()))
+}
+
+/// A text of `--help` as a cell of a table.
+fn cell(text: Option<&impl ToString>) -> String {
+    text.map(ToString::to_string).unwrap_or_default().replace('|', "\\|")
 }
 
 /// The options of a command, without hidden ones (old spellings), `--help` and `--version`.
@@ -150,7 +151,7 @@ pub fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
     options.filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
 }
 
-/// Every option of every command, as a document.
+/// The options of the service and the commands, as a document.
 fn configuration() -> String {
     let cli = hotline::cli::command();
     let serve = cli.find_subcommand("serve").expect("serve");
@@ -161,37 +162,21 @@ fn configuration() -> String {
         if option.get_help_heading() != heading {
             heading = option.get_help_heading();
             let heading = heading.expect("each option of the service has a heading");
-            text +=
-                &format!("\n### {heading}\n\n| option | variable | key | default | meaning |\n|---|---|---|---|---|\n");
+            text += &format!("\n### {heading}\n\n| option | default | meaning |\n|---|---|---|\n");
         }
-        text += &row(option, true);
+        text += &row(option);
     }
-    text += "\n## Options of the other commands\n\nAll commands also take `--data-dir`, `--database-url`, `--key-file` and \
-             `--pg-bin` as above, `--json` to print JSON, and `--config`.\n";
+    text += "\n## Commands\n\n`hotline NOUN VERB --help` shows the options of a command.\n\n\
+             | noun | meaning | verbs |\n|---|---|---|\n";
     for noun in cli.get_subcommands().filter(|noun| noun.has_subcommands()) {
-        for verb in noun.get_subcommands() {
-            let own: Vec<&Arg> = own_options(verb).collect();
-            let positional = verb.get_positionals().filter(|value| !value.is_hide_set());
-            let positional: Vec<String> =
-                positional.map(|value| format!(" {}", value.get_id().as_str().to_uppercase())).collect();
-            let meaning = verb.get_about().map(ToString::to_string).unwrap_or_default();
-            text += &format!(
-                "\n### `hotline {} {}{}`\n\n{meaning}.\n",
-                noun.get_name(),
-                verb.get_name(),
-                positional.concat()
-            );
-            if !own.is_empty() {
-                text += "\n| option | meaning |\n|---|---|\n";
-                own.into_iter().for_each(|option| text += &row(option, false));
-            }
-        }
+        let verbs: Vec<_> = noun.get_subcommands().map(|verb| format!("`{}`", verb.get_name())).collect();
+        text += &format!("| `{}` | {} | {} |\n", noun.get_name(), cell(noun.get_about()), verbs.join(" "));
     }
     text + "\n"
 }
 
 #[test]
-fn every_option_is_documented_with_its_variable_its_key_and_its_default() {
+fn every_option_of_the_service_is_documented_with_its_default() {
     let text = read(CONFIGURATION);
     let (before, rest) = text.split_once(BEGIN).expect("the beginning of what is made");
     let (generated, after) = rest.split_once(END).expect("the end of what is made");

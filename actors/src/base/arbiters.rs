@@ -63,18 +63,18 @@ impl ArbiterPool {
         let arbiters: Vec<ArbiterHandle> = self.request_threads.read().iter().chain(&self.own).cloned().collect();
         let mut pending = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
-            let (reached, is_reached) = oneshot::channel();
+            let (signal, receiver) = oneshot::channel();
             // The receiver was dropped if the caller was cancelled.
-            let reach = move || {
-                let _ = reached.send(());
+            let send_signal = move || {
+                let _ = signal.send(());
             };
             // A thread that has ended runs no actor.
-            if arbiter.spawn_fn(reach) {
-                pending.push(is_reached);
+            if arbiter.spawn_fn(send_signal) {
+                pending.push(receiver);
             }
         }
-        for is_reached in pending {
-            let _ = is_reached.await;
+        for receiver in pending {
+            let _ = receiver.await;
         }
     }
 }

@@ -6,7 +6,7 @@
 //! change or a suspended machine is noticed soon.
 //!
 //! A panic is taken for a defect of the actor's state in memory: the state is dropped, and read again from the tables.
-//! One in a task whose result the actor waits for is a refusal ([`catch_panic`]).
+//! A panic of a task whose result the actor waits for becomes a refusal ([`catch_panic`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::registry::Dismiss;
 /// Maximum time between two runs while something is due soon, and the pause after a panic.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
-/// Runs a task whose result an actor waits for. A panic is a refusal too: without a result the actor would never
+/// Runs a task whose result an actor waits for. A panic becomes a refusal: without a result the actor would never
 /// continue.
 pub(crate) async fn catch_panic<T>(
     task: &'static str,
@@ -74,7 +74,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Drops its state in memory after a panic. If this panics too, it is repeated before the next work.
     fn recover(&mut self);
 
-    /// Leaves its registry, and refuses what waits for it.
+    /// Leaves its registry, and refuses the requests that wait for it.
     fn leave(&mut self);
 
     /// Runs `work`, and then what is due. After a panic in either, drops the state and runs again after [`TICK`].
@@ -114,11 +114,11 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     }
 
     /// Sets the timer of the next run, and replaces an earlier one.
-    fn schedule_tick(&mut self, time: Duration, cx: &mut Context<Self>) {
+    fn schedule_tick(&mut self, delay: Duration, cx: &mut Context<Self>) {
         self.cancel_tick(cx);
         let fire =
             |this: &mut Self, cx: &mut Context<Self>| this.supervise(cx, |this, _| this.work_state().timer = None);
-        self.work_state().timer = Some(cx.run_later(time, fire));
+        self.work_state().timer = Some(cx.run_later(delay, fire));
     }
 
     /// Cancels the timer of the next run.
@@ -171,9 +171,9 @@ mod tests {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Counts {
         runs: u32,
-        published: u32,
-        recovered: u32,
-        left: u32,
+        publications: u32,
+        recoveries: u32,
+        departures: u32,
     }
 
     impl Actor for Counter {
@@ -206,16 +206,16 @@ mod tests {
         }
 
         fn publish_gauges(&mut self) {
-            self.counts.published += 1;
+            self.counts.publications += 1;
         }
 
         fn recover(&mut self) {
-            self.counts.recovered += 1;
+            self.counts.recoveries += 1;
             assert!(!mem::take(&mut self.fails_to_recover), "a defect of the recovery");
         }
 
         fn leave(&mut self) {
-            self.counts.left += 1;
+            self.counts.departures += 1;
         }
     }
 
@@ -258,8 +258,8 @@ mod tests {
         counter.send(Run(Box::new(work))).await.expect("the actor is alive").expect("it answers")
     }
 
-    fn counts(runs: u32, published: u32) -> Counts {
-        Counts { runs, published, ..Counts::default() }
+    fn counts(runs: u32, publications: u32) -> Counts {
+        Counts { runs, publications, ..Counts::default() }
     }
 
     #[actix::test]
@@ -293,10 +293,10 @@ mod tests {
     #[actix::test]
     async fn after_a_panic_the_state_is_dropped_and_a_run_follows() {
         let counter = start(Readiness::Ready, None);
-        let recovered = Counts { recovered: 1, ..counts(1, 1) };
-        assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (recovered, true));
+        let after_recovery = Counts { recoveries: 1, ..counts(1, 1) };
+        assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (after_recovery, true));
         let (later, _) = run(&counter, |_, _| ()).await;
-        assert!(later.runs >= 2 && later.recovered == 1, "{later:?}");
+        assert!(later.runs >= 2 && later.recoveries == 1, "{later:?}");
     }
 
     #[actix::test]
@@ -306,9 +306,9 @@ mod tests {
             this.fails_to_recover = true;
             panic!("a defect");
         });
-        assert_eq!(work.await, (Counts { recovered: 1, ..counts(1, 1) }, true));
+        assert_eq!(work.await, (Counts { recoveries: 1, ..counts(1, 1) }, true));
         let (later, _) = run(&counter, |_, _| ()).await;
-        assert!(later.runs >= 2 && later.recovered == 2, "{later:?}");
+        assert!(later.runs >= 2 && later.recoveries == 2, "{later:?}");
     }
 
     #[actix::test]
@@ -328,6 +328,6 @@ mod tests {
         counter.do_send(Dismiss { end_signal });
         assert_eq!(end.await, Ok(()));
         let after = run(&counter, |this, _| assert!(this.work_state.is_retired())).await;
-        assert_eq!(after, (Counts { left: 1, ..counts(1, 2) }, false));
+        assert_eq!(after, (Counts { departures: 1, ..counts(1, 2) }, false));
     }
 }

@@ -69,10 +69,10 @@ impl Base {
     /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
     pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         let ownership = self.store.ownership().clone();
-        // Taken before the request's own presence ends, so that the company is not dropped in between.
-        let following = ownership.follow(company);
+        // The work's presence begins before the request's ends, so that the company is not dropped in between.
+        let presence = ownership.follow(company);
         self.spawn(async move {
-            let _presence = match following {
+            let _presence = match presence {
                 Some(presence) => presence,
                 None => ownership.enter_without_limit(company).await,
             };
@@ -90,7 +90,7 @@ impl Base {
         self.store.db(company)
     }
 
-    /// Connections for reads with a fixed plan.
+    /// Connections for frequent reads, whose statements PostgreSQL plans once per connection.
     pub(crate) fn readers(&self) -> &Readers {
         &self.store.readers
     }
@@ -140,7 +140,7 @@ impl Base {
         overviews.forget_company(company);
     }
 
-    /// Marks the service as stopping: from now on a missing actor has ended with its thread.
+    /// Marks the service as stopping: from now on a command without a reply is refused as unavailable, not as a defect.
     pub(crate) fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::Release);
     }
@@ -154,7 +154,7 @@ impl Base {
     pub(crate) async fn deliver<K, A, M, R>(
         &self,
         registry: &Registry<K, A>,
-        hot: &ActorHandle<A>,
+        actor: &ActorHandle<A>,
         command: M,
     ) -> Result<R, Refusal>
     where
@@ -165,23 +165,25 @@ impl Base {
         R: Send + 'static,
     {
         let (command, reply) = registry.wrap(command);
-        match hot.addr.try_send(command) {
+        match actor.addr.try_send(command) {
             Ok(()) => {}
-            Err(SendError::Full(command)) => Box::pin(hot.addr.send(command)).await.map_err(|_| self.ended())?,
-            Err(SendError::Closed(_)) => return Err(self.ended()),
+            Err(SendError::Full(command)) => {
+                Box::pin(actor.addr.send(command)).await.map_err(|_| self.actor_ended())?
+            }
+            Err(SendError::Closed(_)) => return Err(self.actor_ended()),
         }
         self.receive(reply).await
     }
 
     /// Waits for the reply to a command that is in a mailbox.
     pub(crate) async fn receive<R>(&self, reply: Receiver<Outcome<R>>) -> Result<R, Refusal> {
-        reply.await.map_err(|_| self.ended())?
+        reply.await.map_err(|_| self.actor_ended())?
     }
 
     /// The refusal for a command without a reply. During a stop, a thread ends after its last request, with its actors
-    /// and their mailboxes; a repeated request finds what was begun. At any other time a missing reply is a defect,
+    /// and their mailboxes, so commands may remain without a reply. At any other time a missing reply is a defect,
     /// because commands catch their own panics.
-    pub(crate) fn ended(&self) -> Refusal {
+    pub(crate) fn actor_ended(&self) -> Refusal {
         if self.is_stopping() {
             return Refusal::Unavailable("the service is stopping".to_owned());
         }

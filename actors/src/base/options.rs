@@ -16,7 +16,7 @@ pub struct EngineOptions {
     /// How long after a contact's last message a phone channel accepts messages other than templates; `None`: without
     /// limit. Default 24 hours, which is the rule of the phone channels' provider.
     pub conversation_window: Option<TimeDelta>,
-    /// How messages are handed over to providers.
+    /// How messages are sent to providers.
     pub sending: SendingOptions,
     /// Interval between sweeps for idle actors and sessions. Default 5 seconds.
     pub sweep_every: Duration,

@@ -12,8 +12,8 @@ use crate::contacts::ContactCache;
 /// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
 
-/// The first and the longest pause of [`until_finished`]. A request waits longer than the latter for the mark of its
-/// contact, so after an outage it need not be refused.
+/// The first and the longest pause of [`until_finished`]. A request waits for the removal of its contact's mark longer
+/// than the longest pause, so after an outage it need not be refused.
 const FINISH_PAUSE_MIN: Duration = Duration::from_millis(250);
 const FINISH_PAUSE_MAX: Duration = Duration::from_secs(4);
 
@@ -72,15 +72,15 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
     }
 }
 
-/// Repeats an attempt after any refusal, until it succeeds: what others wait for, or must learn in the end. Each pause
-/// is twice the one before. The database's outages are in the log already; any other cause is logged once, until it
-/// changes.
+/// Repeats an attempt after any refusal, until it succeeds: for work on which other requests wait, or whose result must
+/// not be lost. Each pause is twice the one before. The database's outages are in the log already; any other cause is
+/// logged once, until it changes.
 pub(crate) async fn until_finished<T, E: Into<Refusal>, F: Future<Output = Result<T, E>>>(
     company: CompanyId,
     change: &'static str,
     attempt: impl Fn() -> F,
 ) -> T {
-    let (mut pause, mut logged) = (FINISH_PAUSE_MIN, None);
+    let (mut pause, mut logged_reason) = (FINISH_PAUSE_MIN, None);
     loop {
         let refusal: Refusal = match attempt().await {
             Ok(finished) => return finished,
@@ -91,14 +91,14 @@ pub(crate) async fn until_finished<T, E: Into<Refusal>, F: Future<Output = Resul
             Refusal::Defect(reason) => reason,
             refusal => refusal.to_string(),
         };
-        if is_transient || logged.as_ref() == Some(&reason) {
+        if is_transient || logged_reason.as_ref() == Some(&reason) {
             tracing::debug!(reason, change, company.id = %company, "finishing a change will be retried");
         } else {
             tracing::warn!(
                 reason, change, company.id = %company,
                 "could not finish a change; it is retried, and requests that depend on it wait: correct what the reason names"
             );
-            logged = Some(reason);
+            logged_reason = Some(reason);
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(FINISH_PAUSE_MAX);

@@ -6,6 +6,6 @@ mod recipient_queue;
 mod runner;
 mod templates;
 
+pub(crate) use runner::{CampaignChanged, CampaignScope, Hold};
 pub use runner::{CampaignGauges, CampaignRunner};
-pub(crate) use runner::{CampaignScope, Changed, Hold};
 pub use templates::TemplateStates;

@@ -64,16 +64,17 @@ impl Pace {
             self.in_minute -= oldest.count;
             self.arrivals.pop_front();
         }
+        // How many messages must expire before another one is sent.
         let mut excess = (self.in_minute + in_transit + 1).saturating_sub(self.per_minute);
         if excess == 0 {
             return Some(self.next_at);
         }
         // The send is allowed once this group and all older ones have expired.
-        let last_excess = self.arrivals.iter().find(|group| {
+        let last_to_expire = self.arrivals.iter().find(|group| {
             excess = excess.saturating_sub(group.count);
             excess == 0
         });
-        last_excess.map(|group| self.next_at.max(group.last + MINUTE))
+        last_to_expire.map(|group| self.next_at.max(group.last + MINUTE))
     }
 
     /// Records a send. A short delay does not delay the following sends, and a longer one is not made up for: no burst
@@ -152,20 +153,20 @@ mod tests {
         let mut pace = Pace::new(per_minute, start, NOT_BEGUN);
         let (mut in_transit, mut arrived): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());
         for tick in 0..seconds * 500 {
-            let since = 2 * MS * tick;
-            let now = start + since;
+            let elapsed = 2 * MS * tick;
+            let now = start + elapsed;
             in_transit.retain(|at| {
-                if *at <= since {
+                if *at <= elapsed {
                     arrived.push(*at);
                     pace.record_arrival(now);
                 }
-                *at > since
+                *at > elapsed
             });
             if in_transit.len() < in_transit_max(per_minute)
                 && pace.next_at(in_transit.len(), now).is_some_and(|at| at <= now)
             {
                 pace.record_send(now);
-                let at = since + latency(tick);
+                let at = elapsed + latency(tick);
                 in_transit.push(if at >= from && at < until { until } else { at });
             }
         }

@@ -17,8 +17,8 @@ use super::withdrawals::{WithdrawalVersion, Withdrawals};
 #[rtype(result = "()")]
 pub(crate) struct TransitEnded {
     pub(crate) message: MessageId,
-    /// Why the provider refuses the campaign's template, if that is why it refused the message.
-    pub(crate) template: Option<PausedReason>,
+    /// Why the provider refuses the campaign's template; `None` if it did not refuse the message for its template.
+    pub(crate) refused_template: Option<PausedReason>,
 }
 
 /// All campaign messages in transit.
@@ -58,7 +58,7 @@ impl InTransit {
     /// Drops a message that was deleted with its contact, and notifies its campaign.
     pub(crate) fn end(&self, company: CompanyId, message: MessageId) {
         if let Some(entry) = self.remove(company, message) {
-            entry.listener.do_send(TransitEnded { message, template: None });
+            entry.listener.do_send(TransitEnded { message, refused_template: None });
         }
     }
 
@@ -81,19 +81,19 @@ impl InTransit {
             return;
         }
         for change in changes {
-            let (company, message, template) = match change {
+            let (company, message, refused_template) = match change {
                 Change::Progress(row) => {
-                    let template = match &row.delivery_status {
+                    let refused_template = match &row.delivery_status {
                         DeliveryStatus::Failed(error) => PausedReason::of_refusal(error),
                         DeliveryStatus::Sent | DeliveryStatus::Delivered | DeliveryStatus::Read => None,
                     };
-                    (row.company_id, row.message_id, template)
+                    (row.company_id, row.message_id, refused_template)
                 }
                 Change::Attempt(row) if row.attempts.unknown_at.is_some() => (row.company_id, row.message_id, None),
                 _ => continue,
             };
             if let Some(entry) = self.remove(company, message) {
-                entry.listener.do_send(TransitEnded { message, template });
+                entry.listener.do_send(TransitEnded { message, refused_template });
             }
         }
     }

@@ -137,8 +137,8 @@ impl Inboxes {
         }
     }
 
-    /// Whether the table may have early statuses of a message that was just sent; false is certain. The caller must
-    /// have cached the id first: after an early status is stored, the id is looked up once more.
+    /// Whether the table may have early statuses of a message that was just sent; `false` is certain. The caller must
+    /// have cached the id first: a receiver of an early status stores it, looks the id up again, and finds it cached.
     fn may_have_early_statuses(&self, channel: ChannelKey, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
             Some(inbox) => inbox.early_statuses.may_contain(provider_message_id),

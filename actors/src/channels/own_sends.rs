@@ -41,7 +41,7 @@ const TEXT_CHARACTERS: usize = 256;
 /// A part of a message that a provider reports as one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SentPart {
-    /// A text, as [`comparable`] makes it.
+    /// A text, normalized by [`normalize_text`].
     Text(String),
     /// A file, or another attachment.
     Attachment,
@@ -50,7 +50,7 @@ pub(crate) enum SentPart {
 impl SentPart {
     /// The part that is a text.
     pub(crate) fn text(text: &str) -> Self {
-        Self::Text(comparable(text))
+        Self::Text(normalize_text(text))
     }
 
     /// The parts of a message, in the order in which they are sent.
@@ -73,8 +73,8 @@ impl SentPart {
     }
 }
 
-/// The comparable form of a text: without whitespace that providers change, and shortened.
-fn comparable(text: &str) -> String {
+/// Removes the differences in whitespace that providers make, and shortens the text, so that two can be compared.
+fn normalize_text(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TEXT_CHARACTERS).collect()
 }
 
@@ -92,9 +92,9 @@ pub(crate) struct OwnSends(Mutex<RecentSends>);
 
 struct RecentSends {
     ids: TtlCache<(ChannelKey, String), IdOwner>,
-    /// The parts whose ids are not known yet.
+    /// The sent parts whose echoes and ids have not arrived yet.
     expected: TtlCache<(ChannelKey, ContactId), Vec<(MessageId, SentPart)>>,
-    /// The contacts that were merged into another one: messages to them may still be on their way.
+    /// For a contact, the contacts that were merged into it: messages to them may still be on their way.
     merged: TtlCache<(CompanyId, ContactId), Vec<ContactId>>,
 }
 
@@ -107,12 +107,12 @@ impl Default for OwnSends {
 }
 
 impl OwnSends {
-    /// Expects the echoes of a message that is handed over now; `has_file`: the provider has its file already.
+    /// Expects the echoes of a message that is about to be sent; `has_file`: the provider has its file already.
     pub(crate) fn begin(&self, channel: ChannelKey, message: &MessageRow, has_file: bool) {
         let sends = self.0.lock();
         let key = (channel, message.contact_id);
         let mut expected = sends.expected.get(&key).unwrap_or_default();
-        expected.extend(parts(message, has_file).map(|part| (message.id, part)));
+        expected.extend(unsent_parts(message, has_file).map(|part| (message.id, part)));
         if expected.is_empty() {
             return;
         }
@@ -131,21 +131,21 @@ impl OwnSends {
         file_accepted: Option<&Accepted>,
     ) -> Result<Accepted, SendFailure> {
         let sends = self.0.lock();
-        let first = SentPart::of(message).into_iter().next();
+        let first_part = SentPart::of(message).into_iter().next();
         match outcome {
             Ok(Accepted { provider_message_id, text_message_id }) => {
                 let text = message.body.as_deref().map(SentPart::text);
                 sends.accept(channel, message, text.as_ref(), text_message_id);
-                let id = sends.accept(channel, message, first.as_ref(), provider_message_id);
+                let id = sends.accept(channel, message, first_part.as_ref(), provider_message_id);
                 Ok(Accepted { provider_message_id: id, text_message_id: None })
             }
             Err(failure) => {
-                let file = file_accepted.and_then(|accepted| accepted.provider_message_id.clone());
-                let has_file = file.is_some();
-                sends.accept(channel, message, first.as_ref(), file);
+                let file_id = file_accepted.and_then(|accepted| accepted.provider_message_id.clone());
+                let has_file = file_id.is_some();
+                sends.accept(channel, message, first_part.as_ref(), file_id);
                 // Without an answer the provider may have the message, so its echo is still expected.
                 if !matches!(failure, SendFailure::Unknown { .. }) {
-                    parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
+                    unsent_parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
                 }
                 Err(failure)
             }
@@ -158,7 +158,7 @@ impl OwnSends {
     }
 
     /// Whether the echo with this id shows a message that was just sent to this contact; `names` is our id of the
-    /// message, if the echo has one. From now on the id belongs to a message of ours, or to another app's.
+    /// message, if the echo has one. Assigns the id to a message of ours or, if the echo shows none, to another app's.
     pub(crate) fn claim(
         &self,
         channel: ChannelKey,
@@ -171,7 +171,7 @@ impl OwnSends {
         if let Some(owner) = sends.owner(channel, id) {
             return owner == IdOwner::Own;
         }
-        let is_own = contact.is_some_and(|contact| sends.take(channel, contact, part, names));
+        let is_own = contact.is_some_and(|contact| sends.remove_shown(channel, contact, part, names));
         let owner = if is_own { IdOwner::Own } else { IdOwner::OtherApp };
         sends.ids.insert((channel, id.to_owned()), owner);
         is_own
@@ -185,12 +185,15 @@ impl OwnSends {
     /// Records that a contact was merged into another.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         let sends = self.0.lock();
-        let of = |contact: ContactId| sends.merged.get(&(company, contact)).unwrap_or_default();
-        let mut all = of(into);
-        all.extend(of(from).into_iter().chain([from]).filter(|contact| !all.contains(contact)).collect::<Vec<_>>());
-        let excess = all.len().saturating_sub(MERGED_MAX);
-        all.drain(..excess);
-        sends.merged.insert((company, into), all);
+        let merged_into = |contact: ContactId| sends.merged.get(&(company, contact)).unwrap_or_default();
+        let mut merged = merged_into(into);
+        let mut added = merged_into(from);
+        added.push(from);
+        added.retain(|contact| !merged.contains(contact));
+        merged.extend(added);
+        let excess = merged.len().saturating_sub(MERGED_MAX);
+        merged.drain(..excess);
+        sends.merged.insert((company, into), merged);
     }
 
     /// Drops a company's sends.
@@ -203,10 +206,10 @@ impl OwnSends {
     }
 }
 
-/// The parts of a message that are sent now; `has_file`: the provider has its file already.
-fn parts(message: &MessageRow, has_file: bool) -> impl Iterator<Item = SentPart> {
-    let is_accepted = move |part: &SentPart| has_file && *part == SentPart::Attachment;
-    SentPart::of(message).into_iter().filter(move |part| !is_accepted(part))
+/// The parts of a message that the provider does not have yet; `has_file`: it has the message's file.
+fn unsent_parts(message: &MessageRow, has_file: bool) -> impl Iterator<Item = SentPart> {
+    let is_sent_file = move |part: &SentPart| has_file && *part == SentPart::Attachment;
+    SentPart::of(message).into_iter().filter(move |part| !is_sent_file(part))
 }
 
 impl RecentSends {
@@ -241,21 +244,23 @@ impl RecentSends {
 
     /// Stops expecting one echo of a part of a message.
     fn remove(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
-        self.take_where(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
+        self.remove_first(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
     }
 
     /// Removes the expected part that an echo shows; `false` if there is none.
-    fn take(&self, channel: ChannelKey, contact: ContactId, part: &SentPart, names: Option<MessageId>) -> bool {
+    fn remove_shown(&self, channel: ChannelKey, contact: ContactId, part: &SentPart, names: Option<MessageId>) -> bool {
         match names {
+            // The provider may have changed the content, but the id is certain.
             Some(message) => {
-                self.take_where(channel, contact, |(id, expected)| *id == message && expected == part)
-                    || self.take_where(channel, contact, |(id, _)| *id == message)
+                self.remove_first(channel, contact, |(id, expected)| *id == message && expected == part)
+                    || self.remove_first(channel, contact, |(id, _)| *id == message)
             }
-            None => self.take_where(channel, contact, |(_, expected)| expected == part),
+            None => self.remove_first(channel, contact, |(_, expected)| expected == part),
         }
     }
 
-    fn take_where(
+    /// Removes the first matching expected part of a contact, or of those merged into it; `false` if there is none.
+    fn remove_first(
         &self,
         channel: ChannelKey,
         contact: ContactId,
@@ -289,6 +294,9 @@ mod tests {
     const PAGE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
     const MARIA: ContactId = ContactId::new(7);
 
+    const NO_FILE: bool = false;
+    const HAS_FILE: bool = true;
+
     fn message(id: i64, kind: MessageType, body: &str) -> MessageRow {
         MessageRow { contact_id: MARIA, kind, body: Some(body.to_owned()), ..test_rows::message(id) }
     }
@@ -304,13 +312,13 @@ mod tests {
     #[test]
     fn an_echo_before_or_after_the_answer_is_ours_once_and_the_next_of_the_same_text_is_not() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello  you"));
-        sends.begin(PAGE, &hello, false);
+        sends.begin(PAGE, &hello, NO_FILE);
         assert!(!claim(&sends, "m_other", "other words"));
         assert!(!sends.claim(PAGE, Some(ContactId::new(8)), "m_8", &SentPart::text("hello you"), None));
         assert!(claim(&sends, "m_1", "hello you"));
         assert_eq!(sends.end(PAGE, &hello, Ok(accepted("m_1")), None), Ok(accepted("m_1")));
         assert!(claim(&sends, "m_1", "hello you") && sends.is_own(PAGE, "m_1"));
-        sends.begin(PAGE, &hello, false);
+        sends.begin(PAGE, &hello, NO_FILE);
         assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
         assert!(claim(&sends, "m_2", "hello you"));
         assert!(!claim(&sends, "m_3", "hello you"), "typed in another app");
@@ -320,15 +328,14 @@ mod tests {
     #[test]
     fn a_lost_answer_leaves_its_echo_expected_and_a_refusal_does_not() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
-        for id in ["m_1", "m_2"] {
-            sends.begin(PAGE, &hello, false);
-            let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
-            assert!(id == "m_2" || sends.end(PAGE, &hello, Err(lost), None).is_err());
-        }
+        sends.begin(PAGE, &hello, NO_FILE);
+        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
+        assert!(sends.end(PAGE, &hello, Err(lost), None).is_err());
+        sends.begin(PAGE, &hello, NO_FILE);
         assert!(claim(&sends, "m_1", "hello"));
         assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
         assert!(claim(&sends, "m_2", "hello") && !claim(&sends, "m_3", "hello"));
-        sends.begin(PAGE, &hello, false);
+        sends.begin(PAGE, &hello, NO_FILE);
         let refused = MessageError { code: "10".to_owned(), message: "outside the window".to_owned() };
         assert!(sends.end(PAGE, &hello, Err(SendFailure::Failed(refused)), None).is_err());
         assert!(!claim(&sends, "m_4", "hello"));
@@ -337,11 +344,11 @@ mod tests {
     #[test]
     fn a_file_and_its_text_have_an_echo_each() {
         let (sends, file) = (OwnSends::default(), message(1, MessageType::Media, "the text"));
-        sends.begin(PAGE, &file, false);
+        sends.begin(PAGE, &file, NO_FILE);
         assert!(sends.claim(PAGE, Some(MARIA), "m_file", &SentPart::Attachment, Some(MessageId::new(1))));
         let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
         assert!(sends.end(PAGE, &file, Err(lost), Some(&accepted("m_file"))).is_err());
-        sends.begin(PAGE, &file, true);
+        sends.begin(PAGE, &file, HAS_FILE);
         let both = Accepted { text_message_id: Some("m_text".to_owned()), ..accepted("m_file") };
         assert_eq!(sends.end(PAGE, &file, Ok(both), Some(&accepted("m_file"))), Ok(accepted("m_file")));
         assert!(claim(&sends, "m_text", "the text"));
@@ -354,7 +361,7 @@ mod tests {
     #[test]
     fn an_id_of_a_stored_echo_is_not_given_to_a_message() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
-        sends.begin(PAGE, &hello, false);
+        sends.begin(PAGE, &hello, NO_FILE);
         assert!(!claim(&sends, "m_1", "what the provider made of it"));
         let end = sends.end(PAGE, &hello, Ok(accepted("m_1")), None);
         assert_eq!(end, Ok(Accepted { provider_message_id: None, text_message_id: None }));

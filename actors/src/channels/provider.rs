@@ -27,7 +27,7 @@ pub struct Delivery {
     pub account: Arc<Account>,
     /// The recipient: a phone number, or the provider's id of a person or group.
     pub to: String,
-    /// Which of them `to` is.
+    /// Whether `to` is a phone number or an id.
     pub to_kind: IdentityKind,
     /// The message.
     pub message: Arc<MessageRow>,
@@ -51,7 +51,7 @@ pub struct Account {
     pub access_token: Secret,
     /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
-    /// Whether the operator has set `provider_url` on the command line: it may then be in a private network.
+    /// Whether `provider_url` is the operator's, set on the command line: it may then be in a private network.
     pub is_url_operators: bool,
 }
 
@@ -96,15 +96,16 @@ pub struct Accepted {
 impl Accepted {
     /// Drops ids that cannot be stored. The message is accepted even so: it must neither fail nor be sent again.
     pub(crate) fn storable(self) -> Self {
-        let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
+        let is_storable =
+            |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
         let id = self.provider_message_id;
-        if let Some(bytes) = id.as_ref().filter(|id| !is_id(id)).map(String::len) {
+        if let Some(bytes) = id.as_ref().filter(|id| !is_storable(id)).map(String::len) {
             tracing::warn!(
                 bytes,
                 "provider returned an invalid message id; the message will receive no status updates"
             );
         }
-        Self { provider_message_id: id.filter(is_id), text_message_id: self.text_message_id.filter(is_id) }
+        Self { provider_message_id: id.filter(is_storable), text_message_id: self.text_message_id.filter(is_storable) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a campaign's message may have been withdrawn: its contact has opted out of campaigns, or was merged or
+//! Detects that a campaign's message may have been withdrawn: its contact has opted out of campaigns, or was merged or
 //! deleted, or its campaign was held for a change, which may have canceled it.
 //!
 //! The tables are checked some time before such a message is decided or sent. A [`WithdrawalVersion`] is read before
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use hotline_persistence::{Change, CompanyId};
 
-/// Maximum checks of one message in a row: more changes than that come from an import of contacts, and the message is
+/// Maximum checks of one message in a row. More concurrent changes come from an import of contacts; the message is then
 /// retried later.
 pub(crate) const CHECKS_MAX: usize = 64;
 
@@ -22,14 +22,14 @@ pub(crate) struct WithdrawalVersion(u64);
 #[derive(Default)]
 pub(crate) struct Withdrawals {
     companies: DashMap<CompanyId, WithdrawalVersion>,
-    last: AtomicU64,
+    last_version: AtomicU64,
 }
 
 impl Withdrawals {
     /// The current version. To be read before the tables are checked; these must have every change logged before the
     /// version was read.
     pub(crate) fn version(&self, company: CompanyId) -> WithdrawalVersion {
-        *self.companies.entry(company).or_insert_with(|| self.next())
+        *self.companies.entry(company).or_insert_with(|| self.next_version())
     }
 
     /// Changes the version after a possible withdrawal. To be called once the tables or the log have the withdrawal,
@@ -37,7 +37,7 @@ impl Withdrawals {
     pub(crate) fn invalidate(&self, company: CompanyId) {
         // Without a version, nothing was checked yet.
         if let Some(mut version) = self.companies.get_mut(&company) {
-            *version = self.next();
+            *version = self.next_version();
         }
     }
 
@@ -57,12 +57,12 @@ impl Withdrawals {
 
     /// Drops a company: all its versions become stale.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { companies, last: _ } = self;
+        let Self { companies, last_version: _ } = self;
         companies.remove(&company);
     }
 
-    fn next(&self) -> WithdrawalVersion {
-        WithdrawalVersion(self.last.fetch_add(1, Ordering::AcqRel) + 1)
+    fn next_version(&self) -> WithdrawalVersion {
+        WithdrawalVersion(self.last_version.fetch_add(1, Ordering::AcqRel) + 1)
     }
 }
 

@@ -72,7 +72,7 @@ pub struct ContactFacts {
 
 impl ContactFacts {
     /// Adds the facts of a hot ticket that are required.
-    pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
+    pub(crate) fn add_ticket_facts(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
         if required.reachable {
             self.reachable |= reachable;
         }
@@ -91,11 +91,11 @@ mod tests {
         let all = RequiredFacts { reachable: true, last_inbound: true, values: true };
         let mut facts = ContactFacts::default();
         assert_eq!(all.missing_in(&facts), all);
-        facts.add(all, false, LastInbound::Never);
+        facts.add_ticket_facts(all, false, LastInbound::Never);
         assert_eq!(all.missing_in(&facts), RequiredFacts { last_inbound: false, ..all });
-        facts.add(all, true, LastInbound::Unknown);
+        facts.add_ticket_facts(all, true, LastInbound::Unknown);
         assert_eq!((facts.reachable, facts.last_inbound), (true, LastInbound::Never));
-        facts.add(all, false, LastInbound::At(DateTime::UNIX_EPOCH));
+        facts.add_ticket_facts(all, false, LastInbound::At(DateTime::UNIX_EPOCH));
         assert_eq!((facts.reachable, facts.last_inbound), (true, LastInbound::At(DateTime::UNIX_EPOCH)));
         let missing = all.missing_in(&facts);
         assert_eq!((missing.has_ticket_facts(), missing.is_empty()), (false, false), "values are always missing");
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn only_required_facts_are_added() {
         let mut facts = ContactFacts::default();
-        facts.add(RequiredFacts::default(), true, LastInbound::Never);
+        facts.add_ticket_facts(RequiredFacts::default(), true, LastInbound::Never);
         assert_eq!(facts, ContactFacts::default());
         assert!(RequiredFacts::default().missing_in(&facts).is_empty());
     }

@@ -5,8 +5,8 @@
 //! - A load of a contact from the tables holds `ContactCache::read_lock` until the copy is stored: in the cache, or in
 //!   a registered ticket actor. A change of a contact holds `ContactCache::write_lock` while the contact is read again
 //!   and all copies are updated. So no copy from before a change survives it.
-//! - An opening notes the `ContactCache::version` of its contact; if that has changed, the opening reads the contact
-//!   again.
+//! - The opening of a ticket notes the `ContactCache::version` of its contact, and reads the contact again if that has
+//!   changed.
 //! - A contact about to be deleted or merged is marked (`marks.rs`): nothing live begins or changes for it until the
 //!   outcome is known.
 
@@ -53,7 +53,7 @@ pub(crate) struct ContactCache {
     /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` has the current number.
     by_number: TtlCache<(CompanyId, u64), ContactId>,
     /// Hashes numbers with a secret, because callers choose them.
-    numbers: RandomState,
+    number_hasher: RandomState,
     /// By the id that a channel's provider has assigned to the contact.
     by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
     /// The contacts that a channel without phone numbers is known to reach.
@@ -75,7 +75,7 @@ impl Default for ContactCache {
         Self {
             by_id: ttl_cache(),
             by_number: ttl_cache(),
-            numbers: RandomState::new(),
+            number_hasher: RandomState::new(),
             by_address: ttl_cache(),
             reachable: ttl_cache(),
             last_inbound: ttl_cache(),
@@ -97,7 +97,7 @@ impl ContactCache {
     pub fn remember(&self, company: CompanyId, contact: &Arc<ContactRef>) {
         self.by_id.insert((company, contact.id), contact.clone());
         if let Some(number) = &contact.number {
-            self.by_number.insert((company, self.numbers.hash_one(number)), contact.id);
+            self.by_number.insert((company, self.number_hasher.hash_one(number)), contact.id);
         }
     }
 
@@ -111,7 +111,7 @@ impl ContactCache {
         let Self {
             by_id,
             by_number,
-            numbers: _,
+            number_hasher: _,
             by_address,
             reachable,
             last_inbound,
@@ -121,12 +121,12 @@ impl ContactCache {
             hot_tickets: _,
             marks: _,
         } = self;
-        by_id.remove_where(|(of, _)| *of == company);
-        by_number.remove_where(|(of, _)| *of == company);
-        by_address.remove_where(|(of, ..)| *of == company);
-        reachable.remove_where(|(of, ..)| *of == company);
-        last_inbound.remove_where(|(of, ..)| *of == company);
-        merged_at.remove_where(|(of, _)| *of == company);
+        by_id.remove_where(|(owner, _)| *owner == company);
+        by_number.remove_where(|(owner, _)| *owner == company);
+        by_address.remove_where(|(owner, ..)| *owner == company);
+        reachable.remove_where(|(owner, ..)| *owner == company);
+        last_inbound.remove_where(|(owner, ..)| *owner == company);
+        merged_at.remove_where(|(owner, _)| *owner == company);
         locks.remove(&company);
         // Versions are shared by contacts of all companies, and a change only causes another read. Ticket actors are
         // registered for as long as they live, and contacts are marked for as long as their deletion takes.
@@ -149,12 +149,12 @@ impl ContactCache {
 
     /// Caches by which number a contact was found: their own, or another spelling of it.
     pub fn remember_number(&self, company: CompanyId, number: &str, contact: ContactId) {
-        self.by_number.insert((company, self.numbers.hash_one(number)), contact);
+        self.by_number.insert((company, self.number_hasher.hash_one(number)), contact);
     }
 
     /// A contact by number, in any spelling by which it was found before, if it is cached.
     pub fn find_by_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
-        let id = self.by_number.get(&(company, self.numbers.hash_one(number)))?;
+        let id = self.by_number.get(&(company, self.number_hasher.hash_one(number)))?;
         self.get(company, id)
             .filter(|contact| contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, number)))
     }
@@ -239,15 +239,15 @@ impl ContactCache {
 
     /// The version of a contact's data: to be read before the contact itself.
     pub(crate) fn version(&self, key: ContactKey) -> u64 {
-        self.version_of(key).load(Ordering::Acquire)
+        self.version_counter(key).load(Ordering::Acquire)
     }
 
     /// Marks earlier reads of a contact as stale.
     pub(crate) fn invalidate(&self, key: ContactKey) {
-        self.version_of(key).fetch_add(1, Ordering::AcqRel);
+        self.version_counter(key).fetch_add(1, Ordering::AcqRel);
     }
 
-    fn version_of(&self, key: ContactKey) -> &AtomicU64 {
+    fn version_counter(&self, key: ContactKey) -> &AtomicU64 {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         &self.versions[usize::try_from(hasher.finish() % VERSIONS as u64).unwrap_or(0)]

@@ -1,4 +1,4 @@
-//! Campaigns: a change pauses its campaign. A company's campaigns are resumed and dropped with the company.
+//! Campaigns: each is paused while it is changed. A company's campaigns are resumed and dropped with the company.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{no_other_conflict, on_conflict, while_unavailable};
-use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, TemplateStates};
+use crate::campaigns::{CampaignChanged, CampaignRunner, CampaignScope, Hold, TemplateStates};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry, dismiss};
 use crate::services::{Contacts, Sending};
@@ -79,8 +79,8 @@ impl Drop for CampaignStartGuard {
     }
 }
 
-/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, messages that its provider
-/// does not have yet are no longer sent.
+/// Pauses a campaign until this guard is dropped. If the campaign was canceled meanwhile, its messages that the
+/// provider does not have yet are no longer sent.
 pub struct CampaignHold {
     scope: Arc<CampaignScope>,
     company: CompanyId,
@@ -92,10 +92,10 @@ impl Drop for CampaignHold {
     fn drop(&mut self) {
         // The change may have canceled the campaign, so each message in transit is checked again before it is sent.
         self.scope.in_transit.withdrawals.invalidate(self.company);
-        // Released first, so that the actor no longer sees the hold when it handles `Changed`.
+        // Released first, so that the actor no longer sees the hold when it handles `CampaignChanged`.
         drop(self.holder.take());
         hotline_persistence::fail_point!("campaign_released");
-        self.runner.addr.do_send(Changed);
+        self.runner.addr.do_send(CampaignChanged);
     }
 }
 
@@ -144,7 +144,7 @@ impl Campaigns {
     /// # Errors
     /// None is expected: starting the actor needs no database.
     pub async fn begin(&self, company: CompanyId, id: CampaignId) -> Result<(), Refusal> {
-        self.get_or_start(company, id).await.map(|runner| runner.addr.do_send(Changed))
+        self.get_or_start(company, id).await.map(|runner| runner.addr.do_send(CampaignChanged))
     }
 
     /// Pauses a campaign, and waits until every pending send has an outcome. When the hold is released,

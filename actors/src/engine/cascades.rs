@@ -101,7 +101,7 @@ impl Cascades {
     pub(super) async fn run(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut turns, mut busy, mut after) = (JoinSet::new(), HashSet::new(), CompanyId::new(0));
+        let (mut turns, mut busy, mut last_started) = (JoinSet::new(), HashSet::new(), CompanyId::new(0));
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -112,7 +112,7 @@ impl Cascades {
                         // The turn panicked, which was logged.
                         Err(error) => (error.id(), TurnOutcome::Blocked),
                     };
-                    busy.retain(|(_, of)| *of != task);
+                    busy.retain(|(_, busy_task)| *busy_task != task);
                     // What is blocked is not retried at once, but at the next tick or deletion.
                     if turn == TurnOutcome::Blocked {
                         continue;
@@ -122,7 +122,7 @@ impl Cascades {
             let (store, room) = (&self.base.store, COMPANIES_MAX - busy.len());
             let limit = i64::try_from(COMPANIES_MAX).unwrap_or(i64::MAX);
             let slots = store.ownership().slot_filter();
-            let found = match cascades::companies(&store.housekeeping, &slots, after, limit).await {
+            let found = match cascades::companies(&store.housekeeping, &slots, last_started, limit).await {
                 Ok(found) => found,
                 Err(error) => {
                     tracing::debug!(%error, "cleanup after deletions will be retried");
@@ -135,7 +135,7 @@ impl Cascades {
                 let cascades = self.clone();
                 let task = turns.spawn_on(async move { cascades.turn(company).await }, &self.base.background);
                 busy.insert((company, task.id()));
-                after = company;
+                last_started = company;
             }
         }
     }
@@ -158,7 +158,7 @@ impl Cascades {
             (i64::try_from(deletions.len()).is_ok_and(|read| read >= RECORDS_MAX), false);
         for deletion in &deletions {
             match self.take_steps(deletion).await {
-                Ok(is_left) => has_more |= is_left,
+                Ok(is_unfinished) => has_more |= is_unfinished,
                 // A failed step does not block other records.
                 Err(refusal) => {
                     self.record_failure(deletion, &refusal).await;
@@ -201,8 +201,8 @@ impl Cascades {
             hotline_persistence::fail_point!("cascade_step", |_| std::process::abort());
             transaction.commit().await?;
             hotline_persistence::fail_point!("cascade_stepped", |_| std::process::abort());
-            // A contact's scheduled messages are failed by their actor, outside the transaction. Until that is done, the
-            // deletion stays listed.
+            // A contact's scheduled messages are failed by their actor, outside the transaction. Until that is done,
+            // the deletion stays listed.
             if let (false, Cascade::Contact(contact)) = (has_more, deletion.cascade) {
                 self.schedules.fail_of_contact(deletion.company, contact, deletion.deleted_contact()).await?;
                 cascades::finish(self.base.db(deletion.company), deletion).await?;

@@ -63,7 +63,7 @@ impl Erasures {
         }
     }
 
-    /// Takes the next steps while no service runs: nothing is sent. Returns whether anything is left.
+    /// Takes the next steps while no service runs: nothing is sent. Returns whether more steps are left.
     ///
     /// # Errors
     /// When the database is unavailable.
@@ -74,26 +74,26 @@ impl Erasures {
     async fn advance(&self, serving: Serving, on_orphaned_files: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
         let store = &self.base.store;
         let pending = erasures::pending(&store.housekeeping, &store.ownership().slot_filter()).await?;
-        let mut is_left = false;
+        let mut has_more = false;
         for mut erasure in pending {
             let Some(presence) = store.ownership().try_enter(erasure.company_id) else { continue };
             if !erasure.is_readable {
-                is_left = true;
+                has_more = true;
                 self.record_failure(&erasure, UNREADABLE, true).await;
                 continue;
             }
             match self.erase(&mut erasure, presence, serving, on_orphaned_files).await {
-                Ok(is_done) => is_left |= !is_done,
+                Ok(is_done) => has_more |= !is_done,
                 // The company has moved meanwhile: its next process finds the erasure in the table.
-                Err(_) if !self.base.owns(erasure.company_id) => is_left = true,
+                Err(_) if !self.base.owns(erasure.company_id) => has_more = true,
                 Err(refusal) => {
-                    is_left = true;
+                    has_more = true;
                     let is_lasting = !matches!(refusal, Refusal::Unavailable(_));
                     self.record_failure(&erasure, &refusal.to_string(), is_lasting).await;
                 }
             }
         }
-        Ok(is_left)
+        Ok(has_more)
     }
 
     /// Records why an erasure failed; it is retried. Logs each new reason that will not resolve itself.
@@ -113,7 +113,7 @@ impl Erasures {
         }
     }
 
-    /// The next steps of one erasure; returns whether it is done.
+    /// Takes the next steps of one erasure; returns whether it is done.
     async fn erase(
         &self,
         erasure: &mut Erasure,
@@ -123,7 +123,7 @@ impl Erasures {
     ) -> Result<bool, Refusal> {
         let (company, contact) = (erasure.company_id, erasure.contact_id);
         self.remove_contact(erasure, serving).await?;
-        if !self.settle_references(company, contact).await? {
+        if !self.remove_references(company, contact).await? {
             return Ok(false);
         }
         // The last changes of scheduled messages are in the table after this.
@@ -168,8 +168,8 @@ impl Erasures {
         let (company, contact) = (erasure.company_id, erasure.contact_id);
         for attempt in 1.. {
             let db = self.base.reads().tables(company).await?;
-            if !erasures::collect(db, erasure).await? {
-                // If it was merged since, its data now belongs to another contact, who is the same person.
+            if !erasures::collect_traces(db, erasure).await? {
+                // If the contact was merged since, its data now belongs to another contact of the same person.
                 if let Some(into) = self.contacts.successor(company, contact).await? {
                     erasures::request(self.base.db(company), company, into).await?;
                 }
@@ -212,8 +212,8 @@ impl Erasures {
         Ok(())
     }
 
-    /// Removes references to the deleted contact; returns whether none is left.
-    async fn settle_references(&self, company: CompanyId, contact: ContactId) -> Result<bool, Refusal> {
+    /// Removes references to the deleted contact; returns whether none remain.
+    async fn remove_references(&self, company: CompanyId, contact: ContactId) -> Result<bool, Refusal> {
         let cascade = Cascade::Contact(contact);
         for _ in 0..CASCADE_STEPS_MAX {
             if deletions::find(self.base.db(company), company, cascade).await?.is_none() {

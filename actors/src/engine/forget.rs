@@ -1,5 +1,5 @@
-//! Drops everything in memory of one company. A company's move to another process begins with this, and a process that
-//! serves the company again starts from this state.
+//! Drops one company from memory. A company's move to another process begins with this, so a process that serves the
+//! company again has nothing old of it in memory.
 //!
 //! No data is lost: acknowledged changes are in the log, and are read from the tables afterwards, as after a start.
 //! Each part destructures itself with a pattern that names every field. So a new field must be dropped here, or be
@@ -11,12 +11,12 @@ use super::Engine;
 use crate::Refusal;
 
 impl Engine {
-    /// Drops everything of a company that is `closed`, and restarts its outboxes, schedules and campaigns from the
+    /// Drops a company that is `closed` from memory, and restarts its outboxes, schedules and campaigns from the
     /// tables. To be called before the company is open again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider or the database keeps this from completing. The company is then as
-    /// before, except that some actors have ended; they start again on demand.
+    /// [`Refusal::Unavailable`] when a provider or the database keeps this from completing. The company can be
+    /// opened again nevertheless: actors that have ended start on demand.
     pub async fn forget(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
         let _resume = ResumeGuard { engine: self, company };
         self.drop_all(company, closed).await

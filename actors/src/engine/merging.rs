@@ -32,7 +32,7 @@ pub struct Merging {
 }
 
 /// Contacts whose rows may be merged: nothing begins or changes for them until the hold is settled. Dropping the hold
-/// settles it in the background.
+/// settles it in the background if a change has begun, and releases the contacts at once otherwise.
 pub struct MergeHold {
     merging: Arc<Merging>,
     held: Option<HeldContacts>,
@@ -43,7 +43,7 @@ pub struct MergeHold {
 struct HeldContacts {
     company: CompanyId,
     contacts: Vec<ContactId>,
-    open: Vec<OpenTicketOf>,
+    open_before: Vec<OpenTicketOf>,
     /// The contact and the ticket of each session.
     sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
     /// These two are dropped last, the marks first.
@@ -71,19 +71,19 @@ impl Merging {
         let db = self.base.reads().tables(company).await?;
         let channels = tickets::channels_of_contacts(db, company, &contacts).await?;
         self.tickets.load_conversations(company, &channels).await?;
-        let open = tickets::open_of_contacts(db, company, &contacts).await?;
+        let open_before = tickets::open_of_contacts(db, company, &contacts).await?;
         let sessions = webchat_sessions::of_contacts(db, company, &contacts).await?;
         let sessions = sessions.into_iter().map(|(id, contact, ticket)| (id, (contact, ticket))).collect();
         self.contacts.end_conversations(company, &contacts).await;
         hotline_persistence::fail_point!("merge_held");
         let presence = self.base.store.ownership().follow(company);
-        let held = HeldContacts { company, contacts, open, sessions, _guards: guards, _presence: presence };
+        let held = HeldContacts { company, contacts, open_before, sessions, _guards: guards, _presence: presence };
         Ok(MergeHold { merging: self.clone(), held: Some(held), has_changed: AtomicBool::new(false) })
     }
 
-    /// Updates what memory has of the held contacts from the tables, which show whether they were merged.
+    /// Updates the held contacts in memory from the tables, which show whether they were merged.
     async fn settle(&self, held: &HeldContacts) -> Result<(), Refusal> {
-        let HeldContacts { company, contacts, open, sessions, .. } = held;
+        let HeldContacts { company, contacts, open_before, sessions, .. } = held;
         self.contacts.settle_merge(*company, contacts).await?;
         for contact in contacts {
             if let Some(into) = self.contacts.successor(*company, *contact).await? {
@@ -92,8 +92,8 @@ impl Merging {
         }
         let db = self.base.reads().tables(*company).await?;
         let open_now = tickets::open_of_contacts(db, *company, contacts).await?;
-        self.tickets.replace_open_tickets(*company, contacts, open, &open_now);
-        let tickets: Vec<TicketId> = open.iter().chain(&open_now).map(|ticket| ticket.id).collect();
+        self.tickets.replace_open_tickets(*company, contacts, open_before, &open_now);
+        let tickets: Vec<TicketId> = open_before.iter().chain(&open_now).map(|ticket| ticket.id).collect();
         if !tickets.is_empty() {
             let listed = desk::find_open(db, *company, &tickets).await?;
             self.base.overviews.replace(*company, &tickets, &listed);

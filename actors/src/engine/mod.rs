@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// Asks idle actors to retire, as happens periodically. While the database does not respond, all actors stay.
-    /// Returns whether it responds and refuses no changes.
+    /// Returns whether it responds and accepts changes.
     pub async fn retire_idle(&self) -> bool {
         self.sweeper.retire_idle().await
     }

@@ -3,9 +3,9 @@
 //! 47](../../../docs/decisions/0047-conversations-are-deleted-while-their-contact-is-locked.md)).
 //!
 //! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its time in the
-//! database, and takes companies in turns. The contacts of a step are marked while it runs, like contacts that are being
-//! deleted: no decision is made for them until the outcome is known. So no one changes a conversation that is being
-//! deleted, and no entry of the log restores one.
+//! database, and takes companies in turns. The contacts of a step are marked while it runs, like contacts that are
+//! being deleted: no decision is made for them until the outcome is known. So no one changes a conversation that is
+//! being deleted, and no entry of the log restores one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ const PAUSE_TIMES: u32 = 4;
 /// Maximum rows of events deleted in one step. A row may take up to 64 KiB.
 const EVENT_ROWS_MAX: i64 = 1_000;
 
-/// Interval between runs over a company that had nothing left to delete: ages are counted in days.
+/// Pause between a company's runs. Ages are counted in days, so a delay of minutes does not matter.
 const RUN_EVERY: Duration = Duration::from_secs(600);
 
 /// Deletes expired conversations.
@@ -78,6 +78,7 @@ struct RetentionRun {
     oldest_skipped: Option<DateTime<Utc>>,
     /// The closing time of the first ticket of the current step.
     oldest_examined: Option<DateTime<Utc>>,
+    /// What this run has deleted.
     tickets: u64,
     messages: u64,
     events: u64,
@@ -85,9 +86,9 @@ struct RetentionRun {
     ended: Option<Instant>,
 }
 
-/// A step that was taken.
+/// The outcome of a step.
 struct RetentionStep {
-    /// Nothing is left to delete.
+    /// Whether the company's run takes no further step in this round.
     is_over: bool,
     /// How long it used the database, without waiting for the persister.
     database_time: Duration,
@@ -123,20 +124,20 @@ impl RetentionRun {
     }
 
     /// Records the outcome of a step.
-    fn record_step(&mut self, due: &[ExpiredConversation], removed: &RemovedConversations) {
-        if let Some(last) = due.last() {
+    fn record_step(&mut self, expired: &[ExpiredConversation], removed: &RemovedConversations) {
+        if let Some(last) = expired.last() {
             self.after = (last.closed_at, last.id);
         }
-        let skipped = due.iter().find(|due| !removed.tickets.contains(&due.id));
-        self.oldest_skipped = self.oldest_skipped.or(skipped.map(|due| due.closed_at));
+        let skipped = expired.iter().find(|conversation| !removed.tickets.contains(&conversation.id));
+        self.oldest_skipped = self.oldest_skipped.or(skipped.map(|conversation| conversation.closed_at));
         self.tickets += removed.tickets.len() as u64;
         self.messages += removed.messages;
     }
 
     /// Halves the next step. A single ticket that fails is skipped until the next run, so that it blocks no other.
-    fn record_failure(&mut self, due: &[ExpiredConversation]) {
+    fn record_failure(&mut self, expired: &[ExpiredConversation]) {
         if self.tickets_max == 1 {
-            self.record_step(due, &RemovedConversations::default());
+            self.record_step(expired, &RemovedConversations::default());
         }
         self.tickets_max = (self.tickets_max / 2).max(1);
     }
@@ -220,11 +221,11 @@ impl Retention {
         let (rule, company) = (run.rule, run.rule.company_id);
         let db = self.base.reads().tables(company).await?;
         let started_at = Instant::now();
-        let due = retentions::due(db, &rule, run.after, run.tickets_max).await?;
-        run.oldest_examined = due.first().map(|due| due.closed_at);
+        let expired = retentions::due(db, &rule, run.after, run.tickets_max).await?;
+        run.oldest_examined = expired.first().map(|conversation| conversation.closed_at);
         self.runs.lock().insert(company, run.clone());
         let mut database_time = started_at.elapsed();
-        if due.is_empty() {
+        if expired.is_empty() {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
             if events > 0 {
                 self.base.store.publish_removal(company);
@@ -236,12 +237,12 @@ impl Retention {
             }
             database_time = started_at.elapsed();
         } else {
-            let (removed, transaction_time) = match self.remove(&rule, &due).await {
+            let (removed, transaction_time) = match self.remove(&rule, &expired).await {
                 Ok(Some(removed)) => removed,
                 // The company's rule has changed; it is read again soon.
                 Ok(None) => return Ok(RetentionStep { is_over: true, database_time }),
                 Err(refusal) => {
-                    run.record_failure(&due);
+                    run.record_failure(&expired);
                     self.runs.lock().insert(company, run);
                     return Err(refusal);
                 }
@@ -250,7 +251,7 @@ impl Retention {
                 on_orphaned_files();
             }
             self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
-            run.record_step(&due, &removed);
+            run.record_step(&expired, &removed);
             database_time += transaction_time;
             run.adapt_size(database_time);
         }
@@ -267,18 +268,18 @@ impl Retention {
         Ok(RetentionStep { is_over, database_time })
     }
 
-    /// Deletes those of these tickets that are still due, and returns how long the transaction took. `None`: the
-    /// company's rule has changed meanwhile.
+    /// Deletes the conversations of `expired` that are still expired, and returns how long the transaction took. `None`
+    /// if the company's rule has changed meanwhile.
     async fn remove(
         &self,
         rule: &RetentionRule,
-        due: &[ExpiredConversation],
+        expired: &[ExpiredConversation],
     ) -> Result<Option<(RemovedConversations, Duration)>, Refusal> {
         let company = rule.company_id;
         // Begun before the marks: it may wait for the company's other heavy work, and conversations must not.
         let mut transaction = self.base.db(company).heavy().begin().await?;
         let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
-        for ExpiredConversation { contact_id, .. } in due {
+        for ExpiredConversation { contact_id, .. } in expired {
             // A contact that is marked already is skipped: if it is being deleted, its tickets are deleted with it.
             if !guards.contains_key(contact_id)
                 && let Some(guard) = self.contacts.marks.try_mark((company, *contact_id))
@@ -286,8 +287,8 @@ impl Retention {
                 guards.insert(*contact_id, guard);
             }
         }
-        let tickets: Vec<TicketId> =
-            due.iter().filter(|due| guards.contains_key(&due.contact_id)).map(|due| due.id).collect();
+        let removable = expired.iter().filter(|conversation| guards.contains_key(&conversation.contact_id));
+        let tickets: Vec<TicketId> = removable.map(|conversation| conversation.id).collect();
         let marked: Vec<ContactId> = guards.keys().copied().collect();
         // After both waits, earlier decisions are in the tables; the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
@@ -313,8 +314,8 @@ impl Retention {
         Ok(Some((removed, transaction_time)))
     }
 
-    /// Drops tickets and sessions of marked contacts from memory, and what is kept there of their events. The tables
-    /// have each of them completely or not at all.
+    /// Drops tickets and sessions of marked contacts from memory, and reports that content of their events was deleted.
+    /// The tables have each ticket and session completely or not at all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
         // Loads of tickets hold this lock for reading until their actor is registered: the actors of earlier loads are
         // ended here, and later loads read the current tables.
@@ -365,7 +366,7 @@ mod tests {
     const RULE: RetentionRule =
         RetentionRule { company_id: CompanyId::new(1), days: 30, updated_at: DateTime::UNIX_EPOCH };
 
-    fn due(id: i64) -> ExpiredConversation {
+    fn expired(id: i64) -> ExpiredConversation {
         let closed_at = DateTime::from_timestamp(id, 0).unwrap_or_default();
         ExpiredConversation { id: TicketId::new(id), contact_id: ContactId::new(id), closed_at }
     }
@@ -374,17 +375,17 @@ mod tests {
     fn tickets_that_remain_are_skipped_and_a_long_step_shrinks_the_next() {
         let mut run = RetentionRun::of(RULE);
         let removed = RemovedConversations { tickets: vec![TicketId::new(1)], ..RemovedConversations::default() };
-        run.record_step(&[due(1), due(2), due(3)], &removed);
-        run.record_step(&[due(4)], &RemovedConversations::default());
-        assert_eq!((run.after.1, run.oldest_skipped, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
+        run.record_step(&[expired(1), expired(2), expired(3)], &removed);
+        run.record_step(&[expired(4)], &RemovedConversations::default());
+        assert_eq!((run.after.1, run.oldest_skipped, run.tickets), (TicketId::new(4), Some(expired(2).closed_at), 1));
         run.adapt_size(STEP_TIME_LOW / 2);
         assert_eq!(run.tickets_max, 2 * TICKETS_FIRST);
         for _ in 0..20 {
             run.adapt_size(STEP_TIME_HIGH * 2);
         }
         assert_eq!(run.tickets_max, 1);
-        run.record_failure(&[due(5)]);
-        assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "one that fails alone is skipped");
+        run.record_failure(&[expired(5)]);
+        assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "a ticket that fails alone is skipped");
         for _ in 0..20 {
             run.adapt_size(Duration::ZERO);
         }

@@ -56,11 +56,12 @@ impl Schedules {
         Self { base, contacts, scope }
     }
 
-    /// Starts to send scheduled messages of an earlier run, for each company that has any. Once, after sending has
-    /// begun.
+    /// Starts to send scheduled messages of an earlier run, for each company that has any. To be called once,
+    /// after sending has begun.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
-        let companies = schedules::companies(&store.housekeeping, &store.ownership().slot_filter()).await?;
+        let companies =
+            schedules::companies_with_pending(&store.housekeeping, &store.ownership().slot_filter()).await?;
         for company in companies.into_iter().filter(|company| self.base.owns(*company)) {
             self.begin(company).await?;
         }
@@ -72,7 +73,7 @@ impl Schedules {
     /// # Errors
     /// None is expected: starting the actor needs no database.
     pub async fn begin(&self, company: CompanyId) -> Result<(), Refusal> {
-        self.hot(company).await.map(drop)
+        self.get_or_start(company).await.map(drop)
     }
 
     /// Ends the actor of a closed company, so that none of its scheduled messages are sent.
@@ -135,19 +136,19 @@ impl Schedules {
         attached: Option<AttachedChanges<Scheduled>>,
     ) -> Result<Scheduled, Refusal> {
         let attempt = || async {
-            let contact = match changes.contact {
-                Some(contact) => contact,
+            let contact_id = match changes.contact {
+                Some(id) => id,
                 None => self.deliver(company, ReadSchedule(id)).await?.contact_id,
             };
-            let version = self.contacts.cache().version((company, contact));
-            let contact = (contact, self.contacts.get(company, contact).await?);
+            let version = self.contacts.cache().version((company, contact_id));
+            let contact = self.contacts.get(company, contact_id).await?;
             // A message may stay with a deleted contact, but is not moved to one.
-            if contact.1.is_none() && changes.contact.is_some() {
+            if contact.is_none() && changes.contact.is_some() {
                 return Err(Refusal::NotFound);
             }
             let (changes, attached) = (changes.clone(), attached.clone());
-            self.deliver(company, UpdateSchedule { id, changes, contact, version, attached, by: current_author() })
-                .await
+            let update = UpdateSchedule { id, changes, contact_id, contact, version, attached, by: current_author() };
+            self.deliver(company, update).await
         };
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
@@ -210,7 +211,7 @@ impl Schedules {
         self.scope.hot.population()
     }
 
-    async fn hot(&self, company: CompanyId) -> Result<ActorHandle<ScheduleDispatcher>, Refusal> {
+    async fn get_or_start(&self, company: CompanyId) -> Result<ActorHandle<ScheduleDispatcher>, Refusal> {
         self.scope.hot.get_or_start(&company, || async { Ok(self.scope.start(company)) }).await
     }
 
@@ -232,7 +233,7 @@ impl Schedules {
         ScheduleDispatcher: actix::Handler<Envelope<M>>,
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
-        let hot = self.hot(company).await?;
+        let hot = self.get_or_start(company).await?;
         self.base.deliver(&self.scope.hot, &hot, message).await
     }
 }

@@ -60,16 +60,16 @@ impl Engine {
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
-        let these = SlotFilter::these(slots.iter().copied());
+        let slot_filter = SlotFilter::these(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
         let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
         // From now on, ids are assigned above every id of an earlier owner.
         base.store.ids.renew(base.store.housekeeper()).await?;
-        let mut backlogs = messages::outboxes(db, &these).await?;
+        let mut backlogs = messages::outboxes(db, &slot_filter).await?;
         backlogs.retain(|(company, _)| is_loaded(company));
-        let mut scheduled = schedules::companies(db, &these).await?;
+        let mut scheduled = schedules::companies_with_pending(db, &slot_filter).await?;
         scheduled.retain(is_loaded);
-        let mut unfinished = campaigns::unfinished(db, &these).await?;
+        let mut unfinished = campaigns::unfinished(db, &slot_filter).await?;
         unfinished.retain(|(company, _)| is_loaded(company));
         // While a slot is closed but not shut, requests wait, and the log accepts entries: senders already record the
         // outcomes of the messages in the backlogs.

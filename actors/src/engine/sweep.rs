@@ -64,7 +64,7 @@ impl Sweeper {
             if last_eviction.elapsed() >= EVICT_EVERY {
                 last_eviction = Instant::now();
                 self.contacts.sweep();
-                // Otherwise a dropped overview could not be loaded again.
+                // During an outage, a dropped overview could not be loaded again.
                 if is_up {
                     self.base.overviews.sweep(last_eviction);
                 }
@@ -82,10 +82,10 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors to retire if their changes are all in the tables, and they could be loaded again: not while the
-    /// database does not respond, nor while it refuses changes and the tables lack a change of their company. Returns
-    /// whether the database responds and refuses no changes. Makes one pass over each registry, because there may be a
-    /// million actors, and each shard of a registry is locked while it is scanned.
+    /// Asks idle actors to retire if the tables have all their changes, and they could be loaded again. None retires
+    /// while the database does not respond. While it refuses changes, an actor also stays if the tables lack a change
+    /// of its company. Returns whether the database responds and accepts changes. Makes one pass over each registry,
+    /// because there may be a million actors, and each shard of a registry is locked while it is scanned.
     pub(super) async fn retire_idle(&self) -> bool {
         if !self.base.store.responds().await {
             return false;

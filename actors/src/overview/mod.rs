@@ -239,8 +239,8 @@ impl Overview {
                 recorded.into_iter().for_each(|(id, times)| loaded.apply(id, times));
             }
         }
-        let recorded = self.state.lock().install(loaded);
-        drop(recorded);
+        let replaced = self.state.lock().install(loaded);
+        drop(replaced);
     }
 
     /// The open tickets by queue and user, one row for each channel with any; `None`: read the tables.
@@ -386,11 +386,11 @@ impl OverviewState {
         }
         self.all_tickets.fetch_add(loaded.len(), Ordering::Relaxed);
         self.all_tickets.fetch_sub(self.tickets.len(), Ordering::Relaxed);
-        let recorded = std::mem::replace(&mut self.tickets, loaded);
+        let replaced = std::mem::replace(&mut self.tickets, loaded);
         if self.is_too_large() {
             self.unload(SIZE_PAUSE);
         }
-        recorded
+        replaced
     }
 
     fn is_too_large(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What is recorded of an open ticket.
+//! The group of an open ticket, and the times by which it is sorted.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::reports::desk::OpenTicket;

@@ -30,13 +30,13 @@ pub(crate) struct Dismiss {
 }
 
 /// Removes actors from their registry, and waits until they have ended.
-pub(crate) async fn dismiss<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
+pub(crate) async fn dismiss<K, A>(registry: &Registry<K, A>, is_selected: impl Fn(&K) -> bool) -> Result<(), Refusal>
 where
     K: Hash + Eq + Clone,
     A: Registered + Handler<Dismiss>,
     A::Context: ToEnvelope<A, Dismiss>,
 {
-    let removed = registry.remove_where(which).await;
+    let removed = registry.remove_where(is_selected).await;
     let ends: Vec<oneshot::Receiver<()>> = removed
         .into_iter()
         .map(|actor| {

@@ -33,28 +33,28 @@ fn seconds_at(time: Instant) -> u32 {
 
 /// The status of one actor.
 #[derive(Debug)]
-pub struct ActorStatus<O = ()> {
+pub struct ActorStatus<S = ()> {
     /// The last use, in seconds from [`BEGIN`].
     last_use_s: AtomicU32,
     last_seq: AtomicU64,
     /// No further use is expected soon.
     is_released: AtomicBool,
     /// State that can be read without a message to the actor.
-    pub shared: O,
+    pub shared: S,
 }
 
-impl<O: Default> Default for ActorStatus<O> {
+impl<S: Default> Default for ActorStatus<S> {
     fn default() -> Self {
         Self {
             last_use_s: AtomicU32::new(seconds_at(clock::instant())),
             last_seq: AtomicU64::new(0),
             is_released: AtomicBool::new(false),
-            shared: O::default(),
+            shared: S::default(),
         }
     }
 }
 
-impl<O> ActorStatus<O> {
+impl<S> ActorStatus<S> {
     /// Records a use.
     pub fn record_use(&self) {
         self.last_use_s.store(seconds_at(clock::instant()), Ordering::Relaxed);

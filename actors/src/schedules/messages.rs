@@ -76,9 +76,11 @@ pub(crate) struct CreateSchedule {
 pub(crate) struct UpdateSchedule {
     pub(crate) id: ScheduleId,
     pub(crate) changes: ScheduleChanges,
-    /// The recipient after the change, as the caller looked it up; refused as [`Refusal::Retired`] if it has changed
-    /// meanwhile.
-    pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
+    /// The recipient after the change, when the caller looked it up. If the message has another one by now, the update
+    /// is refused as [`Refusal::Retired`].
+    pub(crate) contact_id: ContactId,
+    /// None if the recipient was deleted.
+    pub(crate) contact: Option<Arc<ContactRef>>,
     /// The version of the contact that the caller has read.
     pub(crate) version: u64,
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
@@ -98,7 +100,7 @@ pub(crate) struct FailSchedule {
     pub(crate) id: ScheduleId,
     /// Who deleted the recipient.
     pub(crate) by: By,
-    /// Who the recipient was.
+    /// The data of the deleted recipient that the message showed.
     pub(crate) contact_was: Option<DeletedContact>,
 }
 

@@ -75,7 +75,7 @@ impl Assignment {
                 };
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
-                    let loaded = load_open(&base, company, &overview).await.unwrap_or_else(|refusal| {
+                    let loaded = load_open_tickets(&base, company, &overview).await.unwrap_or_else(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "could not read the open tickets; they are read at each query");
                         Loaded::Failed
                     });
@@ -112,8 +112,8 @@ impl Assignment {
         let _ = tokio::time::timeout(COUNT_TIME_MAX, count_ended.changed()).await;
     }
 
-    /// Deletes a record by running `work`. Earlier decisions are in the tables before it begins; no decision can choose
-    /// the record until it has ended.
+    /// Deletes a record by running `work`. Earlier decisions are in the tables before `work` begins; no decision can
+    /// choose the record until `work` has ended.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the error of `work`; the record is then unchanged.
@@ -159,7 +159,7 @@ impl Assignment {
 /// Reads a company's open tickets in batches, because each ticket needs a look-up of its last message. Stops when there
 /// is no room for them in memory, or the overview was dropped. The overview records changes meanwhile, so the batches
 /// need not be of one moment.
-async fn load_open(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<Loaded, Refusal> {
+async fn load_open_tickets(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<Loaded, Refusal> {
     let mut open: Vec<OpenTicket> = Vec::new();
     let db = base.reads().tables_as_of_now(company).await?;
     while base.overviews.is_current(company, overview) {

@@ -1,5 +1,5 @@
-//! Tickets that are merged, by themselves or with their contacts: what was meant for the merged ticket reaches the
-//! remaining one.
+//! Merges of tickets, and of contacts with their tickets: commands for a ticket that was merged into another are
+//! executed on that one.
 
 use hotline_persistence::tables::merges::{self, MergedNoun};
 use hotline_persistence::tables::tickets::OpenTicketOf;
@@ -72,7 +72,8 @@ impl Tickets {
         Ok(())
     }
 
-    /// Corrects the open tickets of marked contacts in memory: from those `before` a merge to those `after` it.
+    /// Replaces in memory the open tickets of contacts that are being merged: `before` and `after` are the open tickets
+    /// before and after the merge.
     pub(crate) fn replace_open_tickets(
         &self,
         company: CompanyId,

@@ -243,7 +243,7 @@ impl Sending {
         }
     }
 
-    /// The ticket to write in; `None`: a new one is to be opened.
+    /// The ticket in which a message is sent; `None` if a new one must be opened.
     async fn find_conversation(
         &self,
         target: &Target,
@@ -274,8 +274,8 @@ impl Sending {
 
     async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
         let mut required = self.required_facts(target.kind, send);
-        // On a phone channel, only a contact without a number must be known to be reachable. If the contact cannot be
-        // read now, its ticket decides.
+        // On a phone channel, a contact with a number is reachable. If the contact cannot be read now, the send is
+        // decided by what its ticket knows of the contact.
         if target.kind.has_phone() {
             let contact = self.contacts.get(target.company, contact).await.ok().flatten();
             required.reachable = contact.is_some_and(|contact| contact.number.is_none());
@@ -295,7 +295,7 @@ impl Sending {
         if required.missing_in(&facts).has_ticket_facts()
             && let Some(ticket) = self.hot_ticket(target, contact).await?
         {
-            facts.add(required, ticket.reachable, ticket.last_inbound);
+            facts.add_ticket_facts(required, ticket.reachable, ticket.last_inbound);
         }
         let missing = required.missing_in(&facts);
         if !missing.is_empty() {
@@ -339,12 +339,13 @@ impl Sending {
         apply(Send { facts, ..send }, &ticket, context()).map(drop)
     }
 
-    /// Starts to send messages to providers, first those left by an earlier run. Called once, before any request.
+    /// Starts to send messages to providers, first the backlog of an earlier run. Called once, before any request.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
         self.outboxes.start(provider, self.tickets.clone()).await
     }
 
-    /// Starts to send the backlogs that other processes have left of these companies, before they are served.
+    /// Starts to send the backlogs that other processes have left in these channels, before their companies are
+    /// served. Also resumes paused senders of companies for which `is_taken_over` is true.
     pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
         self.outboxes.take_over(backlogs, is_taken_over);
     }

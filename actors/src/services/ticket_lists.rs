@@ -39,10 +39,10 @@ impl Tickets {
                 && let Some(found) = overview.list(&query).await
             {
                 tries += 1;
-                let expected = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
+                let expected_rows = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
                 let page = self.open_tickets_page(company, found, &query, request).await?;
                 // By number, a page that is too short would look like the last one.
-                if page.rows.len() == expected || request.page.is_by_cursor() {
+                if page.rows.len() == expected_rows || request.page.is_by_cursor() {
                     return Ok(page);
                 }
             }
@@ -52,8 +52,7 @@ impl Tickets {
         Ok(page.with_rows(loaded.into_iter().map(|loaded| Arc::new(Ticket::loaded(loaded, false))).collect()))
     }
 
-    /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more,
-    /// are left out.
+    /// The page of open tickets that were found in memory, without those that have changed since and no longer match.
     async fn open_tickets_page(
         self: &Arc<Self>,
         company: CompanyId,
@@ -125,16 +124,16 @@ impl Tickets {
         company: CompanyId,
         ids: &[TicketId],
     ) -> Result<(Vec<Option<Arc<Ticket>>>, HashSet<TicketId>), Refusal> {
-        let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::peek_snapshot);
-        let mut tickets: Vec<_> = ids.iter().map(published).collect();
-        // A ticket that has just changed is not published, so its actor is asked. One whose actor does not answer is
-        // read from the tables.
+        let peek_snapshot = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::peek_snapshot);
+        let mut tickets: Vec<_> = ids.iter().map(peek_snapshot).collect();
+        // A ticket that has just changed has no published snapshot, so its actor is asked. A ticket whose actor does
+        // not answer is read from the tables.
         let missing = tickets.iter_mut().zip(ids).filter(|(ticket, _)| ticket.is_none());
         let mut missing: HashMap<_, _> = missing.map(|(ticket, id)| (*id, ticket)).collect();
-        let answers = join_all(missing.iter_mut().map(async |(id, ticket)| {
+        let requests = join_all(missing.iter_mut().map(async |(id, ticket)| {
             **ticket = self.get_if_hot(company, *id).await.and_then(Result::ok);
         }));
-        answers.await;
+        requests.await;
         let cold: HashSet<TicketId> =
             missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();
         if !cold.is_empty() {

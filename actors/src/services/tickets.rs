@@ -43,9 +43,9 @@ type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
 #[derive(Default)]
 struct TicketBatch {
     /// Tickets whose registry entries are claimed, and which the batch has not read yet.
-    wanted: Mutex<Vec<TicketId>>,
-    /// The tickets that were read, or why the read failed, which refuses all tickets of the batch.
-    found: OnceCell<Result<Mutex<LoadedTickets>, Refusal>>,
+    claimed_ids: Mutex<Vec<TicketId>>,
+    /// The tickets that were read and whose actors are not started yet, or why the read of all of them failed.
+    loaded_tickets: OnceCell<Result<Mutex<LoadedTickets>, Refusal>>,
 }
 
 /// Access to all tickets.
@@ -82,7 +82,7 @@ impl Tickets {
         self.try_ask(company, id, &execute.into()).await
     }
 
-    /// [`Self::ask`], for a caller who may ask again.
+    /// [`Self::ask`] with a borrowed command, for a caller who may try again.
     pub(super) async fn try_ask<C: Command>(
         &self,
         company: CompanyId,
@@ -155,8 +155,8 @@ impl Tickets {
         if self.touch(company, id) { Ok(()) } else { self.hot_actor(company, id).await.map(drop) }
     }
 
-    /// Keeps many tickets hot for a while: those that are not hot are read together. One that cannot be read now stays
-    /// as it is.
+    /// Keeps many tickets hot for a while: those that are not hot are read together. A ticket that cannot be read now
+    /// stays cold.
     pub(crate) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) {
         let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.touch(company, *id)).collect();
         if cold.is_empty() {
@@ -178,26 +178,27 @@ impl Tickets {
         self.scope.hot.get_or_start(&(company, id), || self.load_in_batch(batch, company, id)).await
     }
 
-    /// Loads a ticket of a batch. It is read after its registry entry is claimed: from then on no other caller starts
-    /// its actor. So all entries are claimed before the batch is read.
+    /// Starts the actor of a ticket of a batch. The caller has claimed the ticket's registry entry, so that no other
+    /// caller starts the actor. The tickets of the batch are read only once their entries are claimed.
     async fn load_in_batch(
         &self,
         batch: &TicketBatch,
         company: CompanyId,
         id: TicketId,
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
-        batch.wanted.lock().push(id);
+        batch.claimed_ids.lock().push(id);
+        // Lets the other tickets of the batch claim their entries.
         tokio::task::yield_now().await;
         let read_all = || async {
-            let wanted = std::mem::take(&mut *batch.wanted.lock());
-            self.read(company, wanted).await.map(Mutex::new)
+            let ids = std::mem::take(&mut *batch.claimed_ids.lock());
+            self.read_tickets(company, ids).await.map(Mutex::new)
         };
-        let found = batch.found.get_or_init(read_all).await.as_ref().map_err(Clone::clone)?;
-        let own_entry = found.lock().remove(&id);
+        let loaded_tickets = batch.loaded_tickets.get_or_init(read_all).await.as_ref().map_err(Clone::clone)?;
+        let own_entry = loaded_tickets.lock().remove(&id);
         match own_entry {
-            Some((loaded, follow_ups)) => self.start(company, loaded, follow_ups).await,
-            // The ticket was deleted, or its entry was claimed too late.
-            None => self.load(company, id).await,
+            Some((loaded, follow_ups)) => self.start_actor(company, loaded, follow_ups).await,
+            // The ticket was deleted, or its entry was claimed after the batch was read.
+            None => self.load_actor(company, id).await,
         }
     }
 
@@ -236,8 +237,8 @@ impl Tickets {
         }
     }
 
-    /// Opens a ticket with its first command, in one attempt: it fails if the contact is changing. It runs on the
-    /// thread of the contact's slot without interruption, like an actor's command.
+    /// Opens a ticket with its first command, in one attempt, which fails if the contact is changing. The opening runs
+    /// on the thread of the contact's slot without interruption, like an actor's command.
     pub(crate) async fn attempt_opening<C: Command>(
         &self,
         open: Open,
@@ -258,7 +259,7 @@ impl Tickets {
             }
         };
         if !self.base.arbiters.run(contact.0, run_opening) {
-            return Err(self.base.ended());
+            return Err(self.base.actor_ended());
         }
         self.base.receive(reply).await
     }
@@ -346,19 +347,19 @@ impl Tickets {
     }
 
     async fn start_hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
-        // Held until the actor is registered. So a change of its contact reaches the actor, or the actor reads the
-        // changed row.
+        // Held until the actor is registered: a change of the ticket's contact comes either before, and the actor reads
+        // the changed row, or after, and reaches the actor.
         let _lock = self.contacts.cache().read_lock(company).await;
-        self.scope.hot.get_or_start(&(company, id), || self.load(company, id)).await
+        self.scope.hot.get_or_start(&(company, id), || self.load_actor(company, id)).await
     }
 
-    async fn load(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
-        let (loaded, follow_ups) = self.read(company, vec![id]).await?.remove(&id).ok_or(Refusal::NotFound)?;
-        self.start(company, loaded, follow_ups).await
+    async fn load_actor(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
+        let (loaded, follow_ups) = self.read_tickets(company, vec![id]).await?.remove(&id).ok_or(Refusal::NotFound)?;
+        self.start_actor(company, loaded, follow_ups).await
     }
 
     /// Loads the initial state of these tickets' actors.
-    async fn read(&self, company: CompanyId, ids: Vec<TicketId>) -> Result<LoadedTickets, Refusal> {
+    async fn read_tickets(&self, company: CompanyId, ids: Vec<TicketId>) -> Result<LoadedTickets, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let found = tickets::find_all(db, company, &ids).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|loaded| (loaded.ticket.id, (loaded, vec![]))).collect();
@@ -370,7 +371,7 @@ impl Tickets {
         Ok(found)
     }
 
-    async fn start(
+    async fn start_actor(
         &self,
         company: CompanyId,
         loaded: LoadedTicket,

@@ -110,8 +110,8 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
             Err(refusal) if !refusal.reveals_state() => return reply_to.send(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
-        // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that
-        // of this ticket, or of the one that is open instead.
+        // The command has no entry to wait for, but the state it read must be durable before the caller sees it. After
+        // `AlreadyOpen`, it is that of another ticket of the company.
         let log = &self.scope.base.store.log;
         let read_seq = match outcome {
             Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),
@@ -229,8 +229,8 @@ impl TicketActor {
     fn execute<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
-        // Nothing awaits between this check and the append. A deletion marks its contact and then waits for the actors'
-        // threads, so no decision passes the mark.
+        // Nothing awaits between this check and the append. A deletion marks its contact, and then waits until each
+        // actor thread has ended its current command: later ones see the mark.
         if !C::READ_ONLY && self.scope.contacts.marks.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
@@ -260,7 +260,7 @@ impl TicketActor {
         let organization = self.scope.base.organization(company)?;
         let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
-        execute.check()?;
+        execute.check_precondition()?;
         let Decided { reply, ticket, mut changes } = apply(execute.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(reservation) = reservation.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
@@ -284,7 +284,7 @@ impl TicketActor {
         Ok((reply, Some(durable)))
     }
 
-    /// Leaves the registry; later callers reach the successor.
+    /// Removes this actor from the registry: later callers start another one.
     fn retire(&mut self) {
         self.is_retired = true;
         self.status.shared.withdraw();

@@ -50,7 +50,7 @@ impl<C: Command> Opening<C> {
         let Self { mut open, greeting, execute, .. } = self;
         open.user = open.user.or(agent);
         let now = now();
-        execute.check()?;
+        execute.check_precondition()?;
         let mut cx = scope.context(organization, now);
         let ticket = open.decide(scope.base.store.ids.ticket()?, &mut cx)?;
         let mut entry = cx.into_changes(&ticket);
@@ -90,7 +90,7 @@ impl TicketScope {
         let organization = self.base.organization(company)?;
         let reservation = self.base.store.log.reserve(company)?;
         let (id, is_closed, outcome) = conversations.open(contact, |open_ticket| {
-            self.check_free(&opening, open_ticket)?;
+            self.check_can_open(&opening, open_ticket)?;
             let assigner = opening.assigner.clone();
             let choice = assigner.as_ref().and_then(|assigner| assigner.choose(&organization, &opening.open));
             let DecidedOpening { reply, ticket, entry } =
@@ -118,7 +118,7 @@ impl TicketScope {
     }
 
     /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
-    fn check_free<C: Command>(&self, opening: &Opening<C>, open_ticket: Option<TicketId>) -> Result<(), Refusal> {
+    fn check_can_open<C: Command>(&self, opening: &Opening<C>, open_ticket: Option<TicketId>) -> Result<(), Refusal> {
         let contact = opening.contact();
         if self.contacts.marks.is_marked(contact) || self.contacts.version(contact) != opening.version {
             return Err(Refusal::ContactLeaving(contact.1));

@@ -238,8 +238,8 @@ pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Re
     Ok(Decided { reply, ticket, changes })
 }
 
-/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer. If
-/// they cannot be built, the command is refused, and nothing is changed.
+/// Additional changes for the same log entry, built from the command's reply, such as the stored response of an
+/// idempotent request. If they cannot be built, the command is refused, and nothing is changed.
 pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Result<Vec<Change>, Refusal> + Send + Sync>;
 
 /// A condition that must still hold when a command is decided. It never waits.
@@ -252,13 +252,14 @@ pub struct Execute<C: Command> {
     pub command: C,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<C::Reply>>,
-    /// What the caller has checked before: if it no longer holds, the command is refused with [`Refusal::Outdated`].
+    /// A condition that the caller has checked before: if it no longer holds, the command is refused with
+    /// [`Refusal::Outdated`].
     pub only_if: Option<Precondition>,
 }
 
 impl<C: Command> Execute<C> {
     /// Checks the caller's precondition. Nothing may await between this and the append.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_precondition(&self) -> Result<(), Refusal> {
         match &self.only_if {
             Some(holds) if !holds() => Err(Refusal::Outdated),
             _ => Ok(()),

@@ -9,9 +9,9 @@ use hotline_persistence::tables::tickets::FollowUpRow;
 
 use super::{AfterSend, Author};
 
-/// Maximum actions of one part. Each change of a ticket copies its state, but at most one part, however many messages
-/// wait for a channel that is not connected.
-const PART_LEN_MAX: usize = 64;
+/// Maximum actions of one chunk. Copies of a ticket's state share the chunks, and each change copies at most one of
+/// them, however many messages wait for a channel that is not connected.
+const CHUNK_LEN_MAX: usize = 64;
 
 /// The follow-up action of a message, executed at the message's first delivery status unless that is a failure.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,51 +34,51 @@ impl From<FollowUpRow> for FollowUp {
     }
 }
 
-type ActionsPart = VecDeque<(MessageId, FollowUp)>;
+type ActionChunk = VecDeque<(MessageId, FollowUp)>;
 
-/// The actions, in the order of their messages. No part is empty.
+/// The actions, in the order of their messages. No chunk is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FollowUps(Vec<Arc<ActionsPart>>);
+pub struct FollowUps(Vec<Arc<ActionChunk>>);
 
 impl FollowUps {
     /// Adds the action of a message, which is usually newer than all others.
     pub(super) fn add(&mut self, message: MessageId, follow_up: FollowUp) {
-        let index = self.part_index(message);
-        if let Some(part) = self.0.get_mut(index) {
-            let part = Arc::make_mut(part);
-            let position = part.partition_point(|(id, _)| *id < message);
-            part.insert(position, (message, follow_up));
-            if part.len() > PART_LEN_MAX {
-                let rest = part.split_off(PART_LEN_MAX / 2);
+        let index = self.chunk_index(message);
+        if let Some(chunk) = self.0.get_mut(index) {
+            let chunk = Arc::make_mut(chunk);
+            let position = chunk.partition_point(|(id, _)| *id < message);
+            chunk.insert(position, (message, follow_up));
+            if chunk.len() > CHUNK_LEN_MAX {
+                let rest = chunk.split_off(CHUNK_LEN_MAX / 2);
                 self.0.insert(index + 1, Arc::new(rest));
             }
             return;
         }
-        match self.0.last_mut().filter(|part| part.len() < PART_LEN_MAX) {
-            Some(part) => Arc::make_mut(part).push_back((message, follow_up)),
-            None => self.0.push(Arc::new(ActionsPart::from([(message, follow_up)]))),
+        match self.0.last_mut().filter(|chunk| chunk.len() < CHUNK_LEN_MAX) {
+            Some(chunk) => Arc::make_mut(chunk).push_back((message, follow_up)),
+            None => self.0.push(Arc::new(ActionChunk::from([(message, follow_up)]))),
         }
     }
 
-    /// The index of the only part that can contain the action of a message.
-    fn part_index(&self, message: MessageId) -> usize {
-        self.0.partition_point(|part| part.back().is_some_and(|(last, _)| *last < message))
+    /// The index of the only chunk that can contain the action of a message.
+    fn chunk_index(&self, message: MessageId) -> usize {
+        self.0.partition_point(|chunk| chunk.back().is_some_and(|(last, _)| *last < message))
     }
 
-    /// The index of the part with the action of a message, and the action's position in the part.
+    /// The index of the chunk with the action of a message, and the action's position in the chunk.
     fn find(&self, message: MessageId) -> Option<(usize, usize)> {
-        let part = self.part_index(message);
-        let position = self.0.get(part)?.binary_search_by_key(&message, |(id, _)| *id).ok()?;
-        Some((part, position))
+        let chunk = self.chunk_index(message);
+        let position = self.0.get(chunk)?.binary_search_by_key(&message, |(id, _)| *id).ok()?;
+        Some((chunk, position))
     }
 
     /// Removes the action of a message, and returns it.
     pub(super) fn take(&mut self, message: MessageId) -> Option<FollowUp> {
-        let (part, position) = self.find(message)?;
-        let actions = self.0.get_mut(part)?;
+        let (chunk, position) = self.find(message)?;
+        let actions = self.0.get_mut(chunk)?;
         let removed = Arc::make_mut(actions).remove(position);
         if actions.is_empty() {
-            self.0.remove(part);
+            self.0.remove(chunk);
         }
         removed.map(|(_, follow_up)| follow_up)
     }
@@ -86,7 +86,7 @@ impl FollowUps {
     /// The messages that have an action.
     #[cfg(test)]
     pub(super) fn messages(&self) -> impl Iterator<Item = MessageId> {
-        self.0.iter().flat_map(|part| part.iter().map(|(message, _)| *message))
+        self.0.iter().flat_map(|chunk| chunk.iter().map(|(message, _)| *message))
     }
 
     /// Whether there are no actions.
@@ -113,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn each_action_is_taken_once_in_any_order_and_copies_share_the_parts() {
+    fn each_action_is_taken_once_in_any_order_and_copies_share_the_chunks() {
         let mut random = StdRng::seed_from_u64(7);
         let (mut follow_ups, mut id) = (FollowUps::default(), 0);
         let mut all = Vec::new();
-        for number in 0..10 * PART_LEN_MAX as i64 {
+        for number in 0..10 * CHUNK_LEN_MAX as i64 {
             id += random.random_range(1..5);
             all.push((MessageId::new(id), follow_up(number)));
             follow_ups.add(MessageId::new(id), follow_up(number));
@@ -126,15 +126,15 @@ mod tests {
         follow_ups.add(MessageId::new(id + 1), follow_up(0));
         assert!(
             copy.0.iter().zip(&follow_ups.0).all(|(one, other)| Arc::ptr_eq(one, other)),
-            "the full parts are shared"
+            "the full chunks are shared"
         );
         assert!(follow_ups.take(MessageId::new(id + 1)).is_some() && follow_ups == copy);
         // Actions of messages that are older than all others, as after a merge of tickets.
-        for number in 0..3 * PART_LEN_MAX as i64 {
+        for number in 0..3 * CHUNK_LEN_MAX as i64 {
             all.push((MessageId::new(-number), follow_up(number)));
             follow_ups.add(MessageId::new(-number), follow_up(number));
         }
-        assert!(follow_ups.0.iter().all(|part| part.len() <= PART_LEN_MAX));
+        assert!(follow_ups.0.iter().all(|chunk| chunk.len() <= CHUNK_LEN_MAX));
         assert!(follow_ups.messages().is_sorted());
         all.shuffle(&mut random);
         for (message, expected) in all {

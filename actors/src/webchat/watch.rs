@@ -63,7 +63,8 @@ pub enum ReceiptKind {
     Read,
 }
 
-/// A push to the sockets of a conversation's sessions. Each session gets it, and ignores one for another session.
+/// A push to the sockets of a conversation's sessions. All of them receive it; a session ignores one for another
+/// session.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub(crate) struct PushToSession {
@@ -91,7 +92,7 @@ impl TypingUntil {
         self.0.store(until, Ordering::Relaxed);
     }
 
-    fn is_now(&self) -> bool {
+    fn is_typing(&self) -> bool {
         self.0.load(Ordering::Relaxed) > now().timestamp_millis()
     }
 }
@@ -116,8 +117,8 @@ pub(crate) struct Watch {
 }
 
 impl Watchers {
-    /// Subscribes a session. Entries that the log already has may not be pushed; they must be read from the tables,
-    /// once these have them.
+    /// Subscribes a session. Entries that the log already has may not be pushed: the caller reads them from the tables,
+    /// after the persister has written them.
     pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<PushToSession>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
@@ -180,7 +181,7 @@ impl Watchers {
     pub(crate) fn activity(&self, conversation: Conversation) -> VisitorActivity {
         self.watched.get(&conversation).map_or_else(VisitorActivity::default, |watchers| VisitorActivity {
             online: !watchers.is_empty(),
-            typing: watchers.iter().any(|watcher| watcher.typing.is_now()),
+            typing: watchers.iter().any(|watcher| watcher.typing.is_typing()),
         })
     }
 }

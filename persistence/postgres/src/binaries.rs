@@ -45,9 +45,9 @@ impl Binaries {
                     directory: directory.clone(),
                     reason: "it does not contain both `postgres` and `initdb`".to_owned(),
                 })?;
-                choose(vec![resolved], cluster, user).await
+                choose_binaries(vec![resolved], cluster, user).await
             }
-            None => choose(candidates().await, cluster, user).await,
+            None => choose_binaries(find_candidates().await, cluster, user).await,
         }
     }
 
@@ -61,7 +61,7 @@ impl Binaries {
 }
 
 /// The first of the folders with a suitable version; if there is none, the error of the first folder.
-pub(super) async fn choose(
+pub(super) async fn choose_binaries(
     candidates: Vec<PathBuf>,
     cluster: Option<(&Path, u32)>,
     user: &OsUser,
@@ -86,13 +86,13 @@ pub(super) async fn choose(
 }
 
 /// Every folder with both programs that `PATH`, `pg_config` or the usual locations lead to, in order of preference.
-async fn candidates() -> Vec<PathBuf> {
+async fn find_candidates() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = Vec::new();
     let path = std::env::var_os("PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&path).filter_map(|directory| resolve_folder(&directory)));
-    folders.extend(from_pg_config().await);
+    folders.extend(folder_of_pg_config().await);
     for (parent, prefix, inner) in VERSIONED_FOLDERS {
-        folders.extend(newest_first(Path::new(parent), prefix, inner));
+        folders.extend(version_folders(Path::new(parent), prefix, inner));
     }
     folders
 }
@@ -108,14 +108,16 @@ fn resolve_folder(directory: &Path) -> Option<PathBuf> {
     })
 }
 
-async fn from_pg_config() -> Option<PathBuf> {
+/// The folder that `pg_config` names, if it has both programs.
+async fn folder_of_pg_config() -> Option<PathBuf> {
     let mut command = tokio::process::Command::new("pg_config");
     command.arg("--bindir").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;
     resolve_folder(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
+/// The folders of the installed versions, the newest first; the arguments are a row of [`VERSIONED_FOLDERS`].
+fn version_folders(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
     let Ok(entries) = parent.read_dir() else {
         return Vec::new();
     };

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
-use super::home::{Home, data_dir};
+use super::home::{Home, prepare_data_dir};
 use super::lock::{GuestLock, OWNER_FILE, OwnerLock, OwnerRole, holder};
 use super::postmaster::Postmaster;
 use super::supervisor::{Supervisor, stop_requested};
@@ -23,7 +23,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 const SHARED_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Poll interval while another process starts or stops the cluster.
-const OPEN_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running private PostgreSQL cluster.
 ///
@@ -49,15 +49,15 @@ impl Cluster {
     /// Starts the cluster, or adopts a running one, and owns it until it is stopped or dropped, or this process exits.
     /// No other process can own it meanwhile. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
-        Self::start_unless(options, not_stopped()).await
+        Self::start_unless(options, never_stopped()).await
     }
 
-    /// As [`Cluster::start`], but stops PostgreSQL again once `stop` is true.
+    /// As [`Cluster::start`], but interrupted once `stop` is true: PostgreSQL is then stopped again.
     ///
     /// # Errors
     /// [`ClusterError::Interrupted`] once `stop` is true.
     pub async fn start_unless(options: ClusterOptions, mut stop: watch::Receiver<bool>) -> Result<Self, ClusterError> {
-        let data_dir = data_dir(&options.data_dir)?;
+        let data_dir = prepare_data_dir(&options.data_dir)?;
         let lock = tokio::select! {
             biased;
             () = stop_requested(&mut stop) => return Err(ClusterError::Interrupted),
@@ -84,11 +84,11 @@ impl Cluster {
     /// For short commands: uses the cluster of another process, or owns it for the duration of the command. Waits while
     /// another process starts or stops it.
     pub async fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
-        let data_dir = data_dir(&options.data_dir)?;
+        let data_dir = prepare_data_dir(&options.data_dir)?;
         let started_at = Instant::now();
         loop {
             if let Some(lock) = OwnerLock::try_acquire(&data_dir, OwnerRole::Temporary)? {
-                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary, not_stopped()).await;
+                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary, never_stopped()).await;
             }
             if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
@@ -96,7 +96,7 @@ impl Cluster {
             if started_at.elapsed() > COMMAND_TIMEOUT {
                 return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: COMMAND_TIMEOUT });
             }
-            sleep(OPEN_INTERVAL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -104,14 +104,14 @@ impl Cluster {
     /// [`Cluster::stop_shared`]. Runs without fsync, so a machine crash may corrupt it.
     pub async fn shared(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
         let options = ClusterOptions::for_tests(path.as_ref());
-        let data_dir = data_dir(&options.data_dir)?;
+        let data_dir = prepare_data_dir(&options.data_dir)?;
         // Hundreds of tests find the cluster running, and need neither the binaries nor the lock.
         if let Some(home) = Home::locate(&data_dir).filter(|home| pid_file::is_ready(&home.cluster)) {
             return Ok(Self { home, access: Access::Shared });
         }
         let lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let (home, binaries) = Self::prepare(&options, &data_dir).await?;
-        launch::launch(&home, &binaries, &options, not_stopped()).await?;
+        launch::launch(&home, &binaries, &options, never_stopped()).await?;
         drop(lock);
         Ok(Self { home, access: Access::Shared })
     }
@@ -121,7 +121,7 @@ impl Cluster {
         if !path.as_ref().exists() {
             return Ok(());
         }
-        let data_dir = data_dir(path.as_ref())?;
+        let data_dir = prepare_data_dir(path.as_ref())?;
         let _lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let Some(home) = Home::locate(&data_dir) else {
             return Ok(());
@@ -223,7 +223,7 @@ impl Cluster {
     }
 }
 
-/// The `stop` of a start that is never interrupted.
-fn not_stopped() -> watch::Receiver<bool> {
+/// A stop signal that never comes, for a start that cannot be interrupted.
+fn never_stopped() -> watch::Receiver<bool> {
     watch::channel(false).1
 }

@@ -46,7 +46,7 @@ impl Home {
         }
     }
 
-    /// The location of an existing cluster, without changes; `None` if it does not exist.
+    /// Finds an existing cluster and changes nothing; `None` if there is none.
     pub(super) fn locate(data_dir: &Path) -> Option<Self> {
         let entry = data_dir.join(CLUSTER);
         let metadata = entry.metadata().ok()?;
@@ -133,7 +133,7 @@ impl Home {
 }
 
 /// Creates Hotline's data folder if needed, and returns its real path.
-pub(super) fn data_dir(path: &Path) -> Result<PathBuf, ClusterError> {
+pub(super) fn prepare_data_dir(path: &Path) -> Result<PathBuf, ClusterError> {
     if !path.exists() {
         create_folders(path)?;
     }

@@ -50,13 +50,13 @@ pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
 /// Creates the cluster next to its final location and moves it there when it is complete.
 pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Result<(), ClusterError> {
     let started_at = Instant::now();
-    let new = home.temporary_path();
+    let temporary_path = home.temporary_path();
     let mut output = String::new();
     for locale in LOCALES {
-        remove_leftover(&new).await?;
-        DirBuilder::new().mode(PRIVATE).create(&new).map_err(ClusterError::io("create", &new))?;
-        home.user.change_owner_recursively(&new)?;
-        match run(home, binaries, &new, locale, fsync).await? {
+        remove_leftover(&temporary_path).await?;
+        DirBuilder::new().mode(PRIVATE).create(&temporary_path).map_err(ClusterError::io("create", &temporary_path))?;
+        home.user.change_owner_recursively(&temporary_path)?;
+        match run_initdb(home, binaries, &temporary_path, locale, fsync).await? {
             Ok(()) => {
                 home.finish(fsync)?;
                 tracing::info!(
@@ -66,10 +66,10 @@ pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Res
                 );
                 return Ok(());
             }
-            Err(printed) => output = printed,
+            Err(failed_output) => output = failed_output,
         }
     }
-    remove_leftover(&new).await?;
+    remove_leftover(&temporary_path).await?;
     Err(ClusterError::InitFailed { path: home.cluster.clone(), output })
 }
 
@@ -82,11 +82,11 @@ pub(super) fn adjust_owner(home: &Home) -> Result<(), ClusterError> {
     home.user.change_owner_recursively(&home.cluster)
 }
 
-/// Runs `initdb`. The inner error is its output; with another locale it may succeed.
-async fn run(
+/// Runs `initdb`. The inner error is the output of a failed run; with another locale it may succeed.
+async fn run_initdb(
     home: &Home,
     binaries: &Binaries,
-    new: &Path,
+    path: &Path,
     locale: &str,
     fsync: bool,
 ) -> Result<Result<(), String>, ClusterError> {
@@ -94,7 +94,7 @@ async fn run(
     let mut command = home.user.command(&program);
     command
         .arg("--pgdata")
-        .arg(new)
+        .arg(path)
         .args(["--username", USER, "--encoding", "UTF8", "--locale", locale])
         // Safe because only PostgreSQL's user and root can reach the socket (see `socket`); a TCP port, if
         // one is ever opened, rejects all connections.
@@ -116,8 +116,8 @@ async fn run(
     if output.status.success() {
         return Ok(Ok(()));
     }
-    let printed = String::from_utf8_lossy(&output.stderr);
-    Ok(Err(printed.trim().replace('\n', "; ")))
+    let error_output = String::from_utf8_lossy(&output.stderr);
+    Ok(Err(error_output.trim().replace('\n', "; ")))
 }
 
 async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
@@ -125,7 +125,7 @@ async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
     loop {
         match std::fs::remove_dir_all(path) {
             Ok(()) => return Ok(()),
-            // `NotFound` may also concern a file in it that has just disappeared.
+            // `NotFound` may also be about a file in the folder that has just disappeared.
             Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => return Ok(()),
             Err(error) if started_at.elapsed() > LEFTOVER_TIMEOUT => {
                 return Err(ClusterError::io("remove", path)(error));

@@ -73,7 +73,7 @@ pub(super) async fn launch(
                 postmaster.shut_down(home).await?;
                 return Err(ClusterError::Interrupted);
             }
-            outcome = wait(&mut postmaster, home) => outcome?,
+            outcome = wait_until_ready(&mut postmaster, home) => outcome?,
         };
         match outcome {
             WaitOutcome::Ready(connection) => {
@@ -113,7 +113,9 @@ pub(super) async fn accepts_connections(home: &Home) -> Result<bool, ClusterErro
     }
 }
 
-async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, ClusterError> {
+/// Waits until the postmaster accepts connections to the database `hotline`, which is created if it is missing, or
+/// until the postmaster exits.
+async fn wait_until_ready(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, ClusterError> {
     let options = socket::connect_options(&home.socket_dir);
     let started_at = Instant::now();
     let mut last_response = started_at;

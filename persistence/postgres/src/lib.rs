@@ -7,8 +7,8 @@
 //! One lock, `<data-dir>/postgres.lock`, decides who controls the cluster: its holder is the *owner*, the only process
 //! that may start, restart or stop it. All other processes are *guests* and only connect.
 //!
-//! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid` whose process may
-//! be a running postmaster of the cluster, and never delete a cluster.
+//! This crate must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid` whose
+//! process may be a running postmaster of the cluster, and never delete a cluster.
 
 #![warn(missing_docs)]
 
@@ -106,14 +106,14 @@ impl ClusterOptions {
 /// The folder of the cluster that all tests of a user share: in memory if that is large enough. Each test has its own
 /// database of some five hundred files, which takes half a second on disk and a twentieth of that in memory.
 pub fn shared_folder() -> PathBuf {
-    in_memory().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))
+    memory_folder().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))
 }
 
 /// Linux's in-memory folder, if it is large enough: the WAL and the tests' databases take up to 1 GiB each, and data
 /// folders of tests are there too. The check uses the total size, not the free space, so that all processes get the
 /// same answer.
 #[cfg(target_os = "linux")]
-fn in_memory() -> Option<PathBuf> {
+fn memory_folder() -> Option<PathBuf> {
     use nix::sys::statfs::{TMPFS_MAGIC, statfs};
     const FOLDER: &str = "/dev/shm";
     const BYTES_MIN: u64 = 8 << 30;
@@ -123,6 +123,6 @@ fn in_memory() -> Option<PathBuf> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_memory() -> Option<PathBuf> {
+fn memory_folder() -> Option<PathBuf> {
     None
 }

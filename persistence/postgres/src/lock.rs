@@ -87,7 +87,8 @@ pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<OwnerRole>) {
     (pid, role)
 }
 
-/// Held by every guest, so that a command that owns the cluster does not stop it while others use it.
+/// A shared lock of every guest: a command that owns the cluster does not stop it while others use it. The owner takes
+/// it exclusively to stop the cluster.
 #[derive(Debug)]
 pub(super) struct GuestLock {
     _file: File,

@@ -96,7 +96,7 @@ impl Postmaster {
         self.child.is_none()
     }
 
-    /// Waits until it has exited; returns its status if it was our child. Cancel-safe.
+    /// Waits until the postmaster has exited; returns its status if it was our child. Cancel-safe.
     pub(super) async fn wait_for_exit(&mut self, home: &Home) -> Option<ExitStatus> {
         if let Some(child) = &mut self.child {
             return child.wait().await.ok();
@@ -257,22 +257,22 @@ mod tests {
 
     #[test]
     fn memory_and_wal_follow_the_options() {
-        let sized = |memory_bytes, wal_bytes| {
+        let settings_of = |memory_bytes, wal_bytes| {
             let options = ClusterOptions { memory_bytes, wal_bytes, ..ClusterOptions::new("data") };
             memory_settings(&options).into_iter().chain(wal_settings(&options)).collect::<Vec<_>>()
         };
         for (memory_mib, shared_buffers, maintenance) in
             [(1, "16MB", "8MB"), (128, "32MB", "8MB"), (512, "128MB", "32MB"), (1 << 20, "1024MB", "64MB")]
         {
-            let settings = sized(Some(memory_mib << 20), None);
+            let settings = settings_of(Some(memory_mib << 20), None);
             assert_eq!(value(&settings, "shared_buffers"), shared_buffers, "{memory_mib} MiB");
             assert_eq!(value(&settings, "maintenance_work_mem"), maintenance, "{memory_mib} MiB");
         }
-        let settings = sized(None, None);
+        let settings = settings_of(None, None);
         assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("4096MB", "80MB"));
-        let settings = sized(None, Some(96 << 20));
+        let settings = settings_of(None, Some(96 << 20));
         assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("96MB", "48MB"));
-        let settings = sized(None, Some(1));
+        let settings = settings_of(None, Some(1));
         assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("64MB", "32MB"));
     }
 

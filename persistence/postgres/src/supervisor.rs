@@ -15,7 +15,7 @@ use super::lock::OwnerLock;
 use super::postmaster::{self, Postmaster};
 use super::{ClusterError, ClusterOptions};
 
-/// Pause before the first restart: short, so that users hardly notice a single crash.
+/// Longest pause before the first restart: short, so that users hardly notice a single crash.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk has space again, PostgreSQL runs within half a minute.
@@ -43,7 +43,7 @@ pub(super) struct Supervisor {
     task: Mutex<Option<JoinHandle<Result<(), ClusterError>>>>,
 }
 
-/// The state of that task.
+/// The state of a [`Supervisor`]'s task.
 struct RestartTask {
     home: Home,
     binaries: Binaries,
@@ -82,13 +82,13 @@ impl Supervisor {
     pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
         self.stop.send_replace(true);
         // Cleared only after the task has ended, so that a cancelled stop can be repeated.
-        let mut slot = self.task.lock().await;
-        let Some(task) = slot.as_mut() else {
+        let mut task_slot = self.task.lock().await;
+        let Some(task) = task_slot.as_mut() else {
             return Ok(());
         };
-        let joined = task.await;
-        *slot = None;
-        if let Ok(result) = joined {
+        let task_result = task.await;
+        *task_slot = None;
+        if let Ok(result) = task_result {
             return result;
         }
         // The task was cancelled with its runtime, or panicked; the postmaster may still be running.
@@ -139,7 +139,7 @@ impl RestartTask {
                 tokio::select! {
                     biased;
                     () = stop_requested(&mut stop) => return Ok(()),
-                    () = sleep(pause(failures)) => {}
+                    () = sleep(restart_pause(failures)) => {}
                 }
                 failures = failures.saturating_add(1);
                 match self.restart() {
@@ -186,7 +186,8 @@ pub(super) async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     }
 }
 
-/// Doubles with each failure up to the longest pause; jitter staggers machines that lost the same disk.
-fn pause(failures: u32) -> Duration {
+/// The pause before a restart. It doubles with each failure up to [`PAUSE_MAX`]; jitter of up to half of it staggers
+/// machines that lost the same disk.
+fn restart_pause(failures: u32) -> Duration {
     PAUSE_MIN.saturating_mul(1 << failures.min(DOUBLINGS_MAX)).min(PAUSE_MAX).mul_f64(rand::random_range(0.5..=1.0))
 }

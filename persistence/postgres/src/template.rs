@@ -22,7 +22,7 @@ pub async fn copy(
     prepare: impl AsyncFnOnce(&Cluster) -> Result<(), ClusterError>,
 ) -> Result<(), ClusterError> {
     let folder = shared_folder();
-    // Other users may traverse the folders, which PostgreSQL's user must, but not list them.
+    // PostgreSQL's user must be able to traverse the folders; other users need not list them.
     let create_folders = |path: &Path| DirBuilder::new().recursive(true).mode(TRAVERSE_ONLY).create(path);
     create_folders(&folder).map_err(ClusterError::io("create", &folder))?;
     let prefix = format!("template-{name}-");

@@ -67,7 +67,8 @@ impl CompanySnapshot {
     /// The rows of a table, each as a line of JSON.
     ///
     /// # Errors
-    /// When the database cannot answer; [`Error::Database`] in place of a channel that this release cannot read.
+    /// When the database cannot answer. The stream yields [`Error::Database`] for a channel that this release cannot
+    /// read.
     pub async fn rows(&mut self, table: &ArchivedTable) -> Result<BoxStream<'_, Result<String>>> {
         let columns = columns(&mut self.transaction, table).await?;
         let fields: Vec<String> =
@@ -85,8 +86,8 @@ impl CompanySnapshot {
         Ok(rows.boxed())
     }
 
-    /// The ids of the company's next files after this id, in order; empty after the last one. The first page is after
-    /// the empty id.
+    /// The next page of the ids of the company's files, in order: those after the id `after`, or after `""` for the
+    /// first page. Empty after the last page.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -160,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_cannot_be_read_is_named() {
-        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        for settings in [r#"{"pageId": ["hidden"]}"#, r#""hidden""#, "null", deep.as_str()] {
+    fn the_error_of_an_unreadable_channel_contains_its_id() {
+        let deep_settings = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for settings in [r#"{"pageId": ["hidden"]}"#, r#""hidden""#, "null", deep_settings.as_str()] {
             let line = format!(r#"{{"id": 3, "settings": {settings}}}"#);
             let error = visible_channel(&line).expect_err("unreadable").to_string();
             assert!(error.contains("channel 3 cannot be read") && !error.contains("hidden"), "{error}");

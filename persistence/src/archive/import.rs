@@ -1,5 +1,5 @@
-//! Writes an archived company as a new one, in one transaction. What a line contains is not trusted: its fields must be
-//! columns of its table, and belong to the new company.
+//! Writes an archived company as a new one, in one transaction. Lines are not trusted: each field must be a column of
+//! the line's table, and each row gets the id of the new company.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,7 +22,7 @@ use crate::{CompanyId, Error, Result, controls};
 /// Maximum length of a line: a row of a message has at most some hundred KiB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// Rows are inserted with one statement when there are this many, or when their lines have this many bytes.
+/// A batch of rows is inserted with one statement once it has this many rows, or their lines have this many bytes.
 const ROWS_MAX: usize = 500;
 const BYTES_MAX: usize = 1 << 20;
 
@@ -47,7 +47,7 @@ pub enum ImportError {
     /// A line is refused.
     #[error("line {line} {error}")]
     Row {
-        /// Its number in the file of its noun, from 1.
+        /// Its number in the table's file, from 1.
         line: u64,
         error: RowError,
     },
@@ -61,9 +61,10 @@ impl From<sqlx::Error> for ImportError {
     }
 }
 
+/// The values of a row by their columns.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
-/// An import in progress. Dropped without [`Import::finish`], it has changed nothing.
+/// An import in progress. If it is dropped without [`Import::finish`], nothing was changed.
 pub struct Import {
     transaction: Transaction<'static, Postgres>,
     keys: Keyring,
@@ -75,10 +76,13 @@ pub struct Import {
     table: &'static ArchivedTable,
     /// The columns of `table` with their types, by the names of their fields in a line.
     columns: BTreeMap<String, (String, ColumnType)>,
+    /// Rows that are not inserted yet.
     rows: Vec<Fields>,
+    /// The bytes of their lines.
     bytes: usize,
     /// The number of the line from which the first of `rows` was read.
     first_line: u64,
+    /// The number of the last line that was read.
     line: u64,
     new_webhook_secret: fn() -> Secret,
 }
@@ -119,23 +123,23 @@ impl Import {
     pub async fn begin_table(&mut self, table: &'static ArchivedTable) -> Result<()> {
         let columns = columns(&mut self.transaction, table).await?;
         let types = column_types(&mut self.transaction, table).await?;
-        let by_field = |column: String| {
+        let entry_by_field = |column: String| {
             let kind = types.get(&column).copied().unwrap_or(ColumnType::Other);
             (camel_case(&column), (column, kind))
         };
-        self.columns = columns.into_iter().map(by_field).collect();
+        self.columns = columns.into_iter().map(entry_by_field).collect();
         (self.table, self.first_line, self.line) = (table, 1, 0);
         Ok(())
     }
 
-    /// Reads the next line of the table.
+    /// Adds the row of the table's next line. Rows are inserted in batches.
     ///
     /// # Errors
-    /// When it, or one before it, is refused, or the database cannot answer.
-    pub async fn line(&mut self, line: &str) -> std::result::Result<(), ImportError> {
+    /// When this line, or an earlier one of its batch, is refused, or the database cannot answer.
+    pub async fn add_line(&mut self, line: &str) -> std::result::Result<(), ImportError> {
         self.line += 1;
         let refused = |error| ImportError::Row { line: self.line, error };
-        let mut fields = self.read(line).map_err(refused)?;
+        let mut fields = self.parse_line(line).map_err(refused)?;
         match self.table.name {
             "companies" => return self.create_company(fields).await,
             "channels" => self.adapt_channel(&mut fields).await?,
@@ -153,10 +157,10 @@ impl Import {
         if self.rows.len() >= ROWS_MAX || self.bytes >= BYTES_MAX { self.end_table().await } else { Ok(()) }
     }
 
-    /// Writes the lines that are not written yet.
+    /// Inserts the rows that are not inserted yet.
     ///
     /// # Errors
-    /// As [`Import::line`].
+    /// As [`Import::add_line`].
     pub async fn end_table(&mut self) -> std::result::Result<(), ImportError> {
         let rows = std::mem::take(&mut self.rows);
         let first_line = std::mem::replace(&mut self.first_line, self.line + 1);
@@ -173,7 +177,7 @@ impl Import {
         Ok(())
     }
 
-    /// Whether the company has more unfinished campaigns than one can have.
+    /// Whether the company has more unfinished campaigns than a company may have.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -187,7 +191,7 @@ impl Import {
     /// When the database cannot answer; then nothing was changed.
     pub async fn finish(mut self) -> Result<CompanyId> {
         let db = &mut *self.transaction;
-        // Recipients fail with their messages: those that were not sent yet are not sent from here (`adapt_message`).
+        // The recipients of the messages that `adapt_message` has failed: they were queued and are not sent from here.
         let fail_recipients = "update campaign_recipients r set status = 'failed', error = m.error from messages m
              where r.company_id = $1 and r.status in ('pending', 'unknown') and m.company_id = r.company_id
                  and m.id = r.message_id and m.status = 'failed'";
@@ -211,8 +215,8 @@ impl Import {
         Ok(self.company)
     }
 
-    /// Reads a line into columns.
-    fn read(&self, line: &str) -> std::result::Result<Fields, RowError> {
+    /// Parses a line, and checks its values.
+    fn parse_line(&self, line: &str) -> std::result::Result<Fields, RowError> {
         let parsed: BTreeMap<String, Box<RawValue>> =
             serde_json::from_str(line).map_err(|error| RowError::NotAnObject(error.to_string()))?;
         let mut fields = Fields::new();
@@ -289,8 +293,8 @@ impl Import {
         }
     }
 
-    /// A channel keeps its id and its public key, unless the installation has them. Without credentials it is
-    /// disconnected.
+    /// A channel keeps its id and its public key, unless another channel of this installation has them. A channel that
+    /// needs credentials is disconnected, because archives contain none.
     async fn adapt_channel(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
         let refused = |field: &str, reason: &str| ImportError::Row {
             line: self.line,
@@ -312,35 +316,35 @@ impl Import {
             fields.insert("last_error".to_owned(), raw(&"the company was imported; enter the credentials"));
         }
         fields.insert("settings".to_owned(), raw(&settings));
-        let taken = sqlx::query_as(
+        let taken_query = sqlx::query_as(
             "select exists (select from channels where id = $1), exists (select from channels where public_key = $2)",
         );
         let public_key: String = get(fields, "public_key").unwrap_or_default();
-        let taken = taken.bind(id).bind(public_key).fetch_one(&mut *self.transaction);
-        let (is_id_taken, is_key_taken): (bool, bool) = taken.await?;
+        let (is_id_taken, is_key_taken): (bool, bool) =
+            taken_query.bind(id).bind(public_key).fetch_one(&mut *self.transaction).await?;
         if is_key_taken {
             fields.insert("public_key".to_owned(), raw(&new_key("ch_")));
         }
-        let mut new = id;
+        let mut new_id = id;
         let mut is_taken = is_id_taken;
         // The sequence yields no id of the installation's channels, but maybe one of this archive's.
-        while is_taken || self.assigned_channel_ids.contains(&new) {
+        while is_taken || self.assigned_channel_ids.contains(&new_id) {
             let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
-            new = next.fetch_one(&mut *self.transaction).await?;
+            new_id = next.fetch_one(&mut *self.transaction).await?;
             is_taken = false;
         }
-        self.new_channel_ids.insert(id, new);
-        self.assigned_channel_ids.insert(new);
-        fields.insert("id".to_owned(), raw(&new));
+        self.new_channel_ids.insert(id, new_id);
+        self.assigned_channel_ids.insert(new_id);
+        fields.insert("id".to_owned(), raw(&new_id));
         Ok(())
     }
 
     /// A webhook gets a new id and a new secret, and is disabled: its secret must be rotated before it is enabled.
     async fn adapt_webhook(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
-        let new = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
-        let new: i64 = new.fetch_one(&mut *self.transaction).await?;
-        let secret = webhooks::seal_new(&self.keys, self.company, new.into(), &(self.new_webhook_secret)())?;
-        fields.insert("id".to_owned(), raw(&new));
+        let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
+        let new_id: i64 = next.fetch_one(&mut *self.transaction).await?;
+        let secret = webhooks::seal_new(&self.keys, self.company, new_id.into(), &(self.new_webhook_secret)())?;
+        fields.insert("id".to_owned(), raw(&new_id));
         fields.insert("secret".to_owned(), raw(&secret));
         fields.insert("delivered_through".to_owned(), raw(&0));
         fields.insert("active".to_owned(), raw(&false));
@@ -354,7 +358,7 @@ impl Import {
         if self.new_channel_ids.is_empty() {
             return;
         }
-        // The rows of a report by channel have the id as their key.
+        // The rows of a report by channel have the channel's id as their key.
         let is_by_channel = get::<String>(fields, "dimension").is_some_and(|dimension| dimension == "channel");
         let columns: &[&str] = if is_by_channel { &["channel_id", "key"] } else { &["channel_id"] };
         for &column in columns {
@@ -378,7 +382,7 @@ fn get<T: serde::de::DeserializeOwned>(fields: &Fields, column: &str) -> Option<
     serde_json::from_str(fields.get(column)?.get()).ok()
 }
 
-/// A message that was not sent yet is not sent from here: the other installation may still send it.
+/// A queued message is marked as failed: the other installation may still send it.
 fn adapt_message(fields: &mut Fields) {
     if get::<String>(fields, "status").is_some_and(|status| status == "queued") {
         fields.insert("status".to_owned(), raw(&"failed"));
@@ -395,7 +399,7 @@ fn adapt_campaign(fields: &mut Fields) {
     }
 }
 
-/// Tokens are not archived, and a token of this installation may have the id of the one that wrote the row.
+/// Clears the id of the token that wrote the row: tokens are not archived, and here another token may have this id.
 fn clear_integration(fields: &mut Fields) {
     if let Some(integration) = fields.get_mut("integration_id") {
         *integration = RawValue::NULL.to_owned();
@@ -407,8 +411,8 @@ fn adapt_session(fields: &mut Fields) {
     fields.insert("token_hash".to_owned(), raw(&format!("\\x{}", hex::encode(rand::random::<[u8; 32]>()))));
     if get::<String>(fields, "status").is_some_and(|status| status == "active") {
         fields.insert("status".to_owned(), raw(&"ended"));
-        let seen = fields.get("last_seen_at").cloned().unwrap_or_else(|| RawValue::NULL.to_owned());
-        fields.insert("ended_at".to_owned(), seen);
+        let last_seen_at = fields.get("last_seen_at").cloned().unwrap_or_else(|| RawValue::NULL.to_owned());
+        fields.insert("ended_at".to_owned(), last_seen_at);
     }
 }
 

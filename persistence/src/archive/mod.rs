@@ -14,11 +14,11 @@ pub use import::{Import, ImportError, LINE_BYTES_MAX, RowError};
 /// A table of a company.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchivedTable {
-    /// The name of its file, without the ending.
+    /// The name of its file, without the extension.
     pub noun: &'static str,
     /// Its name in the database.
     pub name: &'static str,
-    /// The column with the company.
+    /// The column with the company's id.
     pub company_column: &'static str,
     /// The columns by which its rows are ordered.
     pub order_columns: &'static str,
@@ -30,31 +30,31 @@ const fn table(noun: &'static str, name: &'static str, order_columns: &'static s
     ArchivedTable { noun, name, company_column: "company_id", order_columns, omitted_columns: &[] }
 }
 
-const fn omitting(table: ArchivedTable, omitted_columns: &'static [&'static str]) -> ArchivedTable {
+const fn with_omitted(table: ArchivedTable, omitted_columns: &'static [&'static str]) -> ArchivedTable {
     ArchivedTable { omitted_columns, ..table }
 }
 
 /// The table with the company's own row. Its file comes first.
 pub const COMPANY: ArchivedTable =
-    ArchivedTable { company_column: "id", ..omitting(table("company", "companies", "id"), &["slot"]) };
+    ArchivedTable { company_column: "id", ..with_omitted(table("company", "companies", "id"), &["slot"]) };
 
 /// The tables of a company that are archived, in the order of their import. Members of lists come before the lists, and
-/// recipients before their campaigns: otherwise triggers would count them again.
+/// recipients before their campaigns: otherwise triggers would add them to the imported counts.
 pub const TABLES: &[ArchivedTable] = &[
     table("retention", "retentions", "company_id"),
-    omitting(table("profiles", "profiles", "id"), &["looks"]),
-    omitting(table("users", "users", "id"), &["password_hash"]),
+    with_omitted(table("profiles", "profiles", "id"), &["looks"]),
+    with_omitted(table("users", "users", "id"), &["password_hash"]),
     table("formerUsers", "former_users", "id"),
-    omitting(table("queues", "queues", "id"), &["looks"]),
+    with_omitted(table("queues", "queues", "id"), &["looks"]),
     table("queueUsers", "queue_users", "queue_id, user_id"),
-    omitting(table("wrapupCategories", "wrapup_categories", "id"), &["looks"]),
-    omitting(table("wrapupTypes", "wrapup_types", "id"), &["looks"]),
+    with_omitted(table("wrapupCategories", "wrapup_categories", "id"), &["looks"]),
+    with_omitted(table("wrapupTypes", "wrapup_types", "id"), &["looks"]),
     table("wrapupTypeQueues", "wrapup_type_queues", "wrapup_type_id, queue_id"),
     table("channels", "channels", "id"),
-    omitting(table("tags", "tags", "id"), &["looks"]),
+    with_omitted(table("tags", "tags", "id"), &["looks"]),
     table("customFields", "custom_fields", "id"),
     table("globalVariables", "global_variables", "id"),
-    omitting(table("quickMessages", "quick_messages", "id"), &["looks"]),
+    with_omitted(table("quickMessages", "quick_messages", "id"), &["looks"]),
     table("contacts", "contacts", "id"),
     table("contactAddresses", "contact_addresses", "channel_id, address"),
     table("contactNumbers", "contact_numbers", "number, contact_id"),
@@ -68,15 +68,15 @@ pub const TABLES: &[ArchivedTable] = &[
     table("tickets", "tickets", "id"),
     table("ticketEvents", "ticket_events", "ticket_id, id"),
     table("messages", "messages", "id"),
-    omitting(table("webchatSessions", "webchat_sessions", "id"), &["token_hash", "token_hashes"]),
+    with_omitted(table("webchatSessions", "webchat_sessions", "id"), &["token_hash", "token_hashes"]),
     table("schedules", "schedules", "id"),
     table("campaignRecipients", "campaign_recipients", "campaign_id, contact_id"),
     table("campaigns", "campaigns", "id"),
-    omitting(table("productCategories", "product_categories", "id"), &["looks"]),
-    omitting(table("products", "products", "id"), &["looks"]),
-    omitting(table("cardStatuses", "card_statuses", "id"), &["looks"]),
-    omitting(table("businesses", "businesses", "id"), &["looks"]),
-    omitting(table("cardOrigins", "card_origins", "id"), &["looks"]),
+    with_omitted(table("productCategories", "product_categories", "id"), &["looks"]),
+    with_omitted(table("products", "products", "id"), &["looks"]),
+    with_omitted(table("cardStatuses", "card_statuses", "id"), &["looks"]),
+    with_omitted(table("businesses", "businesses", "id"), &["looks"]),
+    with_omitted(table("cardOrigins", "card_origins", "id"), &["looks"]),
     table("boards", "boards", "id"),
     table("boardQueues", "board_queues", "board_id, queue_id"),
     table("boardLists", "board_lists", "id"),
@@ -88,7 +88,7 @@ pub const TABLES: &[ArchivedTable] = &[
     table("reportMessages", "report_messages", "dimension, grain, at, key"),
     table("reportWrapups", "report_wrapups", "grain, at, queue_id, wrapup_type_id"),
     table("reportLabels", "report_labels", "dimension, key"),
-    omitting(
+    with_omitted(
         table("webhooks", "webhooks", "id"),
         &["secret", "old_secret", "old_secret_until", "delivered_through", "failing_since"],
     ),

@@ -42,7 +42,8 @@ impl ColumnType {
         }
     }
 
-    /// Why a value is not of this type; `None` if it is, or if it is `null`: PostgreSQL checks whether it may be.
+    /// Why a value is not of this type; `None` if it is, or if it is `null`: PostgreSQL checks whether the column may
+    /// be null.
     fn refusal(self, column: &str, value: &Value) -> Option<&'static str> {
         let is_id = column == "id" || column.ends_with("_id");
         let number = value.as_i64();
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_service_could_not_read_is_refused() {
+    fn values_that_the_service_cannot_read_are_refused() {
         let check = |table, column, kind: &str, value| refusal(table, column, ColumnType::of(kind), &value);
         for (table, column, kind, value) in [
             ("tickets", "id", "int8", json!("9223372036854775806")),

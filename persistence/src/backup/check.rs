@@ -1,5 +1,5 @@
-//! Queries of the commands `check`, `backup` and `restore`: what a database contains, and what its schema does not
-//! guarantee.
+//! Queries of the commands `check`, `backup` and `restore`: what a database contains, and which references without a
+//! foreign key are broken.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
@@ -56,9 +56,9 @@ pub async fn counts(db: &mut PgConnection) -> Result<Vec<Count>> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
-    let rejected = "select kind, count(*) as count from rejected_changes group by kind order by kind";
-    Ok(sqlx::query_as(rejected).fetch_all(db).await?)
+pub async fn count_rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
+    let counts = "select kind, count(*) as count from rejected_changes group by kind order by kind";
+    Ok(sqlx::query_as(counts).fetch_all(db).await?)
 }
 
 /// The schema and the extensions of the database that a restore writes to.
@@ -105,7 +105,8 @@ pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
     Ok(sqlx::query_as(orphans).fetch_all(db).await?)
 }
 
-/// A page of the files of messages. `after` is the last file of the previous page; `None` for the first page.
+/// A page of the files of messages, at most `limit`. `after` is the last file of the previous page; `None` for the
+/// first page.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -121,7 +122,7 @@ pub async fn files_after(db: &mut PgConnection, after: Option<&FileKey>, limit: 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn still_used(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
+pub async fn referenced_files(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids): (Vec<CompanyId>, Vec<String>) =
         files.iter().map(|(company, id)| (*company, id.to_string())).unzip();
     let statement = "select m.company_id, m.id from media m

@@ -14,7 +14,7 @@ const BEGIN: &str = "begin isolation level repeatable read, read only";
 /// of this length.
 const JOURNAL_ID_CHARACTERS: usize = 32;
 
-/// The watermark of a journal: up to which of its entries the tables are written.
+/// The watermark of a journal: the last of its entries that is in the tables.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct JournalPosition {
     /// The journal's id.
@@ -32,7 +32,7 @@ impl JournalPosition {
     }
 }
 
-/// What a database reports of itself.
+/// The server, the schema and the watermarks of a database.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The server's version, as `server_version_num`.
@@ -122,9 +122,9 @@ impl State {
 /// A snapshot of the database, which other sessions can read until this is dropped.
 pub struct Snapshot {
     transaction: Transaction<'static, Postgres>,
-    /// The name under which other sessions read it.
+    /// The name under which other sessions import it.
     pub id: String,
-    /// What the database reports of itself at this moment.
+    /// The state of the database at this moment.
     pub state: State,
 }
 
@@ -135,9 +135,10 @@ impl Snapshot {
     /// When the database cannot answer, or has no tables of Hotline.
     pub async fn take(db: &PgPool) -> Result<Self> {
         let mut transaction = db.begin_with(BEGIN).await?;
-        // This session is idle while another process reads everything. A database or a role may limit that time.
-        let unlimited = "select set_config('idle_in_transaction_session_timeout', '0', true)";
-        sqlx::query(unlimited).execute(&mut *transaction).await?;
+        // This session is idle in its transaction while another process reads everything. The database or the role may
+        // have a timeout for that.
+        let disable_timeout = "select set_config('idle_in_transaction_session_timeout', '0', true)";
+        sqlx::query(disable_timeout).execute(&mut *transaction).await?;
         let id = sqlx::query_scalar("select pg_export_snapshot()").fetch_one(&mut *transaction).await?;
         let state = State::read(&mut transaction).await?;
         Ok(Self { transaction, id, state })

@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
-pub use self::reports::{PeerReport, Report, report, report_ages, reports};
+pub use self::reports::{PeerReport, Report, report_ages, reports, save_report};
 pub use self::seals::{SealRow, adopt, release_slots, seal, seals};
 pub use self::slots::{SlotRow, cancel_moves, hand_over, plan, slots};
 use super::{LifeId, Moment};
@@ -50,7 +50,7 @@ pub struct LifeRow {
     /// Its version of the protocol between processes.
     #[sqlx(rename = "speaks")]
     pub protocol_version: i32,
-    /// Whether it gives its slots away, or does not take any yet.
+    /// Whether it takes no slots: because it is giving its own away, or does not listen yet.
     pub draining: bool,
     /// When it began.
     pub began_at: DateTime<Utc>,
@@ -114,7 +114,8 @@ fn clock_difference(before: DateTime<Utc>, database_time: DateTime<Utc>, after: 
     difference.to_std().unwrap_or_default()
 }
 
-/// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
+/// Begins a life and claims the database for the cluster: a process without a cluster that still writes to it loses its
+/// ownership.
 ///
 /// # Errors
 /// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; when the database
@@ -126,9 +127,9 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
         let epoch: i64 = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch")
             .fetch_one(&mut *transaction)
             .await?;
-        let incompatible = "select node, speaks from lives join beats using (life)
+        let find_incompatible = "select node, speaks from lives join beats using (life)
             where abs(speaks - $1) > $2 and at > clock_timestamp() - make_interval(secs => $3) order by life limit 1";
-        let incompatible: Option<(String, i32)> = sqlx::query_as(incompatible)
+        let incompatible: Option<(String, i32)> = sqlx::query_as(find_incompatible)
             .bind(PROTOCOL_VERSION)
             .bind(VERSION_DIFFERENCE_MAX)
             .bind(FOREIGN_BEAT_AGE_MAX.as_secs_f64())
@@ -162,8 +163,8 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
     result.await?
 }
 
-/// Used as a life's journal id. Its watermark prevents a transaction whose commit reply was lost from being applied
-/// twice.
+/// The journal id of a life, which has a watermark but no journal. The watermark prevents a transaction whose commit
+/// reply was lost from being applied twice.
 pub(crate) fn journal_of(life: LifeId) -> String {
     format!("life {life}")
 }

@@ -59,7 +59,7 @@ impl Drop for StartupHeartbeats {
     }
 }
 
-/// Heartbeat interval: four per lease.
+/// Heartbeat interval: a lease lasts four of them.
 pub const BEAT_EVERY: Duration = Duration::from_millis(500);
 
 /// The role in which a process opens the store.

@@ -37,6 +37,7 @@ pub enum Owner {
 pub struct Placement(Arc<PlacementState>);
 
 struct PlacementState {
+    /// The life of this process.
     own_id: LifeId,
     /// The life of each slot, or [`NO_LIFE`]. A slot of this process is listed only while it is open.
     owners: Box<[AtomicI64]>,
@@ -73,7 +74,7 @@ impl Placement {
         peers.get(&LifeId::new(life)).map_or(Owner::Unassigned, |peer| Owner::Remote(peer.clone()))
     }
 
-    /// Whether a life is known and not over.
+    /// Whether this view has another life, which is not over as far as this process knows.
     pub fn has_peer(&self, life: LifeId) -> bool {
         self.0.peers.read().contains_key(&life)
     }
@@ -84,7 +85,7 @@ impl Placement {
     }
 
     /// Waits until the version is greater than `since`.
-    pub async fn changed(&self, since: u64) {
+    pub async fn wait_for_change(&self, since: u64) {
         // The sender lives as long as this object.
         let _ = self.0.version.subscribe().wait_for(|version| *version > since).await;
     }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_here_only_while_it_is_open() {
+    fn a_slot_is_local_only_while_it_is_open() {
         let placement = Placement::new(HERE);
         let peer = Peer { life: THERE, node: "b".to_owned(), address: "b:7400".to_owned() };
         let owner = |slot: Slot| match slot.number() {
@@ -198,8 +199,7 @@ mod tests {
     #[test]
     fn listeners_are_notified_once_per_change() {
         let placement = Placement::new(HERE);
-        let changed = placement.changed(0);
-        let mut changed = Box::pin(changed);
+        let mut changed = Box::pin(placement.wait_for_change(0));
         assert!((&mut changed).now_or_never().is_none());
         placement.open([slot(3), slot(4)]);
         assert!((&mut changed).now_or_never().is_some());
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(placement.version(), 2, "the slots of this life became unassigned");
         placement.replace([], |_| None);
         assert_eq!(placement.version(), 2);
-        assert!(placement.changed(1).now_or_never().is_some());
-        assert!(placement.changed(2).now_or_never().is_none());
+        assert!(placement.wait_for_change(1).now_or_never().is_some());
+        assert!(placement.wait_for_change(2).now_or_never().is_none());
     }
 }

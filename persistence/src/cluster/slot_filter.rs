@@ -22,11 +22,11 @@ impl SlotFilter {
         self.0.as_deref()
     }
 
-    /// SQL condition that a column's company is included. For all companies the planner removes it, since it plans for
-    /// the actual values.
-    pub(crate) fn condition(company: &str, parameter: u8) -> String {
+    /// SQL condition that this filter includes the company whose id is in `column`. PostgreSQL plans for the actual
+    /// parameters, so a filter for every company costs nothing.
+    pub(crate) fn condition(column: &str, parameter: u8) -> String {
         format!(
-            "(${parameter}::smallint[] is null or {company} in (select id from companies where slot = any(${parameter})))"
+            "(${parameter}::smallint[] is null or {column} in (select id from companies where slot = any(${parameter})))"
         )
     }
 }

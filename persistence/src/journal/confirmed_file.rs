@@ -1,6 +1,6 @@
 //! Persists the highest sequence that the database has confirmed. If the database reports a smaller one at startup, it
-//! was restored from an older state. Without this file that could not be detected while no segment has been released
-//! yet.
+//! was restored from an older state. Without this file, that would be detected only after the first segment was
+//! released.
 //!
 //! ```text
 //! confirmed = slot 0x00* slot            ; the second one begins at byte 512
@@ -62,7 +62,7 @@ impl ConfirmedFile {
             create(dir, id).map_err(JournalError::io("write", &path))?;
         }
         let open = || -> io::Result<Self> {
-            let file = segment::private().read(true).write(true).open(&path)?;
+            let file = segment::private_options().read(true).write(true).open(&path)?;
             let mut bytes = vec![0; SLOTS * SLOT_BYTES];
             let length = file.read_at(&mut bytes, 0)?;
             let (seq, slot) = find_newest(&bytes[..length], id).unwrap_or((0, 0));
@@ -90,7 +90,7 @@ impl ConfirmedFile {
 
 fn create(dir: &Dir, id: &JournalId) -> io::Result<()> {
     let path = dir.join(CONFIRMED_NEW_FILE);
-    let file = segment::private().create(true).truncate(true).write(true).open(&path)?;
+    let file = segment::private_options().create(true).truncate(true).write(true).open(&path)?;
     for slot in 0..SLOTS {
         file.write_all_at(&encode(id, 0), (slot * SLOT_BYTES) as u64)?;
     }
@@ -128,7 +128,7 @@ mod tests {
     const ID: JournalId = [7; 16];
 
     #[test]
-    fn a_torn_record_leaves_the_one_before_and_a_foreign_file_is_damaged() {
+    fn a_torn_record_is_ignored_and_a_foreign_file_is_reported_as_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open(folder.path()).unwrap();
         assert_eq!(read(&dir, &ID).unwrap(), None);

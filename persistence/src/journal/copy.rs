@@ -16,8 +16,8 @@ use super::recover::{pop_unfinished, read_whole, verify_segment};
 use super::segment::{self, Dir};
 use super::{JournalError, Seq, recover};
 
-/// How often a read begins again before it fails. Each time at least one segment was released, or a file looked damaged
-/// at a new place.
+/// Maximum attempts to read the journal. An attempt is repeated because a segment was released during it, or a file
+/// looked damaged at a new place.
 const ATTEMPTS_MAX: usize = 50;
 
 /// What a journal contains.
@@ -112,13 +112,14 @@ fn read_once(dir: &Path, to: Option<&Path>, id: &JournalId) -> Result<Contents, 
     for (index, (first, path)) in files.iter().enumerate() {
         let next_first = files.get(index + 1).map(|(first, _)| *first).or(unfinished_first);
         read_whole(path, &mut bytes)?;
-        let (next, end) = verify_segment(path, *first, &bytes, id, next_first)?.extent();
+        let (next_seq, end) = verify_segment(path, *first, &bytes, id, next_first)?.extent();
         if let Some(to) = to {
             let path = segment::segment_path(to, *first);
             write_new(&path, &bytes[..end]).map_err(JournalError::io("write", &path))?;
         }
         contents.bytes += end as u64;
-        contents.last = (Some(next) != contents.first).then(|| next - 1);
+        // If the next sequence is still the first one, there are no entries.
+        contents.last = (Some(next_seq) != contents.first).then(|| next_seq - 1);
     }
     Ok(contents)
 }
@@ -135,7 +136,7 @@ fn begin_copy(to: &Path, id: &JournalId) -> io::Result<()> {
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     crate::fail_point!("journal_copy", |_| Err(ErrorKind::StorageFull.into()));
-    let mut file = segment::private().create_new(true).write(true).open(path)?;
+    let mut file = segment::private_options().create_new(true).write(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

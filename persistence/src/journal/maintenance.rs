@@ -109,14 +109,14 @@ impl<T> Helper<'_, T> {
 
     /// Opens the file from which a segment is created when no other file can be opened.
     ///
-    /// IMPORTANT: reopen it as soon as files can be opened again, not only when a segment is needed: then it may fail.
+    /// IMPORTANT: reopen it as soon as files can be opened again. When a segment needs it, opening it may fail.
     fn prepare_reserve(&self) {
-        let mut slot = self.state.reserve_file.lock();
-        if slot.is_some() {
+        let mut reserve_file = self.state.reserve_file.lock();
+        if reserve_file.is_some() {
             return;
         }
         match segment::create_reserve(&self.state.dir) {
-            Ok(reserve) => *slot = Some(reserve),
+            Ok(reserve) => *reserve_file = Some(reserve),
             Err(error) => tracing::warn!(%error, "could not open a file for the next journal segment"),
         }
     }

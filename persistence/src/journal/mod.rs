@@ -63,7 +63,7 @@ pub struct Options {
     pub queue_bytes_max: usize,
     /// Queued records plus outstanding reservations; default 65 536. Bounds how long a record waits.
     pub queue_records_max: usize,
-    /// Bytes written per sync; default 4 MiB. A larger group would delay its sync by more than fewer syncs save.
+    /// Maximum bytes written per sync; default 4 MiB. Writing more takes longer than the saved syncs.
     pub group_bytes_max: usize,
 }
 

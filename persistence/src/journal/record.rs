@@ -150,9 +150,9 @@ impl Frame {
         FRAME_BYTES + self.length
     }
 
-    /// Whether this can be the frame of a later group in a segment that lacks the group of record `next`. The frame is
-    /// `distance` bytes after the offset where that group was expected, and every record in between takes some bytes. A
-    /// stale group is never later: all its sequences precede the segment's.
+    /// Whether this can be the frame of a later group, after a missing group that should start with record `next`. The
+    /// frame is `distance` bytes after the offset where that group was expected. The records between them need at least
+    /// their prefixes. A stale group is never later: all its sequences precede the segment's.
     pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
         let records_between = self.first.saturating_sub(next);
         records_between > 0 && records_between <= (distance / RECORD_PREFIX_BYTES) as u64
@@ -171,7 +171,7 @@ pub(super) fn find_group_magic(bytes: &[u8]) -> Option<usize> {
     bytes.windows(GROUP_MAGIC.len()).position(|window| window == GROUP_MAGIC)
 }
 
-/// The range of the record at `at` in a body, and the offset of the next record; `None` if the body ends before.
+/// The range of the record at `at` in a body, and the offset of the next record; `None` if it ends after the body.
 pub(super) fn record_at(body: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
     let start = at.checked_add(RECORD_PREFIX_BYTES)?;
     if start > body.len() {
@@ -181,6 +181,7 @@ pub(super) fn record_at(body: &[u8], at: usize) -> Option<(Range<usize>, usize)>
     (end <= body.len()).then_some((start..end, end))
 }
 
+/// Whether the body consists of exactly this many records, at least one.
 fn has_records(body: &[u8], count: u32) -> bool {
     let mut at = 0;
     for _ in 0..count {

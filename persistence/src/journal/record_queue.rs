@@ -6,12 +6,13 @@ use std::collections::VecDeque;
 use super::Seq;
 use super::record::{FRAME_BYTES, RECORD_PREFIX_BYTES, seal_group};
 
-/// Maximum capacity of the buffer while nothing waits: a usual group. The rest is returned to the allocator.
+/// Maximum capacity that an empty queue keeps: two groups of the default size. The rest is returned to the allocator.
 const IDLE_BYTES_MAX: usize = 8 << 20;
 
 /// Records in order, each with the item that its caller attached.
 pub(super) struct RecordQueue<T> {
-    /// First space for a frame, or the records that were taken last, then the waiting records.
+    /// The records of the last taken group with their frame (before the first group: space for a frame), then the
+    /// waiting records.
     bytes: Vec<u8>,
     /// Offset of the first waiting record, at least [`FRAME_BYTES`]: a group's frame overwrites what precedes it.
     first_offset: usize,
@@ -19,7 +20,7 @@ pub(super) struct RecordQueue<T> {
     records: VecDeque<(usize, T)>,
 }
 
-/// Records that were taken to be written together.
+/// Records taken from the queue to be written together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     /// Offset of the frame.

@@ -152,7 +152,7 @@ impl RecoveredJournal {
         confirmed_file
             .record(watermark)
             .and_then(|()| confirmed_file.sync())
-            .map_err(JournalError::io("note in", &self.open_journal.dir))
+            .map_err(JournalError::io("save the watermark in", &self.open_journal.dir))
     }
 
     /// Starts accepting records, always in a new segment.
@@ -311,7 +311,7 @@ pub(super) fn verify_segment(
     let tail = SegmentTail::of(bytes, at, next, &header);
     match next_first {
         None => check_tail(path, &tail, &header, next, seed)?,
-        Some(_) if tail.is_written() => {
+        Some(_) if tail.has_new_bytes() => {
             return Err(JournalError::damaged(path, at as u64, "expected a complete group or padding"));
         }
         Some(next_first) if next_first != next => {
@@ -360,8 +360,8 @@ impl<'a> SegmentTail<'a> {
         Self { bytes, at, stale, written, torn_bytes }
     }
 
-    /// Whether this use of the file has certainly written here.
-    fn is_written(&self) -> bool {
+    /// Whether bytes of this use of the file certainly follow the last valid group.
+    fn has_new_bytes(&self) -> bool {
         self.written > self.stale
     }
 }
@@ -394,7 +394,7 @@ fn check_tail(path: &Path, tail: &SegmentTail<'_>, header: &Header, next: Seq, s
         }
         from = start + 1;
     }
-    if tail.is_written() && tail.written > header.frame_bytes_max as usize {
+    if tail.has_new_bytes() && tail.written > header.frame_bytes_max as usize {
         let end = tail.at + tail.written;
         let reason = format!("bytes up to {end} are written, further than one torn group reaches");
         return Err(JournalError::damaged(path, tail.at as u64, reason));
@@ -415,14 +415,14 @@ fn used_bytes(bytes: &[u8]) -> usize {
 /// appended here, and unused padding would count against the size limit.
 fn finalize_last(last: &mut VerifiedSegment) -> Result<Option<TornTail>, JournalError> {
     let finalize = || -> io::Result<()> {
-        let file = segment::private().read(true).write(true).open(&last.path)?;
+        let file = segment::private_options().read(true).write(true).open(&last.path)?;
         let mut group = vec![0; (last.end - last.last_group) as usize];
         file.read_exact_at(&mut group, last.last_group)?;
         file.write_all_at(&group, last.last_group)?;
         file.set_len(last.end)?;
         file.sync_all()
     };
-    finalize().map_err(JournalError::io("settle", &last.path))?;
+    finalize().map_err(JournalError::io("finalize", &last.path))?;
     last.file_bytes = last.end;
     Ok((last.torn_bytes > 0).then(|| TornTail { file: last.path.clone(), offset: last.end, bytes: last.torn_bytes }))
 }

@@ -23,7 +23,7 @@ pub(super) const CONFIRMED_FILE: &str = "confirmed";
 pub(super) const CONFIRMED_NEW_FILE: &str = "confirmed.tmp";
 /// An empty file that is kept open, so that a segment can be created when no file can be opened.
 const RESERVE_FILE: &str = "reserve";
-const SUFFIX: &str = ".journal";
+const SEGMENT_SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
 /// Bytes per write while zero-filling. The kernel caches each write as one folio, and every later sync processes all of
 /// the folios it touches: with 4 MiB writes a sync takes half as long again.
@@ -38,7 +38,7 @@ pub(super) const DIR_MODE: u32 = 0o700;
 /// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// The journal's directory, kept open: syncing it then needs no new file descriptor, of which none may be left.
+/// The journal's directory, kept open: syncing it works even when no file descriptors are left.
 #[derive(Debug)]
 pub(super) struct Dir {
     path: PathBuf,
@@ -64,7 +64,7 @@ impl Deref for Dir {
 }
 
 /// Options with which every file of the journal is opened.
-pub(super) fn private() -> OpenOptions {
+pub(super) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE);
     options
@@ -112,10 +112,10 @@ fn is_leftover(name: &str) -> bool {
 }
 
 pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
-    dir.join(format!("{first:020}{SUFFIX}"))
+    dir.join(format!("{first:020}{SEGMENT_SUFFIX}"))
 }
 
-/// The file of a segment, or one that will become a segment and does not have the name of one yet.
+/// An open file: a segment, or a file that will be renamed to become one.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub file: File,
@@ -152,7 +152,7 @@ impl Deref for SegmentPath {
 pub(super) struct SegmentList {
     /// Sorted by first sequence.
     pub segments: Vec<(Seq, PathBuf)>,
-    /// Files that a crash left, or a run had prepared for its next segments.
+    /// Temporary files that a crash left, and files that an earlier run prepared for its next segments.
     pub leftovers: Vec<PathBuf>,
 }
 
@@ -187,8 +187,12 @@ impl Drop for DirLock {
 
 pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     let path = dir.join(LOCK_FILE);
-    let file =
-        private().create(true).truncate(false).write(true).open(&path).map_err(JournalError::io("open", &path))?;
+    let file = private_options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(JournalError::io("open", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(DirLock(file)),
         Err(TryLockError::WouldBlock) => Err(JournalError::Locked { dir: dir.to_owned() }),
@@ -222,7 +226,7 @@ pub(super) fn create_id(dir: &Dir) -> Result<JournalId, JournalError> {
     let id = rand::random::<u128>().to_be_bytes();
     let path = dir.join(ID_NEW_FILE);
     let write = || -> io::Result<()> {
-        let mut file = private().create(true).truncate(true).write(true).open(&path)?;
+        let mut file = private_options().create(true).truncate(true).write(true).open(&path)?;
         file.write_all(format!("{}\n", id_text(&id)).as_bytes())?;
         file.sync_all()?;
         fs::rename(&path, dir.join(ID_FILE))?;
@@ -254,7 +258,7 @@ pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<Se
 /// segment under its old name with different contents.
 pub(super) fn recycle(dir: &Dir, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
     crate::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
-    let file = private().read(true).write(true).open(segment)?;
+    let file = private_options().read(true).write(true).open(segment)?;
     let path = spare_path(dir, number);
     fs::rename(segment, &path)?;
     crate::fail_point!("journal_recycle_renamed");
@@ -298,7 +302,7 @@ pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
 pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
     crate::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
     let path = dir.join(RESERVE_FILE);
-    let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
+    let file = private_options().create(true).truncate(true).read(true).write(true).open(&path)?;
     Ok(SegmentFile { file, path, stale_end: 0 })
 }
 
@@ -334,7 +338,7 @@ fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
         Some("memory") => nix::errno::Errno::ENOMEM.into(),
         _ => io::ErrorKind::StorageFull.into(),
     }));
-    let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
+    let file = private_options().create(true).truncate(true).read(true).write(true).open(&path)?;
     match write_zeros(&file, bytes) {
         Ok(()) => Ok(SegmentFile { file, path, stale_end: 0 }),
         Err(error) => {
@@ -361,7 +365,7 @@ fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
 }
 
 fn parse_name(name: &str) -> Option<Seq> {
-    let digits = name.strip_suffix(SUFFIX)?;
+    let digits = name.strip_suffix(SEGMENT_SUFFIX)?;
     let is_number = digits.len() == SEQ_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|first| is_number && *first > 0)
 }

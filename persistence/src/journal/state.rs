@@ -67,10 +67,10 @@ impl Segments {
 
 pub(super) struct WriteQueue<T> {
     pub records: RecordQueue<T>,
-    /// Items whose records were not released when the writer stopped. They are kept until the journal is dropped: a
-    /// caller that waits for an item could mistake its drop for a response.
+    /// Items whose records were not released when the writer stopped. They are kept until the journal is dropped: the
+    /// caller that waits for an item could take its drop for a response.
     pub abandoned_items: Vec<T>,
-    /// The sequence of the next record appended.
+    /// Sequence that the next appended record gets.
     pub next: Seq,
     pub is_sleeping: bool,
     pub is_closed: bool,
@@ -121,9 +121,13 @@ pub(super) struct JournalState<T> {
     /// Bytes that can still be written without exceeding `max_bytes`.
     free_bytes: AtomicU64,
     phase: AtomicU8,
+    /// The last sequence assigned.
     pub appended: AtomicU64,
+    /// The last sequence on disk.
     pub synced: AtomicU64,
+    /// Number of syncs in this run.
     pub syncs: AtomicU64,
+    /// Number of records synced in this run.
     pub records: AtomicU64,
 }
 
@@ -249,8 +253,8 @@ impl<T> JournalState<T> {
         Ok(())
     }
 
-    /// Bytes counted per reservation, and the most that may stay unused at a segment's end because the next record did
-    /// not fit.
+    /// Bytes counted per reservation. Also the space assumed to be wasted at a segment's end, because the next record
+    /// does not fit.
     fn reservation_bytes(&self) -> u64 {
         RESERVATION_BYTES.min(self.options.segment_bytes / 8)
     }

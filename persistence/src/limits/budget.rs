@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout_at};
 /// Limits on the bytes of all keys.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetLimits {
-    /// In total.
+    /// Maximum bytes of all keys together.
     pub all: usize,
     /// Bytes beyond `all` that only keys with small usage may use, so that these do not wait for other keys.
     pub reserved: usize,
-    /// The maximum bytes of a small usage.
+    /// Maximum bytes of a key whose usage counts as small.
     pub small: usize,
 }
 
@@ -121,8 +121,8 @@ impl<K: Eq + Hash> Usage<K> {
 
     fn fits(&self, budget: &Inner<K>, keys: &[K], bytes: usize) -> bool {
         let fits_share = |used: usize, share: usize| used + bytes.min(share) <= share;
-        let largest = keys.iter().map(|key| self.bytes_of(key)).max().unwrap_or_default();
-        let is_small = largest + bytes <= budget.limits.small;
+        let largest_usage = keys.iter().map(|key| self.bytes_of(key)).max().unwrap_or_default();
+        let is_small = largest_usage + bytes <= budget.limits.small;
         let reserved = if is_small { budget.limits.reserved } else { 0 };
         fits_share(self.all, budget.limits.all + reserved)
             && keys.iter().all(|key| fits_share(self.bytes_of(key), (budget.share)(key)))

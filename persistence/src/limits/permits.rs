@@ -17,7 +17,9 @@ use super::Denied;
 pub struct PermitLimits {
     all: usize,
     of_key: usize,
+    /// The last permits of the total, which only keys without a permit get.
     reserved: usize,
+    /// Maximum callers that wait for a permit of one key.
     waiting: usize,
     wait: Duration,
 }
@@ -71,8 +73,8 @@ struct KeyShare {
 /// A permit; released when dropped.
 #[derive(Debug)]
 pub struct KeyedPermit<K: Eq + Hash> {
-    /// The permit of the total, then that of the key: released in the reverse order of acquisition. `None` while it
-    /// waits.
+    /// The permit of the total, then that of the key: released in the reverse order of acquisition. `None` while
+    /// the caller waits.
     permits: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
     owner: KeyedPermits<K>,
     key: K,
@@ -101,10 +103,10 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         if all.available_permits() <= reserved {
             return None;
         }
-        let of_key = semaphore.clone().try_acquire_owned().ok()?;
-        let of_all = all.clone().try_acquire_owned().ok()?;
+        let key_permit = semaphore.clone().try_acquire_owned().ok()?;
+        let total_permit = all.clone().try_acquire_owned().ok()?;
         keys.entry(key.clone()).or_insert_with(|| KeyShare::new(semaphore)).users += 1;
-        Some(KeyedPermit { permits: Some((of_all, of_key)), owner: self.clone(), key })
+        Some(KeyedPermit { permits: Some((total_permit, key_permit)), owner: self.clone(), key })
     }
 
     /// Waits for a permit of the key's share, then for one of the total. So a caller whose key has used up its share
@@ -115,14 +117,15 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
     pub async fn acquire(&self, key: K) -> Result<KeyedPermit<K>, Denied> {
         let (semaphore, mut permit) = self.start_waiting(key)?;
         let acquire = async {
-            let of_key = semaphore.acquire_owned().await?;
-            Ok::<_, AcquireError>((self.0.all.clone().acquire_owned().await?, of_key))
+            let key_permit = semaphore.acquire_owned().await?;
+            Ok::<_, AcquireError>((self.0.all.clone().acquire_owned().await?, key_permit))
         };
         let permits = timeout(self.0.limits.wait, acquire).await.map_err(|_| Denied::TooLong)?;
         permit.grant(permits.map_err(|_| Denied::Closed)?);
         Ok(permit)
     }
 
+    /// Counts the caller as waiting; returns its key's semaphore and a permit that is not granted yet.
     fn start_waiting(&self, key: K) -> Result<(Arc<Semaphore>, KeyedPermit<K>), Denied> {
         let limits = &self.0.limits;
         let mut keys = self.0.keys.lock();
@@ -145,7 +148,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         self.0.limits.all - self.0.all.available_permits()
     }
 
-    /// The number of those who have a permit or wait for one.
+    /// The number of callers that have a permit or wait for one.
     pub fn users(&self) -> usize {
         self.0.keys.lock().values().map(|share| share.users).sum()
     }

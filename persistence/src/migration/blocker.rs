@@ -1,4 +1,4 @@
-//! The session that a migration waits for: a second connection looks for it, since the first one is waiting.
+//! Finds the session that a migration waits for. It uses a second connection, because the migration's own is waiting.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, FromRow, PgConnection};
 use tokio::time::{sleep, timeout};
 
-/// How often the watcher looks: several times while a migration waits for a lock.
+/// How often the watcher looks for a blocker: several times during each wait for a lock.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Maximum time for a look.
+/// Maximum time to look for a blocker.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// A session of the database.
+/// A session of the database that blocks another one.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Blocker {
     /// Its process on the database server; 0: a prepared transaction.
@@ -46,20 +46,20 @@ const FIND: &str = "select blocking.pid, coalesce(activity.application_name, '')
     from unnest(pg_blocking_pids($1)) as blocking (pid) left join pg_stat_activity activity on activity.pid = blocking.pid
     order by since nulls last, blocking.pid limit 1";
 
-/// Looks for what blocks a session.
+/// Watches which session blocks the migration's session.
 pub(super) struct Watcher {
     options: Arc<PgConnectOptions>,
-    /// Opened with the first look: most migrations are finished before.
+    /// Opened when the watcher first looks for a blocker: most migrations end before that.
     connection: Option<PgConnection>,
-    /// The session that may wait.
+    /// The migration's session.
     pid: i32,
-    /// The blocker that was seen last.
-    pub(super) seen: Option<Blocker>,
+    /// The last blocker that was found.
+    pub(super) last_blocker: Option<Blocker>,
 }
 
 impl Watcher {
     pub(super) fn new(options: Arc<PgConnectOptions>, pid: i32) -> Self {
-        Self { options, connection: None, pid, seen: None }
+        Self { options, connection: None, pid, last_blocker: None }
     }
 
     /// Does `work`, and reports each new session that blocks it.
@@ -68,26 +68,26 @@ impl Watcher {
         loop {
             tokio::select! {
                 output = &mut work => return output,
-                () = sleep(LOOK_EVERY) => self.look(&mut report).await,
+                () = sleep(LOOK_EVERY) => self.look_for_blocker(&mut report).await,
             }
         }
     }
 
-    async fn look(&mut self, report: &mut impl FnMut(&Blocker)) {
-        match timeout(LOOK_TIME_MAX, self.find()).await {
+    async fn look_for_blocker(&mut self, report: &mut impl FnMut(&Blocker)) {
+        match timeout(LOOK_TIME_MAX, self.find_blocker()).await {
             Ok(Ok(Some(blocker))) => {
-                if self.seen.as_ref().is_none_or(|seen| seen.pid != blocker.pid) {
+                if self.last_blocker.as_ref().is_none_or(|last| last.pid != blocker.pid) {
                     report(&blocker);
                 }
-                self.seen = Some(blocker);
+                self.last_blocker = Some(blocker);
             }
             Ok(Ok(None)) => {}
-            // The look failed; the migration itself continues.
+            // The query failed; the migration itself continues.
             _ => self.connection = None,
         }
     }
 
-    async fn find(&mut self) -> sqlx::Result<Option<Blocker>> {
+    async fn find_blocker(&mut self) -> sqlx::Result<Option<Blocker>> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             None => self.connection.insert(self.options.connect().await?),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_named_as_far_as_it_is_known() {
+    fn a_blocker_is_described_by_its_known_fields() {
         let blocker = |pid, application: &str, since| Blocker { pid, application: application.to_owned(), since };
         let since = DateTime::from_timestamp(1_800_000_000, 0);
         let full = blocker(7, "pg_dump", since).to_string();

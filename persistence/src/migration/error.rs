@@ -13,7 +13,7 @@ pub enum SchemaError {
     /// The schema is older than this release, and the command does not migrate it.
     #[error(
         "the schema of the database is older than Hotline {}; it lacks {}. Run `hotline migrate`",
-        env!("CARGO_PKG_VERSION"), list(pending)
+        env!("CARGO_PKG_VERSION"), list_names(pending)
     )]
     Pending {
         /// The numbers and names of the missing migrations.
@@ -22,7 +22,7 @@ pub enum SchemaError {
     /// The schema is older than this release, and the database accepts no changes.
     #[error(
         "the database is read-only, as a standby is, and its schema lacks {}; run `hotline migrate` on the primary",
-        list(pending)
+        list_names(pending)
     )]
     ReadOnly {
         /// The numbers and names of the missing migrations.
@@ -38,7 +38,7 @@ pub enum SchemaError {
         task: String,
         /// For how long.
         waited: Duration,
-        /// The session that was seen last.
+        /// The last session that held the lock.
         blocker: Option<Blocker>,
     },
 }
@@ -46,7 +46,7 @@ pub enum SchemaError {
 /// At most this many migrations are named in a message.
 const NAMED_MAX: usize = 5;
 
-fn list(pending: &[String]) -> String {
+fn list_names(pending: &[String]) -> String {
     let named = pending.iter().take(NAMED_MAX).cloned().collect::<Vec<String>>().join(", ");
     match pending.len().saturating_sub(NAMED_MAX) {
         0 => named,

@@ -134,7 +134,7 @@ pub fn log(progress: &MigrationProgress<'_>) {
 /// # Errors
 /// As [`run`].
 pub async fn plan(db: &PgPool) -> Result<Vec<PlannedMigration>> {
-    let state = read_state(db, &schema::supported().await?).await?;
+    let state = read_state(db, &schema::supported_migrations().await?).await?;
     Ok(state.pending.iter().map(PlannedMigration::of).collect())
 }
 
@@ -143,7 +143,7 @@ pub async fn plan(db: &PgPool) -> Result<Vec<PlannedMigration>> {
 /// # Errors
 /// As [`run`].
 pub async fn migrate(db: &PgPool, policy: MigrationPolicy) -> Result<()> {
-    let migrations = schema::supported().await?;
+    let migrations = schema::supported_migrations().await?;
     if policy.is_enabled {
         return run(db, &migrations, policy.wait, &mut log).await.map(drop);
     }
@@ -160,7 +160,7 @@ pub async fn migrate(db: &PgPool, policy: MigrationPolicy) -> Result<()> {
 /// # Errors
 /// [`SchemaError::Pending`], or as [`run`].
 pub async fn ready_to_write(db: &PgPool) -> Result<()> {
-    let migrations = schema::supported().await?;
+    let migrations = schema::supported_migrations().await?;
     let state = read_state(db, &migrations).await?;
     if state.is_empty {
         return run(db, &migrations, WAIT_DEFAULT, &mut |_| {}).await.map(drop);
@@ -178,12 +178,12 @@ pub async fn ready_to_write(db: &PgPool) -> Result<()> {
 /// # Errors
 /// [`SchemaError::Empty`], or as [`run`].
 pub async fn ready_to_read(db: &PgPool) -> Result<Option<SchemaError>> {
-    let state = read_state(db, &schema::supported().await?).await?;
-    match state.pending.is_empty() {
-        _ if state.is_empty => Err(SchemaError::Empty.into()),
-        true => Ok(None),
-        false => Ok(Some(SchemaError::Pending { pending: migration_names(&state.pending) })),
+    let state = read_state(db, &schema::supported_migrations().await?).await?;
+    if state.is_empty {
+        return Err(SchemaError::Empty.into());
     }
+    let is_current = state.pending.is_empty();
+    Ok((!is_current).then(|| SchemaError::Pending { pending: migration_names(&state.pending) }))
 }
 
 async fn read_state(db: &PgPool, migrations: &[Migration]) -> Result<SchemaState> {
@@ -205,7 +205,7 @@ fn report_newer(
     migrations: &[Migration],
     progress: &mut (dyn FnMut(&MigrationProgress<'_>) + Send),
 ) {
-    if state.newest > schema::newest(migrations) {
+    if state.newest > schema::newest_version(migrations) {
         progress(&MigrationProgress::Newer { schema: state.newest, release: &state.release });
     }
 }
@@ -224,7 +224,7 @@ pub async fn run(
     let state = read_state(db, migrations).await?;
     if state.pending.is_empty() {
         report_newer(&state, migrations, progress);
-        if state.release != RELEASE && state.newest <= schema::newest(migrations) {
+        if state.release != RELEASE && state.newest <= schema::newest_version(migrations) {
             let mut connection = with_timeout(db.acquire()).await?;
             if !is_read_only(&mut connection).await? {
                 record_release(&mut connection, migrations).await?;
@@ -251,7 +251,7 @@ pub async fn run(
 const SET_CONNECTION_CHECK: &str = "select set_config(name, $1, false) from pg_settings
     where name = 'client_connection_check_interval' and version() ~ 'linux'";
 
-/// Sets what a session that migrates needs, whatever the settings of its role are.
+/// Configures a session for migrations, whatever the settings of its role are.
 async fn prepare_session(connection: &mut PgConnection) -> Result<()> {
     with_timeout(sqlx::query(SET_CONNECTION_CHECK).bind("1s").execute(&mut *connection)).await?;
     set_setting(connection, "statement_timeout", Duration::ZERO).await?;
@@ -273,7 +273,7 @@ async fn is_read_only(connection: &mut PgConnection) -> Result<bool> {
 async fn record_release(connection: &mut PgConnection, migrations: &[Migration]) -> Result<()> {
     let update = "update schema_needs set release = $1
          where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
-    let update = sqlx::query(update).bind(RELEASE).bind(schema::newest(migrations));
+    let update = sqlx::query(update).bind(RELEASE).bind(schema::newest_version(migrations));
     with_timeout(update.execute(connection)).await.map(drop)
 }
 
@@ -306,10 +306,10 @@ impl MigrationStep<'_> {
     /// not count: its changes up to then remain.
     fn is_blocked(self, error: &MigrateError) -> bool {
         let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
-        let is_transaction = !matches!(self, Self::Apply(migration) if migration.no_tx);
+        let is_transactional = !matches!(self, Self::Apply(migration) if migration.no_tx);
         match error.as_database_error().and_then(|error| error.code()).as_deref() {
             Some("55P03") => true,
-            Some("40P01") => is_transaction,
+            Some("40P01") => is_transactional,
             _ => false,
         }
     }
@@ -326,7 +326,7 @@ struct MigrationRun<'a> {
 impl MigrationRun<'_> {
     async fn apply_all(&mut self, migrations: &[Migration]) -> Result<Vec<AppliedMigration>> {
         // The lock has the same key as in earlier releases.
-        self.until_unlocked(MigrationStep::Begin).await?;
+        self.retry_while_blocked(MigrationStep::Begin).await?;
         self.connection.ensure_migrations_table(APPLIED).await?;
         // Another process may have applied them meanwhile.
         let state = SchemaState::read(&mut self.connection, migrations).await?;
@@ -338,10 +338,11 @@ impl MigrationRun<'_> {
         }
         record_release(&mut self.connection, migrations).await?;
         if !state.is_empty && !applied_migrations.is_empty() {
+            // The last migration that a release must know to serve the database.
             let least =
                 with_timeout(sqlx::query_scalar("select least from schema_needs").fetch_one(&mut self.connection));
             let may_serve = least.await.map(|least: i64| least <= state.newest)?;
-            let schema = schema::newest(migrations).max(state.newest);
+            let schema = schema::newest_version(migrations).max(state.newest);
             (self.progress)(&MigrationProgress::Migrated { schema, previous: &state.release, may_serve });
         }
         self.connection.unlock().await?;
@@ -349,11 +350,11 @@ impl MigrationRun<'_> {
     }
 
     async fn apply(&mut self, migration: &Migration) -> Result<AppliedMigration> {
-        let migration = &*schema::place(&mut self.connection, migration).await?;
+        let migration = &*schema::adapt_to_schemas(&mut self.connection, migration).await?;
         if migration.no_tx {
             self.begin_without_transaction(migration).await?;
         }
-        let applied = self.until_unlocked(MigrationStep::Apply(migration)).await;
+        let applied = self.retry_while_blocked(MigrationStep::Apply(migration)).await;
         if migration.no_tx {
             set_setting(&mut self.connection, "lock_timeout", LOCK_TIME_MAX).await?;
         }
@@ -367,32 +368,33 @@ impl MigrationRun<'_> {
         // 0 would wait without limit.
         set_setting(&mut self.connection, "lock_timeout", self.wait.max(Duration::from_millis(1))).await?;
         let Some(index) = plan::concurrent_index(migration.sql.as_str()) else { return Ok(()) };
-        let find = "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid
+        let select = "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid
              where not i.indisvalid and c.relname = $1";
-        let find = sqlx::query_scalar(find).bind(index).fetch_optional(&mut self.connection);
-        let invalid: Option<String> = with_timeout(find).await?;
-        if let Some(invalid) = invalid {
-            let drop = format!("drop index concurrently {invalid}");
-            sqlx::query(AssertSqlSafe(drop)).execute(&mut self.connection).await.map_err(MigrateError::from)?;
+        let find = sqlx::query_scalar(select).bind(index).fetch_optional(&mut self.connection);
+        let invalid_index: Option<String> = with_timeout(find).await?;
+        if let Some(index) = invalid_index {
+            let drop_index = format!("drop index concurrently {index}");
+            sqlx::query(AssertSqlSafe(drop_index)).execute(&mut self.connection).await.map_err(MigrateError::from)?;
         }
         Ok(())
     }
 
-    /// Repeats a step until no other session holds its locks; returns the duration of the last attempt.
-    async fn until_unlocked(&mut self, step: MigrationStep<'_>) -> Result<Duration> {
+    /// Repeats a step while other sessions hold its locks, for at most `self.wait`; returns the duration of the last
+    /// attempt.
+    async fn retry_while_blocked(&mut self, step: MigrationStep<'_>) -> Result<Duration> {
         let (task, started_at) = (step.name(), Instant::now());
-        self.watcher.seen = None;
+        self.watcher.last_blocker = None;
         loop {
             let Self { connection, watcher, progress, .. } = self;
             let report = |blocker: &Blocker| progress(&MigrationProgress::Waiting { task: &task, blocker });
             match watcher.watch(step.attempt(connection), report).await {
                 Err(error) if step.is_blocked(&error) && started_at.elapsed() >= self.wait => {
-                    let blocker = self.watcher.seen.take();
+                    let blocker = self.watcher.last_blocker.take();
                     return Err(SchemaError::Blocked { task, waited: started_at.elapsed(), blocker }.into());
                 }
                 Err(error) if step.is_blocked(&error) => sleep(PAUSE).await,
                 result => {
-                    if self.watcher.seen.is_some() && result.is_ok() {
+                    if self.watcher.last_blocker.is_some() && result.is_ok() {
                         (self.progress)(&MigrationProgress::Unblocked { task: &task, waited: started_at.elapsed() });
                     }
                     return Ok(result?);

@@ -1,4 +1,4 @@
-//! What a migration is about to do, as its file says.
+//! What a migration locks and creates, read from its file.
 //!
 //! A file begins with comments: `-- no-transaction` if its statement cannot run in a transaction, then `-- Locks: …`.
 
@@ -23,16 +23,16 @@ pub struct PlannedMigration {
 impl PlannedMigration {
     pub(super) fn of(migration: &Migration) -> Self {
         let locks = locks(migration.sql.as_str()).map(str::to_owned);
-        let unknown = || if migration.version == 1 { "none: creates the tables" } else { "unknown" }.to_owned();
+        let default = || if migration.version == 1 { "none: creates the tables" } else { "unknown" }.to_owned();
         Self {
             number: migration.version,
             name: migration.description.to_string(),
-            locks: locks.unwrap_or_else(unknown),
+            locks: locks.unwrap_or_else(default),
         }
     }
 }
 
-/// What a migration's file says that it locks; `None` if it does not say.
+/// The text after `-- Locks:` in a migration's file; `None` if there is none.
 pub fn locks(sql: &str) -> Option<&str> {
     let comments = sql.lines().take_while(|line| line.starts_with("--"));
     comments.filter_map(|line| line.strip_prefix(LOCKS)).map(str::trim).find(|locks| !locks.is_empty())

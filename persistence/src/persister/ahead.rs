@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::facts::SourceRow;
 use super::kinds::{Kind, ReplayedMessages};
-use super::writer::{FencingToken, Refusals, Rows, move_watermark};
+use super::writer::{FencingToken, Refusals, Rows, WriteMode, move_watermark};
 use crate::journal::Seq;
 use crate::tables::messages::{MESSAGES_WATERMARK_SUFFIX, MessageRow};
 use crate::{Change, CompanyId, Error, Result, rejected};
@@ -20,18 +20,19 @@ pub(crate) struct MessagesAhead {
     /// The writer's claim, with the watermark of the messages.
     token: FencingToken,
     /// The newest entry whose messages are in the tables.
-    reached: Seq,
+    written_to: Seq,
     /// Refused messages, including those of an earlier, interrupted replay.
     refusals: Refusals,
 }
 
 impl MessagesAhead {
     /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. `fed_epoch` is the
-    /// epoch of its watermark: with a later one, an interrupted replay would look like a write by another process.
+    /// epoch of the run that last wrote entries of the journal; the messages' watermark gets it too. The epoch of this
+    /// run would make the next start take an interrupted replay for a write by another process.
     pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
         let token =
             FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };
-        let resumed: i64 = sqlx::query_scalar(
+        let stored_watermark: i64 = sqlx::query_scalar(
             "insert into journal_watermark as w (journal, seq, epoch) values ($1, $2, $3)
              on conflict (journal) do update set seq = greatest(w.seq, excluded.seq) returning seq",
         )
@@ -40,13 +41,13 @@ impl MessagesAhead {
         .bind(fed_epoch)
         .fetch_one(&db)
         .await?;
-        let reached = u64::try_from(resumed).unwrap_or(0);
+        let written_to = u64::try_from(stored_watermark).unwrap_or(0);
         let mut refusals = Refusals::new();
-        if reached > watermark {
+        if written_to > watermark {
             let ids: Vec<(CompanyId, i64)> = rejected::ids(&db, MessageRow::NAME).await?;
             refusals.extend(ids.into_iter().map(|(company, id)| SourceRow { kind: MessageRow::NAME, company, id }));
         }
-        Ok(Self { db, token, reached, refusals })
+        Ok(Self { db, token, written_to, refusals })
     }
 
     /// Writes the messages of entries up to `last`, and returns those that PostgreSQL refused.
@@ -54,7 +55,7 @@ impl MessagesAhead {
     /// # Errors
     /// As [`Writer::write`](super::Writer::write).
     pub(crate) async fn write(&mut self, entries: &[(Seq, Vec<Change>)], last: Seq) -> Result<Refusals> {
-        let unwritten = entries.iter().filter(|(seq, _)| *seq > self.reached);
+        let unwritten = entries.iter().filter(|(seq, _)| *seq > self.written_to);
         let rows: Vec<&MessageRow> = unwritten
             .flat_map(|(_, changes)| changes)
             .filter_map(|change| match change {
@@ -62,24 +63,24 @@ impl MessagesAhead {
                 _ => None,
             })
             .collect();
-        if last > self.reached {
-            match self.attempt(&rows, last, false).await {
+        if last > self.written_to {
+            match self.attempt(&rows, last, WriteMode::Fast).await {
                 // An outage would be `Unavailable`, so this is a refusal.
-                Err(Error::Database(_)) => self.attempt(&rows, last, true).await?,
+                Err(Error::Database(_)) => self.attempt(&rows, last, WriteMode::InParts).await?,
                 outcome => outcome?,
             }
-            self.reached = last;
+            self.written_to = last;
         }
         Ok(self.refusals.clone())
     }
 
-    async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, in_parts: bool) -> Result<()> {
+    async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, mode: WriteMode) -> Result<()> {
         let mut transaction = self.db.begin().await?;
         if move_watermark(&mut transaction, &self.token, last).await?.is_none() {
             // An earlier attempt was committed, but its reply was lost.
             return Ok(());
         }
-        let mut writer = Rows::new(&mut transaction, in_parts);
+        let mut writer = Rows::new(&mut transaction, mode);
         writer.write_as::<ReplayedMessages>(rows).await?;
         let refusals = writer.refusals;
         transaction.commit().await?;

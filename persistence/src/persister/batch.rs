@@ -64,7 +64,7 @@ struct RowsByKey<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// `with_events`: whether to collect events.
+    /// The batch of these entries. `with_events`: whether to collect their events.
     pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, with_events: bool) -> Self {
         let mut batch = Self { collector: with_events.then(EventCollector::default), ..Self::default() };
         let mut rows = RowsByKey::default();
@@ -151,7 +151,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Keeps a ticket's receipt up to the latest message: receipts arrive in any order, and never move back.
+/// Stores a ticket's receipt if it reaches further than the stored one. Receipts arrive in any order.
 fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
     let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
     if receipt.up_to > furthest.up_to {

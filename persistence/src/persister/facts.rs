@@ -42,7 +42,7 @@ enum Fact {
 pub(super) struct Facts {
     facts: Vec<(SourceRow, Fact)>,
     /// Messages reported as failed. Only the table knows which of them had not failed before.
-    failing: Vec<(CompanyId, MessageId)>,
+    possibly_failed: Vec<(CompanyId, MessageId)>,
 }
 
 impl Facts {
@@ -63,9 +63,10 @@ impl Facts {
                     }
                 }
                 Change::Progress(row) if matches!(row.delivery_status, DeliveryStatus::Failed(_)) => {
-                    self.failing.push((row.company_id, row.message_id));
+                    self.possibly_failed.push((row.company_id, row.message_id));
                 }
-                // A ticket is answered by the first status of the message; entries of later ones do not contain it.
+                // The first status of a message answers its ticket; entries of later statuses do not contain the
+                // ticket.
                 Change::Progress(row) => {
                     if let Some(ticket) = ticket_of(entry, |ticket| ticket.answer_id == Some(row.message_id)) {
                         let source_row =
@@ -79,12 +80,12 @@ impl Facts {
     }
 
     /// Messages that this batch may move to failed.
-    pub(super) fn failing(&self) -> &[(CompanyId, MessageId)] {
-        &self.failing
+    pub(super) fn possibly_failed(&self) -> &[(CompanyId, MessageId)] {
+        &self.possibly_failed
     }
 
     /// Sums up the facts, except those derived from rows in `refusals`, and adds the messages that have just failed.
-    pub(super) fn count(&self, refusals: &HashSet<SourceRow>, failed: &[FailedMessage]) -> Counts {
+    pub(super) fn sum(&self, refusals: &HashSet<SourceRow>, failed: &[FailedMessage]) -> Counts {
         let mut counts = Counts::default();
         for (source_row, fact) in &self.facts {
             if refusals.contains(source_row) {
@@ -109,8 +110,8 @@ impl Facts {
         counts
     }
 
-    /// Counts an event. `next` is the event that transferred the ticket later in the same entry.
-    fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
+    /// Counts an event. `later_transfer` is the event that transferred the ticket later in the same entry.
+    fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, later_transfer: Option<&EventRow>) {
         let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
         let counts = match event.kind {
             EventType::Opened => TicketCounts { opened: 1, ..TicketCounts::default() },
@@ -127,7 +128,7 @@ impl Facts {
             }
             EventType::Transferred | EventType::NoteAdded | EventType::Read | EventType::Merged => return,
         };
-        let cell = cell_before(cell_of(ticket, event.created_at), next);
+        let cell = cell_before(cell_of(ticket, event.created_at), later_transfer);
         self.facts.push((source_row, Fact::Ticket(cell, counts)));
     }
 
@@ -161,13 +162,13 @@ impl Facts {
         self.facts.push((SourceRow::of_message(message), Fact::Message(cell, counts)));
     }
 
-    /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry: `next` is
-    /// the event that transferred the ticket in the same entry.
-    fn add_answer(&mut self, source_row: SourceRow, ticket: &TicketRow, next: Option<&EventRow>) {
+    /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry. `transfer`
+    /// is the first event that transferred the ticket in the same entry.
+    fn add_answer(&mut self, source_row: SourceRow, ticket: &TicketRow, transfer: Option<&EventRow>) {
         let Some(at) = ticket.first_response_at else { return };
         let answer_ms = milliseconds(ticket.opened_at, at);
         let counts = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
-        self.facts.push((source_row, Fact::Ticket(cell_before(cell_of(ticket, at), next), counts)));
+        self.facts.push((source_row, Fact::Ticket(cell_before(cell_of(ticket, at), transfer), counts)));
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) trait Kind {
     fn reduced(_: &Self::Row) -> Option<Self::Row> {
         None
     }
-    /// Writes rows, of which some may exist already, and returns the messages that it changed. Without rows it runs the
-    /// same statement, which tests whether the database accepts rows of this kind at all.
+    /// Writes rows, of which some may exist already, and returns the messages that it changed. With an empty slice it
+    /// still runs the statement: that tests whether the database accepts rows of this kind at all.
     fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send;
     /// Writes rows with a faster statement, which may be refused where [`Kind::write`] is not.
     fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send {
@@ -194,14 +194,15 @@ impl Kind for AttemptRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.message_id.0)
     }
-    /// A message that may have left must not be sent again after the next start.
+    /// A message that may have reached the provider must not be sent again after the next start, even if part of the
+    /// row is refused.
     fn reduced(row: &Self) -> Option<Self> {
         Some(Self { attempts: Attempts { reason: None, ..row.attempts.clone() }, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::set_attempts(db, rows).await?;
-        let if_unknown = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
-        let unknown_messages: Vec<_> = rows.iter().filter_map(if_unknown).collect();
+        let unknown_message = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
+        let unknown_messages: Vec<_> = rows.iter().filter_map(unknown_message).collect();
         no_message_changes(campaigns::mark_unknown(db, &unknown_messages).await)
     }
 }

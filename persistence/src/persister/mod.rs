@@ -71,7 +71,7 @@ struct Persister<T> {
 impl<T: Send + 'static> Persister<T> {
     async fn run(&mut self) -> Result<(), Error> {
         while self.queue.wait(GATHER_TIME).await {
-            let entries = match self.queue.take() {
+            let entries = match self.queue.take_entries() {
                 queue::NextEntries::Entries(entries) => entries,
                 queue::NextEntries::Spilled { from } => self.read_spilled(from).await?,
                 queue::NextEntries::Nothing => continue,
@@ -123,8 +123,8 @@ impl<T: Send + 'static> Persister<T> {
     /// Reads back entries that did not fit into memory while the database was down.
     async fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let entries = loop {
-            match self.read_back(from) {
-                // For example too many open files: waiting loses nothing.
+            match self.read_journal(from) {
+                // For example too many open files. The entries stay in the journal, so a retry loses nothing.
                 Err(Error::Journal(error)) if error.is_shortage() => {
                     tracing::warn!(%error, "reading the journal back failed; will retry");
                     tokio::time::sleep(RETRY_PAUSE_MAX).await;
@@ -133,11 +133,12 @@ impl<T: Send + 'static> Persister<T> {
             }
         };
         let last_read = entries.last().map_or(from - 1, |entry| entry.seq);
-        self.queue.read_back(last_read);
+        self.queue.mark_read_back(last_read);
         Ok(entries)
     }
 
-    fn read_back(&self, from: u64) -> Result<Vec<Entry>, Error> {
+    /// The entries from `from` on that fit into one transaction.
+    fn read_journal(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
         let (mut changes, mut bytes_read) = (0, 0);

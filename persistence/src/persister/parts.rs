@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_hold_all_rows_in_their_order_and_no_more_than_is_sent_at_once() {
+    fn parts_contain_all_rows_in_order_within_both_limits() {
         let bytes_max = 1 << 10;
         let large = "x".repeat(bytes_max / 2);
         let rows = ["a", &large, "b", &large, &large, "c", "d"];

@@ -1,8 +1,8 @@
 //! The persister's session in PostgreSQL, and how a wait on a lost session ends.
 //!
-//! A flush has no time limit: a large one takes as long as it takes. But a connection that the network has dropped
-//! never answers, and the operating system notices only after a quarter of an hour. So while a flush takes long,
-//! another session checks whether the server still works on it.
+//! A flush has no time limit, since a large one takes long. But a connection that the network has dropped never
+//! answers, and the operating system notices only after a quarter of an hour. So during a long flush, another session
+//! checks whether the server still works on it.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::pool::WriterClaim;
 use crate::unanswered;
 use crate::{Error, Result};
 
-/// How often a flush in progress is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(4);
+/// How often the session of a flush in progress is checked.
+const CHECK_EVERY: Duration = Duration::from_secs(4);
 
-/// How long a look may take, with its connection.
-const LOOK_TIME_MAX: Duration = Duration::from_secs(4);
+/// How long a check may take, including its connection.
+const CHECK_TIME_MAX: Duration = Duration::from_secs(4);
 
-/// This many looks in a row without progress end the wait, after at most 24 s. One is not enough: between two
+/// This many checks in a row without progress end the wait, after at most 24 s. One is not enough: between two
 /// statements the server also waits while this process computes, or was stopped for a moment.
-const LOOKS_MAX: u32 = 3;
+const STALLED_CHECKS_MAX: u32 = 3;
 
 /// A connection of the persister. Dropped without [`WriterSession::put_back`], it closes the connection: the server may
 /// never answer on it.
@@ -56,8 +56,8 @@ impl Drop for WriterSession {
 
 /// What another session sees of the persister's session.
 #[derive(Debug, PartialEq, Eq)]
-enum Look {
-    /// The server works on a statement of it, or cannot be asked at the moment.
+enum SessionState {
+    /// The server works on a statement of the session, or refuses the check at the moment.
     Working,
     /// The server waits for this process, or has no such session (`None`).
     Waiting(Option<Progress>),
@@ -65,7 +65,7 @@ enum Look {
     Unreachable,
 }
 
-/// How far the session was; equal in two looks when nothing arrived in between.
+/// How far the session was; equal in two checks when nothing arrived in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     /// When the last statement began or ended.
@@ -87,7 +87,7 @@ pub(super) async fn unless_session_lost<T>(
     tokio::select! {
         biased;
         outcome = work => outcome,
-        () = lost(db, claim) => {
+        () = wait_until_lost(db, claim) => {
             unanswered::record_loss();
             Err(Error::Unavailable("PostgreSQL no longer answers on the connection that writes".to_owned()))
         }
@@ -95,26 +95,26 @@ pub(super) async fn unless_session_lost<T>(
 }
 
 /// Returns when the session of the claim is lost.
-async fn lost(db: &PgPool, claim: &WriterClaim) {
-    let (mut before, mut in_a_row) = (None, 0);
+async fn wait_until_lost(db: &PgPool, claim: &WriterClaim) {
+    let (mut previous, mut stalled_checks) = (None, 0);
     loop {
-        sleep(LOOK_EVERY).await;
-        let Some(pid) = claim.session() else { continue };
-        let seen = look(db, pid).await;
-        in_a_row = match &seen {
-            Look::Working => 0,
-            // The session has made progress since the last look, so this look is the first of a new count.
-            Look::Waiting(_) if before != Some((pid, seen.progress())) => 1,
-            Look::Waiting(_) | Look::Unreachable => in_a_row + 1,
+        sleep(CHECK_EVERY).await;
+        let Some(pid) = claim.session_pid() else { continue };
+        let state = check_session(db, pid).await;
+        stalled_checks = match &state {
+            SessionState::Working => 0,
+            // The session has made progress since the last check, so this check is the first of a new count.
+            SessionState::Waiting(_) if previous != Some((pid, state.progress())) => 1,
+            SessionState::Waiting(_) | SessionState::Unreachable => stalled_checks + 1,
         };
-        if in_a_row >= LOOKS_MAX {
+        if stalled_checks >= STALLED_CHECKS_MAX {
             return;
         }
-        before = Some((pid, seen.progress()));
+        previous = Some((pid, state.progress()));
     }
 }
 
-impl Look {
+impl SessionState {
     fn progress(&self) -> Option<Progress> {
         match self {
             Self::Waiting(progress) => *progress,
@@ -123,28 +123,28 @@ impl Look {
     }
 }
 
-async fn look(db: &PgPool, pid: i32) -> Look {
+async fn check_session(db: &PgPool, pid: i32) -> SessionState {
     let options = db.connect_options().as_ref().clone().application_name("hotline");
-    let looked = timeout(LOOK_TIME_MAX, async {
+    let result = timeout(CHECK_TIME_MAX, async {
         let mut connection = options.connect().await?;
-        // A statement of which only a part has arrived, and a `COPY` between two parts of its data, are active and
-        // wait.
-        let state =
+        // A statement that has arrived only in part, and a `COPY` between two parts of its data, have the state
+        // `active`, but wait for the client.
+        let select =
             "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
              from pg_stat_activity left join pg_stat_progress_copy using (pid) where pid = $1";
-        sqlx::query_as::<_, (Option<bool>, Option<DateTime<Utc>>, Option<i64>)>(state)
+        sqlx::query_as::<_, (Option<bool>, Option<DateTime<Utc>>, Option<i64>)>(select)
             .bind(pid)
             .fetch_optional(&mut connection)
             .await
     });
-    match looked.await {
-        Ok(Ok(None)) => Look::Waiting(None),
+    match result.await {
+        Ok(Ok(None)) => SessionState::Waiting(None),
         Ok(Ok(Some((Some(true), changed_at, copied_bytes)))) => {
-            Look::Waiting(Some(Progress { changed_at, copied_bytes }))
+            SessionState::Waiting(Some(Progress { changed_at, copied_bytes }))
         }
-        Ok(Ok(Some(_))) => Look::Working,
-        // The server answers, and has for example too many connections.
-        Ok(Err(sqlx::Error::Database(_))) => Look::Working,
-        Ok(Err(_)) | Err(_) => Look::Unreachable,
+        Ok(Ok(Some(_))) => SessionState::Working,
+        // The server answers, but refuses the check, for example because it has too many connections.
+        Ok(Err(sqlx::Error::Database(_))) => SessionState::Working,
+        Ok(Err(_)) | Err(_) => SessionState::Unreachable,
     }
 }

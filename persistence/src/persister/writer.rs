@@ -58,7 +58,7 @@ pub struct FencingToken {
 
 /// How the rows of a batch are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteMode {
+pub(super) enum WriteMode {
     /// With the fastest statements, which fail as a whole.
     Fast,
     /// In parts, so that refused rows can be stored and the others written.
@@ -96,15 +96,15 @@ impl Writer {
     /// [`Error::NotOwner`] when another process has taken over; [`Error::LostCommits`] when the database has lost
     /// commits; any other error can be retried.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
-        self.write_after(batch, last, None).await
+        self.write_with_messages_ahead(batch, last, None).await
     }
 
-    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except those in
-    /// `refusals_ahead`.
+    /// As [`Self::write`]. With `refusals_ahead`, [`MessagesAhead`](super::MessagesAhead) has already written the
+    /// messages, except those refused.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(crate) async fn write_after(
+    pub(crate) async fn write_with_messages_ahead(
         &self,
         batch: &Batch<'_>,
         last: Seq,
@@ -150,7 +150,7 @@ impl Writer {
             return Ok(());
         };
         self.refuse_lost_commits(watermark)?;
-        let rows = &mut Rows::new(&mut transaction, mode == WriteMode::InParts);
+        let rows = &mut Rows::new(&mut transaction, mode);
         let previous = match &batch.collector {
             Some(collector) => collector.previous_rows(rows.db).await?,
             None => PreviousRows::default(),
@@ -161,7 +161,7 @@ impl Writer {
         rows.write(&batch.events).await?;
         let failed = rows.write_messages(batch, refusals_ahead).await?;
         rows.write_after_messages(batch).await?;
-        let counts = batch.facts.count(&rows.refusals, &failed);
+        let counts = batch.facts.sum(&rows.refusals, &failed);
         rows.write_counts(counts).await?;
         // Other writers of events of these companies block from here until the commit.
         let last_events = rows.append_events(batch, &previous).await?;
@@ -182,8 +182,9 @@ impl Writer {
         }
     }
 
-    /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out
-    /// at its next start ([`Error::Older`]); a member cannot write them again, and others may serve its companies.
+    /// Refuses a watermark below what was committed: the database has lost commits. Checked only for a cluster member:
+    /// it cannot write the lost entries again, and others may serve its companies. A process with a journal finds out
+    /// at its next start ([`Error::Older`]).
     fn refuse_lost_commits(&self, watermark: Seq) -> Result<()> {
         let committed = self.committed.load(Ordering::Acquire);
         if watermark < committed && matches!(self.token.claim, Claim::Life(_)) {
@@ -224,7 +225,7 @@ pub(crate) type Refusals = HashSet<SourceRow>;
 /// Rows being written in one transaction.
 pub(super) struct Rows<'a> {
     db: &'a mut PgConnection,
-    /// Write in parts: slow, and only after the fast statements were refused.
+    /// Whether rows are written in parts ([`WriteMode::InParts`]): slow, so only after a fast statement was refused.
     in_parts: bool,
     pub(super) refusals: Refusals,
     /// Messages whose row has changed.
@@ -232,7 +233,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(db: &'a mut PgConnection, in_parts: bool) -> Self {
+    pub(super) fn new(db: &'a mut PgConnection, mode: WriteMode) -> Self {
+        let in_parts = mode == WriteMode::InParts;
         Self { db, in_parts, refusals: Refusals::new(), changed_messages: Vec::new() }
     }
 
@@ -274,9 +276,9 @@ impl<'a> Rows<'a> {
             None if refusals_ahead.is_none() => self.write(&batch.messages).await?,
             None => {}
         }
-        let failing = messages::find_unfailed(self.db, batch.facts.failing()).await?;
+        let unfailed = messages::find_unfailed(self.db, batch.facts.possibly_failed()).await?;
         self.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
-        Ok(messages::find_failed(self.db, &failing).await?)
+        Ok(messages::find_failed(self.db, &unfailed).await?)
     }
 
     /// Writes the rows that refer to messages, and those of all remaining kinds.
@@ -434,10 +436,10 @@ impl<'a> Rows<'a> {
     /// written.
     async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
         if !is_of_values(error)
-            && let Some(fault) = self.try_write::<K>(&[]).await?
+            && let Some(kind_error) = self.try_write::<K>(&[]).await?
         {
-            let (kind, fault) = (K::NAME, without_values(&fault));
-            return Err(Error::Unavailable(format!("the database rejects every {kind}: {fault}")));
+            let (kind, reason) = (K::NAME, without_values(&kind_error));
+            return Err(Error::Unavailable(format!("the database rejects every {kind}: {reason}")));
         }
         let rejected_row = RejectedRow {
             company: K::company(row),

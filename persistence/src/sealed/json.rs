@@ -42,7 +42,7 @@ impl Keyring {
     fn seal_within(&self, location: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
         match value {
             Value::Object(object) => {
-                if let Some(plain) = only_text(object, UNSEALED) {
+                if let Some(plain) = text_of_only_key(object, UNSEALED) {
                     let sealed = self.seal_field(location, field, plain.as_bytes())?;
                     *value = Value::Object(Map::from_iter([(SEALED.to_owned(), Value::String(sealed))]));
                     return Ok(());
@@ -67,7 +67,7 @@ impl Keyring {
     ) -> bool {
         match value {
             Value::Object(object) => {
-                let Some(sealed) = only_text(object, SEALED) else {
+                let Some(sealed) = text_of_only_key(object, SEALED) else {
                     object
                         .retain(|key, value| self.open_within(location, &field_path(field, key), value, lost_secrets));
                     return true;
@@ -96,15 +96,15 @@ impl Keyring {
 /// Removes every secret that is sealed with this key; returns how many.
 pub(crate) fn remove_sealed(value: &mut Value, key: &str) -> usize {
     let mut removed = 0;
-    let mut keep = |value: &mut Value| {
-        let sealed = value.as_object().and_then(|object| only_text(object, SEALED));
+    let mut is_kept_after_removal = |value: &mut Value| {
+        let sealed = value.as_object().and_then(|object| text_of_only_key(object, SEALED));
         let is_removed = sealed.is_some_and(|sealed| is_sealed_with(sealed, key));
         removed += if is_removed { 1 } else { remove_sealed(value, key) };
         !is_removed
     };
     match value {
-        Value::Object(object) => object.retain(|_, value| keep(value)),
-        Value::Array(values) => values.retain_mut(keep),
+        Value::Object(object) => object.retain(|_, value| is_kept_after_removal(value)),
+        Value::Array(values) => values.retain_mut(is_kept_after_removal),
         _ => {}
     }
     removed
@@ -123,7 +123,7 @@ pub(crate) fn count_unsealed(value: &impl Serialize) -> usize {
 /// Number of objects in the value whose only key is this one.
 fn count_objects(value: &Value, key: &str) -> usize {
     match value {
-        Value::Object(object) if only_text(object, key).is_some() => 1,
+        Value::Object(object) if text_of_only_key(object, key).is_some() => 1,
         Value::Object(object) => object.values().map(|value| count_objects(value, key)).sum(),
         Value::Array(values) => values.iter().map(|value| count_objects(value, key)).sum(),
         _ => 0,
@@ -133,7 +133,9 @@ fn count_objects(value: &Value, key: &str) -> usize {
 /// The value without its secrets, sealed or not, for readers who may see everything else.
 pub fn without_secrets(value: &Value) -> Value {
     let is_secret = |value: &Value| {
-        value.as_object().is_some_and(|object| only_text(object, SEALED).or(only_text(object, UNSEALED)).is_some())
+        value
+            .as_object()
+            .is_some_and(|object| text_of_only_key(object, SEALED).or(text_of_only_key(object, UNSEALED)).is_some())
     };
     match value {
         Value::Object(object) => {
@@ -145,20 +147,21 @@ pub fn without_secrets(value: &Value) -> Value {
     }
 }
 
-/// The value with the sealed text of each secret in place of its plain one: it shows which secrets exist.
-pub(crate) fn as_if_open(value: &Value) -> Value {
+/// Marks each sealed secret as unsealed without decrypting it, so that the value can be deserialized: the result shows
+/// which secrets are set, not what they contain.
+pub(crate) fn mark_as_unsealed(value: &Value) -> Value {
     match value {
-        Value::Object(object) => match only_text(object, SEALED) {
+        Value::Object(object) => match text_of_only_key(object, SEALED) {
             Some(sealed) => Value::Object(Map::from_iter([(UNSEALED.to_owned(), Value::String(sealed.to_owned()))])),
-            None => Value::Object(object.iter().map(|(key, value)| (key.clone(), as_if_open(value))).collect()),
+            None => Value::Object(object.iter().map(|(key, value)| (key.clone(), mark_as_unsealed(value))).collect()),
         },
-        Value::Array(values) => values.iter().map(as_if_open).collect(),
+        Value::Array(values) => values.iter().map(mark_as_unsealed).collect(),
         other => other.clone(),
     }
 }
 
-/// The text in an object whose only key is this one; `None` for any other object.
-fn only_text<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+/// The text of an object whose only key is this one; `None` for any other object.
+fn text_of_only_key<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key).filter(|_| object.len() == 1)?.as_str()
 }
 

@@ -20,30 +20,31 @@ struct MissingSealingKey {
     id: String,
     /// The first key of the file when the sealing key was found missing. A different first key is its replacement.
     first_id: Option<String>,
+    /// The key, only in memory, that seals unstored values in its place.
     stand_in: Arc<Key>,
 }
 
 impl Keyring {
-    /// Runs without these keys; `sealing` is the one among them that seals.
+    /// Runs without these keys. `sealing_id` is the id of the key that seals, if it is among them.
     ///
     /// # Errors
     /// When no key can be created in memory.
-    pub(crate) fn run_without(&self, ids: Vec<String>, sealing: Option<String>) -> Result<(), KeyError> {
-        let stand_in = |id| {
+    pub(crate) fn run_without(&self, ids: Vec<String>, sealing_id: Option<String>) -> Result<(), KeyError> {
+        let with_stand_in = |id| {
             let first_id = self.ids().into_iter().next();
             Ok::<_, KeyError>(MissingSealingKey { id, first_id, stand_in: Arc::new(Key::random()?) })
         };
-        let sealing = sealing.map(stand_in).transpose()?;
-        *self.inner.missing.write() = MissingKeys { ids, sealing };
+        let sealing = sealing_id.map(with_stand_in).transpose()?;
+        *self.inner.missing_keys.write() = MissingKeys { ids, sealing };
         Ok(())
     }
 
     /// Whether an error is due to a key that was reported as missing at the start.
     pub(crate) fn is_reported(&self, error: &KeyError) -> bool {
-        error.missing_key().is_some_and(|id| self.inner.missing.read().ids.iter().any(|missing| missing == id))
+        error.missing_key().is_some_and(|id| self.inner.missing_keys.read().ids.iter().any(|missing| missing == id))
     }
 
-    /// Seals a value that is not stored, such as a cookie: also while the key that seals is missing.
+    /// Seals a value that is not stored, such as a cookie. Works also while the key that seals is missing.
     ///
     /// # Errors
     /// When there is no key.
@@ -54,17 +55,17 @@ impl Keyring {
         }
     }
 
-    /// Refuses to seal for the database while the key for it is missing.
+    /// Refuses to seal for the database while the sealing key is missing and no new first key replaces it.
     pub(super) fn check_sealing(&self, keys: &[Key]) -> Result<(), KeyError> {
-        let missing = self.inner.missing.read();
+        let missing = self.inner.missing_keys.read();
         let Some(MissingSealingKey { id, first_id, .. }) = &missing.sealing else { return Ok(()) };
         let is_replaced = keys.first().map(|key| &key.id) != first_id.as_ref();
         if is_replaced || keys.iter().any(|key| key.id == *id) { Ok(()) } else { Err(self.missing_key_error(id)) }
     }
 
-    /// The key in memory that replaces the missing key that seals; `None` if that was not missing at the start.
+    /// The key in memory that replaces the missing key that seals; `None` if no sealing key was missing at the start.
     pub(super) fn stand_in(&self) -> Option<Arc<Key>> {
-        self.inner.missing.read().sealing.as_ref().map(|missing| missing.stand_in.clone())
+        self.inner.missing_keys.read().sealing.as_ref().map(|missing| missing.stand_in.clone())
     }
 }
 
@@ -91,9 +92,9 @@ mod tests {
     fn without_its_key_a_keyring_seals_only_what_is_not_stored() {
         let folder = tempfile::TempDir::new().expect("folder");
         let (path, aside) = (folder.path().join("secrets.key"), folder.path().join("aside.key"));
-        let before = Keyring::at(&path);
-        before.load_or_create().expect("a key file");
-        let (id, sealed) = (before.ids().remove(0), before.seal(&HERE, b"token").expect("sealed"));
+        let earlier_keys = Keyring::at(&path);
+        earlier_keys.load_or_create().expect("a key file");
+        let (id, sealed) = (earlier_keys.ids().remove(0), earlier_keys.seal(&HERE, b"token").expect("sealed"));
         std::fs::rename(&path, &aside).expect("moved");
 
         let keys = Keyring::at(&path);
@@ -120,8 +121,8 @@ mod tests {
         let missing = "00112233445566aa".to_owned();
         keys.run_without(vec![missing.clone()], Some(missing)).expect("a key in memory");
         assert!(keys.seal(&HERE, b"token").is_err(), "a key of another installation seals");
-        let other = Keyring::at(keys.path());
-        let new = other.add_key().expect("another key");
-        assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&new));
+        let command_keys = Keyring::at(keys.path());
+        let new_id = command_keys.add_key().expect("another key");
+        assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&new_id));
     }
 }

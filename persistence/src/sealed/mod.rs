@@ -30,7 +30,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
 pub use json::{LostSecret, without_secrets};
-pub(crate) use json::{as_if_open, count_sealed, count_unsealed, remove_sealed};
+pub(crate) use json::{count_sealed, count_unsealed, mark_as_unsealed, remove_sealed};
 pub use secret::Secret;
 
 use self::missing::MissingKeys;
@@ -101,7 +101,7 @@ struct KeyringState {
     path: PathBuf,
     /// The first key seals.
     keys: RwLock<Arc<[Key]>>,
-    missing: RwLock<MissingKeys>,
+    missing_keys: RwLock<MissingKeys>,
 }
 
 struct Key {
@@ -160,14 +160,15 @@ impl Keyring {
         Ok(true)
     }
 
-    /// As [`Keyring::load`], for a service that runs with the key that seals. A file without it belongs to another
-    /// installation or is incomplete: what another key sealed could not be opened after the next start.
+    /// As [`Keyring::load`], for a running service. It refuses a file without the key that seals now: such a file
+    /// belongs to another installation or is incomplete, and values sealed with its first key could not be opened after
+    /// the next start.
     ///
     /// # Errors
-    /// As [`Keyring::load`], and [`KeyError::OtherKey`] for such a file. The previous keys stay.
+    /// As [`Keyring::load`], and [`KeyError::OtherKey`] for a file without that key. The previous keys stay.
     pub fn reload(&self) -> Result<bool, KeyError> {
         let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
-        // A service that runs without its sealing key accepts any file.
+        // A service whose sealing key was missing at the start accepts any file.
         let sealing_id = self.ids().into_iter().next().filter(|_| self.stand_in().is_none());
         if let Some(id) = sealing_id.filter(|id| keys.iter().all(|key| key.id != *id)) {
             let ids: Vec<&str> = keys.iter().map(|key| key.id.as_str()).collect();
@@ -378,16 +379,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_key_seals_and_a_running_process_opens_both() {
+    fn a_new_key_seals_and_a_running_process_opens_values_of_both_keys() {
         let (folder, keys) = keyring();
-        let running = Keyring::at(folder.path().join("secrets.key"));
-        assert!(running.load().expect("a key file"));
+        let running_keys = Keyring::at(folder.path().join("secrets.key"));
+        assert!(running_keys.load().expect("a key file"));
         let old = keys.seal(&HERE, b"token").expect("sealed");
         let new_id = keys.add_key().expect("another key");
         let sealed = keys.seal(&HERE, b"token").expect("sealed");
         assert!(sealed.contains(&new_id) && !old.contains(&new_id), "{sealed}");
-        assert_eq!(running.open(&HERE, &sealed).expect("the file is read again"), b"token");
-        assert_eq!(running.open(&HERE, &old).expect("opened"), b"token");
+        assert_eq!(running_keys.open(&HERE, &sealed).expect("the file is read again"), b"token");
+        assert_eq!(running_keys.open(&HERE, &old).expect("opened"), b"token");
         let retired_id = keys.ids()[1].clone();
         keys.remove_key(&retired_id).expect("removed");
         let message = keys.open(&HERE, &old).expect_err("the key is gone").to_string();

@@ -42,7 +42,7 @@ pub(super) fn with_sealing<T>(work: impl FnOnce() -> T) -> T {
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !SEALING.get() {
-            return Err(S::Error::custom("a secret is written nowhere but sealed"));
+            return Err(S::Error::custom("a secret can only be serialized to be sealed"));
         }
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(UNSEALED, &self.0)?;
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Secret {
             serde_json::Value::String(plain) => Ok(Self(plain)),
             serde_json::Value::Object(mut opened) if opened.len() == 1 => match opened.remove(UNSEALED) {
                 Some(serde_json::Value::String(plain)) => Ok(Self(plain)),
-                _ => Err(D::Error::custom("a secret is not open")),
+                _ => Err(D::Error::custom("a secret is still sealed")),
             },
             _ => Err(D::Error::custom("a secret must be a text")),
         }

@@ -74,7 +74,7 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// With it, a cluster member begins its writing transactions; `None` for a process alone.
+    /// Begins each writing transaction of a cluster member; `None` for a process alone.
     fence: Option<Fence>,
 }
 
@@ -118,14 +118,13 @@ impl Store {
         self.membership.as_ref()
     }
 
-    /// Returns whether this process may start an effect outside, such as a call of a provider: it is alone, or its
+    /// Returns whether this process may start an external effect, such as a call of a provider: it is alone, or its
     /// lease holds. Otherwise another process may have taken over, and would start the same effect.
     pub fn may_act(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
 
-    /// Reports that something that earlier events of a company show was deleted or erased. To be called after the
-    /// commit.
+    /// Reports that content of earlier events of a company was deleted or erased. Call it after the commit.
     pub fn publish_removal(&self, company: CompanyId) {
         self.events.iter().for_each(|news| news.publish_removal(company));
     }
@@ -175,8 +174,8 @@ impl Store {
         }
     }
 
-    /// Flushes everything and ends: the journal first, then the persister. No entry may be appended afterwards. Without
-    /// the database, what is not flushed stays in the journal.
+    /// Closes the journal, then flushes and ends the persister. No entry may be appended afterwards. If the database
+    /// does not answer, entries that are not flushed stay in the journal.
     ///
     /// # Errors
     /// When the journal cannot be closed, or when there is none and the database does not accept the last changes.

@@ -50,7 +50,7 @@ impl Store {
         options.database = pool::prepare(&options.database, Purpose::Serve { connections }).await?;
         let mut prepared = Preparation::prepare(&options).await?;
         let missing_keys = prepared.open_keys(&options).await?;
-        let parts = match &options.role {
+        let role_parts = match &options.role {
             Role::Alone => {
                 let journal = open_journal(&options.journal_dir, options.journal.clone(), prepared.lock.take()).await?;
                 open_alone(&options, journal, &prepared, on_failure.clone()).await?
@@ -60,20 +60,20 @@ impl Store {
         if matches!(options.role, Role::Alone) {
             update_key_dependents(&prepared.housekeeping, &options.keys, &missing_keys).await?;
         }
-        let life = parts.membership.as_ref().map(|membership| membership.life);
+        let life = role_parts.membership.as_ref().map(|membership| membership.life);
         prepared.reconnect_fenced(&options, life).await;
-        Ok(Arc::new(Self::start(options, prepared, parts, on_failure)))
+        Ok(Arc::new(Self::start(options, prepared, role_parts, on_failure)))
     }
 
     /// Starts what runs in the background.
     fn start(
         options: StoreOptions,
         prepared: Preparation,
-        parts: RoleParts,
+        role_parts: RoleParts,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Self {
         let Preparation { housekeeping, lock: _, claim, events } = prepared;
-        let RoleParts { writes, log, token, ids, recovered, membership } = parts;
+        let RoleParts { writes, log, token, ids, recovered, membership } = role_parts;
         let life = membership.as_ref().map(|membership| membership.life);
         let fence = life.map(Fence::new);
         fence.iter().for_each(|fence| spawn_fence_watch(fence.clone(), on_failure.clone()));
@@ -139,7 +139,7 @@ impl Preparation {
     async fn open_keys(&self, options: &StoreOptions) -> Result<Vec<String>> {
         match &options.role {
             Role::Alone => secret_keys::begin_service(&self.housekeeping, &options.keys).await,
-            // The processes of a cluster sign with a key that all of them open.
+            // All members sign with one key, which each of them must be able to open: a missing key is an error.
             Role::Member(_) => {
                 secret_keys::begin(&self.housekeeping, &options.keys, NewFile::Create).await?;
                 Ok(Vec::new())

@@ -74,7 +74,7 @@ impl Columns {
     }
 
     /// The column names, each preceded by a comma.
-    pub(super) fn names(&self) -> String {
+    pub(super) fn appended_names(&self) -> String {
         self.0.keys().map(|column| format!(", \"{column}\"")).collect()
     }
 
@@ -89,7 +89,7 @@ impl Columns {
         names.join(", ")
     }
 
-    /// The values as the statements take them.
+    /// The values as the JSON object that a statement binds: its keys are the column names.
     pub(crate) fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(column_of(field), column);
         }
         let columns = Columns::from([("categoryId", 7.into()), ("key", "a".into()), ("type", Value::Null)]);
-        assert_eq!(columns.names(), r#", "category_id", "key", "type""#);
+        assert_eq!(columns.appended_names(), r#", "category_id", "key", "type""#);
         assert_eq!((columns.text("key"), columns.text("type"), columns.has("type")), (Some("a"), None, true));
     }
 }

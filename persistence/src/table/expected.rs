@@ -7,8 +7,8 @@ use super::Table;
 use crate::error::with_timeout;
 use crate::{CompanyId, Error, Result};
 
-/// The states in which a record may be changed. A state is named by the record's `updated_at` as the API shows it: each
-/// change moves that by at least a millisecond (the trigger `hotline_moves_on`).
+/// The states in which a record may be changed. A state is identified by the record's `updated_at` in the API's format,
+/// which each change increases by at least a millisecond (the trigger `hotline_moves_on`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
     /// Any state.

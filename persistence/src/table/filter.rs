@@ -43,25 +43,25 @@ impl Filter {
     }
 
     /// Keeps rows that refer to a record of another table by the column of a field.
-    pub fn refers<T: Table>(&mut self, field: &'static str, id: i64) {
+    pub fn refers_to<T: Table>(&mut self, field: &'static str, id: i64) {
         self.references.push((T::NAME, T::NOUN, id));
         self.equals(field, id);
     }
 
     /// Keeps rows that are related to a record of another table: `query` is a `select from … where …` that ends with
     /// the column that holds its id.
-    pub fn related<T: Table>(&mut self, query: &'static str, id: i64) {
+    pub fn has_related<T: Table>(&mut self, query: &'static str, id: i64) {
         self.references.push((T::NAME, T::NOUN, id));
         self.conditions.push(Condition::Related(query, id));
     }
 
-    /// Like [`Filter::related`], for a record that is known to exist.
-    pub fn related_existing(&mut self, query: &'static str, id: i64) {
+    /// Like [`Filter::has_related`], for a record that is known to exist.
+    pub fn has_related_existing(&mut self, query: &'static str, id: i64) {
         self.conditions.push(Condition::Related(query, id));
     }
 
     /// Checks that all referenced records exist in the company.
-    pub(super) async fn check(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
+    pub(super) async fn check_references(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
         for (table, noun, id) in &self.references {
             if !exists_in(db, table, company, *id).await? {
                 return Err(Error::NotFound(noun));
@@ -76,7 +76,7 @@ impl Filter {
                 Condition::Equals(column, Value::Bool(truth)) => list.equals(column, Some(*truth)),
                 Condition::Equals(column, Value::Number(number)) => list.equals(column, number.as_i64()),
                 Condition::Equals(column, value) => list.equals(column, value.as_str().map(str::to_owned)),
-                Condition::Related(query, id) => list.related(query, Some(*id)),
+                Condition::Related(query, id) => list.has_related(query, Some(*id)),
             };
         }
         list.between("created_at", self.created).between("updated_at", self.updated)

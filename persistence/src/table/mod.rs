@@ -106,7 +106,7 @@ pub async fn list<T: Table>(
     filter: &Filter,
     page: PageRequest,
 ) -> Result<Page<T>> {
-    filter.check(db, company).await?;
+    filter.check_references(db, company).await?;
     let list = Select::new(&select::<T>(), "company_id", company).any_contains(T::SEARCH, filter.search.as_deref());
     filter.apply(list).page_by(db, T::ORDER, page).await
 }
@@ -117,7 +117,7 @@ pub async fn list<T: Table>(
 /// [`Error::Taken`] when a unique value is taken; [`Error::NotFound`] when the company has no record that the row
 /// refers to.
 pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, columns: &Columns) -> Result<T> {
-    let (table, names) = (T::NAME, columns.names());
+    let (table, names) = (T::NAME, columns.appended_names());
     let statement = format!(
         "insert into {table} (company_id{names})
          select $1{names} from jsonb_populate_record(null::{table}, $2) returning {}",
@@ -137,7 +137,7 @@ pub(crate) const CHANGED_AT: &str = "greatest(now(), updated_at + interval '1 mi
 /// # Errors
 /// As [`insert`], and [`Error::NotFound`] when the row does not exist.
 pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id, columns: &Columns) -> Result<T> {
-    let (table, names) = (T::NAME, columns.names());
+    let (table, names) = (T::NAME, columns.appended_names());
     let is_changed = if columns.is_empty() {
         "false".to_owned()
     } else {

@@ -83,12 +83,17 @@ pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRo
     Ok(Some(row))
 }
 
-/// Sets an administrator's password, ends all their sessions and invalidates their link ([`people::links`]); with
-/// `and_factor` also removes their second factor.
+/// Sets an administrator's password, ends all their sessions and invalidates their link ([`people::links`]). With
+/// `remove_factor`, their second factor is removed too.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
-pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_factor: bool) -> Result<AdminRow> {
+pub async fn reset_password(
+    db: &mut PgConnection,
+    email: &str,
+    password_hash: &str,
+    remove_factor: bool,
+) -> Result<AdminRow> {
     let row: Option<AdminRow> = sqlx::query_as(
         "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)
          returning id, email, created_at, updated_at",
@@ -99,7 +104,7 @@ pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_
     .await?;
     let row = row.ok_or(Error::NotFound("administrator"))?;
     let person = PersonId::Admin(row.id);
-    if and_factor {
+    if remove_factor {
         factors::remove(&mut *db, person).await?;
     }
     people::shut_out(db, person).await?;

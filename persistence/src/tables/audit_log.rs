@@ -95,7 +95,7 @@ pub struct NewEntry<'a> {
 pub struct RunningEntry {
     company: CompanyId,
     id: AuditEntryId,
-    at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
 }
 
 /// Records that an actor starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
@@ -121,13 +121,13 @@ async fn write(
 ) -> Result<RunningEntry> {
     let write = async {
         match insert(db, company, new, status).await {
-            // The partition of the row was attached after the statement had chosen another one.
+            // The row's partition was attached after the statement had chosen the default one. The retry finds it.
             Err(sqlx::Error::Database(error)) if error.is_check_violation() => insert(db, company, new, status).await,
             outcome => outcome,
         }
     };
-    let (id, at) = with_timeout(write).await?;
-    Ok(RunningEntry { company, id, at })
+    let (id, created_at) = with_timeout(write).await?;
+    Ok(RunningEntry { company, id, created_at })
 }
 
 async fn insert(
@@ -156,7 +156,7 @@ pub async fn end(
         "update audit_log set status = $4, target_id = coalesce(target_id, $5), target_name = $6
          where company_id = $1 and id = $2 and created_at = $3",
     );
-    let update = update.bind(entry.company).bind(entry.id).bind(entry.at);
+    let update = update.bind(entry.company).bind(entry.id).bind(entry.created_at);
     let update = update.bind(i16::try_from(status).unwrap_or(i16::MAX)).bind(target_id).bind(target_name);
     with_timeout(update.execute(db)).await?;
     Ok(())

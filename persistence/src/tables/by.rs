@@ -36,7 +36,7 @@ impl By {
     /// Hotline itself: background work, and what providers report.
     pub const SYSTEM: Self = Self { kind: ByKind::System, id: None, name: None };
 
-    /// The contact of the changed record, from which its id and name follow.
+    /// The contact that the changed record is. The event takes its id and name from that record.
     pub const ITS_CONTACT: Self = Self { kind: ByKind::Contact, id: None, name: None };
 
     /// A user. An administrator of the installation, who belongs to no company, has no id.
@@ -79,17 +79,17 @@ impl By {
 }
 
 tokio::task_local! {
-    static ACTING: By;
+    static TASK_AUTHOR: By;
 }
 
 /// The author of the current task's changes: [`By::SYSTEM`] outside [`act_as`].
 pub fn current_author() -> By {
-    ACTING.try_with(By::clone).unwrap_or_default()
+    TASK_AUTHOR.try_with(By::clone).unwrap_or_default()
 }
 
 /// Runs `work` with `by` as the author of its changes. Tasks that it spawns do not inherit the author.
 pub fn act_as<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
-    ACTING.scope(by, work)
+    TASK_AUTHOR.scope(by, work)
 }
 
 #[cfg(test)]
@@ -99,18 +99,18 @@ mod tests {
     #[test]
     fn the_author_of_a_change_depends_on_its_source_user_and_token() {
         let (user, token) = (UserId::new(3), TokenId::new(5));
-        let by = |user: Option<UserId>, token, source| {
+        let author = |user: Option<UserId>, token, source| {
             By::author((user, user.map(|_| "Ana")), token, source, (ContactId::new(9), Some("Maria")))
         };
         let ana = By::user(Some(user), Some("Ana".to_owned()));
         for source in [Source::Api, Source::Campaign, Source::Schedule] {
-            assert_eq!(by(Some(user), None, source), ana);
-            assert_eq!(by(None, Some(token), source), By::integration(token));
-            assert_eq!(by(Some(user), Some(token), source), By::integration(token), "the token's integration");
-            assert_eq!(by(None, None, source), By::SYSTEM);
+            assert_eq!(author(Some(user), None, source), ana);
+            assert_eq!(author(None, Some(token), source), By::integration(token));
+            assert_eq!(author(Some(user), Some(token), source), By::integration(token), "the token's integration");
+            assert_eq!(author(None, None, source), By::SYSTEM);
         }
-        assert_eq!(by(None, None, Source::Automation), By::SYSTEM);
-        assert_eq!(by(None, None, Source::Contact).kind, ByKind::Contact);
-        assert_eq!(by(None, None, Source::User), By::user(None, None), "an administrator of the installation");
+        assert_eq!(author(None, None, Source::Automation), By::SYSTEM);
+        assert_eq!(author(None, None, Source::Contact).kind, ByKind::Contact);
+        assert_eq!(author(None, None, Source::User), By::user(None, None), "an administrator of the installation");
     }
 }

@@ -1,4 +1,4 @@
-//! Companies: the tenants. Plain; created on the command line.
+//! Companies: the tenants. Changed by transactions, not by actors.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct CompanyRow {
     pub api_enabled: bool,
     pub rate_per_minute: Option<i32>,
     pub time_zone: String,
-    /// Normalized, as they are compared ([`crate::stop_words`]).
+    /// Normalized for the comparison with messages ([`crate::stop_words`]).
     pub stop_words: Vec<String>,
     pub second_factor_required: bool,
     /// The slot the company belongs to; never shown.
@@ -53,7 +53,7 @@ pub struct CompanyChanges {
     pub name: Option<String>,
     pub active: Option<bool>,
     pub api_enabled: Option<bool>,
-    /// `Some(Some(0))`: no limit; `Some(None)`: the installation's.
+    /// `Some(Some(0))`: no limit; `Some(None)`: the installation's limit.
     pub rate_per_minute: Option<Option<i32>>,
     pub time_zone: Option<String>,
     /// Normalized.
@@ -103,7 +103,7 @@ pub async fn of_slots(db: &PgPool, slots: &SlotFilter) -> Result<Vec<CompanyId>>
     with_timeout(sqlx::query_scalar(select).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Those of these companies that exist.
+/// The companies with these ids; an id without a company is skipped.
 pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyRow>> {
     let select = sqlx::query_as("select * from companies where id = any($1)").bind(ids).fetch_all(db);
     with_timeout(select).await

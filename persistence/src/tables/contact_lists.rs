@@ -1,4 +1,4 @@
-//! Contact lists: contacts that are messaged together. Plain.
+//! Contact lists: contacts that are messaged together. Changed by transactions, not by actors.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub struct AddedContacts {
     pub already_there: i64,
 }
 
-/// Adds these contacts and all with a tag to a list, in one statement.
+/// Adds these contacts, and all contacts with `tag`, to a list in one statement.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the list or a contact does not belong to the company.
@@ -82,11 +82,11 @@ pub async fn add(
             "with wanted as (
                  select id from unnest($3::bigint[]) as id
                  union select contact_id from contact_tags where company_id = $1 and tag_id = $4),
-             made as (
+             inserted as (
                  insert into contact_list_contacts (company_id, contact_list_id, contact_id)
                  select $1, $2, id from wanted order by id on conflict do nothing returning 1)
-             select (select count(*) from made) as added,
-                 (select count(*) from wanted) - (select count(*) from made) as already_there",
+             select (select count(*) from inserted) as added,
+                 (select count(*) from wanted) - (select count(*) from inserted) as already_there",
         )
         .bind(company)
         .bind(list)

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cascades::{self, Cascade};
-use super::contacts::{ContactDeletionBlockers, find, find_deletion_blockers, identities, lock_rows, watch};
+use super::contacts::{ContactDeletionBlockers, find, find_deletion_blockers, identities, lock_rows, track_changes};
 use super::merges::{self, MergedNoun};
 use super::{campaigns, retentions, schedules};
 use crate::error::with_timeout;
@@ -14,8 +14,8 @@ use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, Tic
 const TICKETS_PER_STEP: usize = 200;
 
 /// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
-/// the contact is deleted. Steps remove it from cards ([`cascades`]). The caller must ensure that no live row of it is
-/// in flight.
+/// the contact is deleted. Cards still refer to it until the steps of a [`Cascade`] remove these references. The caller
+/// must ensure that no change of its tickets, messages or sessions is on its way to the tables.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
@@ -48,7 +48,7 @@ pub async fn remove(
     let contact = find(&mut *connection, company, id).await?;
     let view = serde_json::to_value(contact).unwrap_or(Value::Null);
     cascades::record_deletion(&mut *connection, company, Cascade::Contact(id), &view).await?;
-    let tracker = watch(&mut *connection, company, &[id]).await?;
+    let tracker = track_changes(&mut *connection, company, &[id]).await?;
     schedules::remove_of_contact(&mut *connection, company, id).await?;
     campaigns::remove_of_contact(&mut *connection, company, id).await?;
     identities::remove_of_contact(&mut *connection, company, id).await?;
@@ -73,8 +73,8 @@ async fn remove_tickets(db: &mut PgConnection, company: CompanyId, id: ContactId
     Ok(tickets)
 }
 
-/// Removes the contact from lists, and its tickets from the cards that were created from them. Forgets what was merged
-/// into the contact or these tickets.
+/// Removes the contact from lists, and its tickets from the cards that were created from them. Deletes the stored
+/// merges into the contact or these tickets.
 async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
@@ -82,10 +82,10 @@ async fn remove_references(
     tickets: &[TicketId],
 ) -> Result<()> {
     if !tickets.is_empty() {
-        cascades::forget_tickets(&mut *db, company, tickets).await?;
+        cascades::unlink_tickets(&mut *db, company, tickets).await?;
         let tickets: Vec<i64> = tickets.iter().map(|ticket| ticket.0).collect();
-        merges::forget(&mut *db, company, MergedNoun::Ticket, &tickets).await?;
+        merges::remove_merges_into(&mut *db, company, MergedNoun::Ticket, &tickets).await?;
     }
-    merges::forget(&mut *db, company, MergedNoun::Contact, &[id.0]).await?;
+    merges::remove_merges_into(&mut *db, company, MergedNoun::Contact, &[id.0]).await?;
     cascades::remove_references_at_once(db, company, Cascade::Contact(id)).await
 }

@@ -1,4 +1,5 @@
-//! Custom fields: additional fields that a company defines for its contacts and cards. Plain.
+//! Custom fields: additional fields that a company defines for its contacts and cards. Changed by transactions, not by
+//! actors.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -37,7 +38,7 @@ text_enum! {
 }
 
 impl CustomFieldType {
-    /// Whether its values are selected from options.
+    /// Whether values of this type are selected from options.
     pub const fn has_options(self) -> bool {
         matches!(self, Self::Select | Self::Multiselect)
     }
@@ -110,7 +111,8 @@ pub const CARD_VALUES: ValuesTable<noun::Card> =
     ValuesTable { name: "card_custom_field_values", record_column: "card_id", noun: "card", nouns: PhantomData };
 
 /// All tables with values of custom fields, and the nouns of their records.
-const VALUES: &[(&str, &str)] = &[(CONTACT_VALUES.name, CONTACT_VALUES.noun), (CARD_VALUES.name, CARD_VALUES.noun)];
+const VALUES_TABLES: &[(&str, &str)] =
+    &[(CONTACT_VALUES.name, CONTACT_VALUES.noun), (CARD_VALUES.name, CARD_VALUES.noun)];
 
 impl<N> ValuesTable<N> {
     /// Sets values of records and deletes those that are `None`; all others stay.
@@ -161,7 +163,7 @@ impl<N> ValuesTable<N> {
     }
 }
 
-/// Maximum explicit position; higher ones are left for fields that are appended.
+/// Maximum position that a user can set; only appended fields may have a higher one.
 pub const POSITION_MAX: i32 = 1_000_000;
 
 /// Maximum characters of a key.
@@ -191,7 +193,8 @@ pub async fn insert(
     table::insert(db, company, &columns).await
 }
 
-/// Prefix of a contact's field whose name is that of a built-in variable, which takes precedence in texts.
+/// Prefix of the key of a contact's field that has the name of a built-in variable. In texts, the variable takes
+/// precedence over a field of the same key.
 const BUILT_IN_PREFIX: &str = "contact_";
 
 /// The first of `name`, `name_2`, `name_3`, … that is not an existing key.
@@ -278,8 +281,8 @@ async fn blocking_records(
     options: &[String],
     cards: &VisibleCards,
 ) -> Result<Vec<BlockingRecords>> {
-    let mut records = Vec::with_capacity(VALUES.len());
-    for (table, noun) in VALUES {
+    let mut records = Vec::with_capacity(VALUES_TABLES.len());
+    for (table, noun) in VALUES_TABLES {
         let matching = format!("select from {table} v where company_id = $1 and custom_field_id = $2 and {condition}");
         let is_visible = if *noun == CARD_VALUES.noun {
             "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = v.card_id

@@ -1,4 +1,5 @@
-//! Revisions that arrived before their message: a provider's calls arrive in any order. Plain.
+//! Revisions that arrived before their message: a provider's calls arrive in any order. Changed by transactions, not by
+//! actors.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -137,7 +138,7 @@ pub async fn of_channel(
     .await
 }
 
-/// Deletes up to `limit` revisions stored before a time. Returns how many there were.
+/// Deletes up to `limit` revisions stored before a time. Returns how many were deleted.
 pub async fn sweep(db: impl PgExecutor<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
     let deleted = with_timeout(
         sqlx::query(

@@ -1,4 +1,4 @@
-//! Statuses that arrived before their message was recorded as sent. Plain.
+//! Statuses that arrived before their message was recorded as sent. Changed by transactions, not by actors.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -192,7 +192,7 @@ pub async fn remove(
     Ok(())
 }
 
-/// Deletes up to `limit` statuses stored before a time: those of unknown messages. Returns how many there were.
+/// Deletes up to `limit` statuses stored before a time: those of unknown messages. Returns how many were deleted.
 pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
     let deleted = with_timeout(
         sqlx::query(

@@ -1,5 +1,5 @@
-//! Global variables: texts that a company's messages include by key. Plain; the directory caches them, so that sending
-//! needs no query.
+//! Global variables: texts that a company's messages include by key. Changed by transactions, not by actors; the
+//! directory caches them, so that sending needs no query.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};

@@ -126,7 +126,7 @@ pub struct AnswerRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Inserts rows that do not exist yet.
+/// Copies rows to the table; fails if one of them exists already.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
     const STATEMENT: &str = "copy idempotency_keys (company_id, key, fingerprint, status, body, created_at) \
         from stdin (format binary)";
@@ -155,8 +155,8 @@ pub(crate) async fn insert_all(db: &mut PgConnection, rows: &[&AnswerRow]) -> st
     Ok(())
 }
 
-/// Inserts an answer in the transaction of its effect, as the last statement. Returns false when an answer after
-/// `since` has the key: then the effect must be rolled back. Waits for an earlier attempt whose commit is still
+/// Inserts an answer in the transaction of its effect, as the last statement. Returns `false` if an answer later than
+/// `since` has the key: the caller must then roll back the effect. Waits for an earlier attempt whose commit is still
 /// pending.
 pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>) -> Result<bool> {
     // No unique index covers a key across partitions, so lock it. The next statement starts after the lock and sees
@@ -186,7 +186,7 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
 
 /// Replaces the body of a recorded answer.
 pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
-    // The partition is found by the time.
+    // With the time, PostgreSQL searches only one partition.
     let statement = "update idempotency_keys set body = $4 where company_id = $1 and key = $2 and created_at = $3";
     let update = sqlx::query(statement).bind(row.company_id).bind(row.key).bind(row.created_at).bind(&row.body);
     with_timeout(update.execute(db)).await?;
@@ -216,8 +216,8 @@ pub async fn find(
 /// A used key, and when it was used.
 pub type UsedKey = (CompanyId, Digest, DateTime<Utc>);
 
-/// The `limit` newest keys used after `since`, as many of each company as possible: only companies with the most keys
-/// lack some. The newest of each company come first.
+/// Up to `limit` keys used after `since`: the newest of each company, then the second newest of each, and so on. If
+/// there are more, keys of the companies with the most keys are missing.
 pub async fn recent(db: impl Database<'_>, since: DateTime<Utc>, limit: i64) -> Result<Vec<UsedKey>> {
     Ok(select_recent(db, None, since, limit).await?)
 }

@@ -1,5 +1,5 @@
-//! Secrets of the installation: each is created by whichever process needs it first, and shared by all processes. They
-//! are stored sealed ([`crate::sealed`]).
+//! Secrets of the installation: the process that first needs a secret creates it, and all processes share it. They are
+//! stored sealed ([`crate::sealed`]).
 
 use rand::Rng;
 use sqlx::{PgConnection, PgPool};
@@ -11,7 +11,7 @@ use crate::{CompanyId, Database, Error, Result};
 /// A random secret from the operating system: one block of HMAC-SHA-256.
 pub type InstallationKey = [u8; 64];
 
-/// Length of a key stored unsealed, as earlier releases did; a sealed one is longer.
+/// Length of an unsealed key, as earlier releases stored it; a sealed one is longer.
 const KEY_BYTES: usize = size_of::<InstallationKey>();
 
 fn location_of(name: &str) -> Location<'_> {
@@ -41,8 +41,8 @@ pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -
     open(keys, name, &stored)
 }
 
-/// As [`find_or_create`]; if the key that seals the secret is missing, returns one that is valid until this process
-/// ends. Only for a process that shares the secret with no other.
+/// As [`find_or_create`]; if the key that seals the secret is missing, returns a secret that is valid until this
+/// process ends. Only for a process that shares the secret with no other.
 ///
 /// # Errors
 /// As [`find_or_create`].

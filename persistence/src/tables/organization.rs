@@ -83,8 +83,8 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
     Ok(load_all(db, keys, &[id]).await?.pop())
 }
 
-/// Loads the directories of companies and opens the secrets of their channels, with as many statements as for one. A
-/// company that does not exist has none.
+/// Loads the directories of companies and opens the secrets of their channels, with as many statements as for one
+/// company. Companies that do not exist are left out.
 pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) -> Result<Vec<Organization>> {
     let companies = companies::find_all(db, ids).await?;
     let mut organizations: Organizations =

@@ -1,4 +1,4 @@
-//! Products with their prices. Plain.
+//! Products with their prices. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

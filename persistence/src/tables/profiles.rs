@@ -1,4 +1,4 @@
-//! Permission profiles of users. Plain.
+//! Permission profiles of users. Plain: changed by transactions, not by actors.
 //!
 //! A company starts with three profiles; the database's function `hotline_default_profiles` defines their permissions.
 
@@ -102,7 +102,7 @@ pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, exce
 }
 
 /// The default profile of users, `Agent`; `None` if the company no longer has one of this name.
-pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
+pub async fn find_default(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
     let select = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
     with_timeout(select.bind(company).fetch_optional(db)).await
 }

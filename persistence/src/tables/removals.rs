@@ -8,7 +8,7 @@ use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
 text_enum! {
-    /// A record with thousands of dependent rows.
+    /// The kinds of records that may have thousands of dependent rows.
     RemovedNoun { ContactList = "contact_list", Campaign = "campaign", Webhook = "webhook" }
 }
 

@@ -1,6 +1,7 @@
 //! Retention of closed conversations, and what is deleted with them.
 //!
-//! The caller must ensure that no live row of the conversations' contacts is in flight, as before a contact is deleted.
+//! The caller marks the conversations' contacts, as before a contact is deleted: nothing new is decided for them, and
+//! all their live rows are in the tables.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -133,7 +134,7 @@ pub async fn due(
 
 /// Deletes those of these conversations that have expired, with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation stays if it has a queued message or a visitor's active
-/// session. It also stays if its contact is not among `marked`: its contact was merged into another meanwhile.
+/// session. It also stays if its contact is not in `marked`, because that contact was merged into another meanwhile.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.
@@ -154,9 +155,9 @@ pub async fn remove(
     let contacts: Vec<ContactId> = conversations.iter().map(|conversation| conversation.contact_id).collect();
     let messages = remove_messages(db, company, &tickets).await?;
     let last_event = remove_events(db, company, &tickets).await?;
-    cascades::forget_tickets(&mut *db, company, &tickets).await?;
+    cascades::unlink_tickets(&mut *db, company, &tickets).await?;
     let ids: Vec<i64> = tickets.iter().map(|ticket| ticket.0).collect();
-    merges::forget(&mut *db, company, MergedNoun::Ticket, &ids).await?;
+    merges::remove_merges_into(&mut *db, company, MergedNoun::Ticket, &ids).await?;
     let sessions = reduce_sessions(db, company, &contacts, &tickets).await?;
     remove_schedules(db, company, &contacts, &messages.scheduled).await?;
     let last_counted = [Some(last_close), messages.last_counted, last_event].into_iter().flatten().max();
@@ -241,6 +242,7 @@ async fn count_removed(
     with_timeout(update.bind(company).bind(count).bind(last_counted).execute(db)).await.map(drop)
 }
 
+/// Clears the references of campaigns' recipients to deleted messages.
 async fn forget_campaign_messages(db: &mut PgConnection, company: CompanyId, messages: &[MessageId]) -> Result<()> {
     if messages.is_empty() {
         return Ok(());

@@ -15,6 +15,7 @@ use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
+use crate::table::Span;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, ScheduleId, TokenId, UserId};
 
 text_enum! {
@@ -70,7 +71,7 @@ pub struct ScheduleRow {
     pub contact_was: Option<DeletedContact>,
 }
 
-/// A contact that was deleted, as scheduled messages to it showed it.
+/// The data of a deleted contact that its scheduled messages showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedContact {
     pub name: Box<str>,
@@ -110,8 +111,8 @@ impl ScheduleRow {
         }
     }
 
-    /// Who scheduled it: the integration, or else the user, whose name is `user_name`. Without a name, the user has
-    /// left, and the author is Hotline itself, as for the message that is sent.
+    /// Who scheduled it: the integration, or else the user, whose name is `user_name`. Without a name, the user was
+    /// deleted, and the author is Hotline itself, as it is of the message that is sent.
     pub fn scheduled_by(&self, user_name: Option<&str>) -> By {
         let user = self.user_id.filter(|_| user_name.is_some());
         By::author((user, user_name), self.integration_id, Source::Schedule, (self.contact_id, None))
@@ -161,7 +162,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std:
     Ok(())
 }
 
-/// Those of several scheduled messages that exist.
+/// The scheduled messages with these ids, as far as they exist.
 pub(crate) async fn find_all(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ScheduleId)>,
@@ -182,7 +183,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> 
 }
 
 /// The companies in these slots that have pending scheduled messages.
-pub async fn companies(db: impl PgExecutor<'_>, slots: &SlotFilter) -> Result<Vec<CompanyId>> {
+pub async fn companies_with_pending(db: impl PgExecutor<'_>, slots: &SlotFilter) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
             "select id from companies c where ($1::smallint[] is null or slot = any($1))
@@ -234,7 +235,11 @@ pub async fn pending_of(
 }
 
 /// The due time of the first pending message that is due after a time, if any.
-pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+pub async fn next_due_at(
+    db: impl Database<'_>,
+    company: CompanyId,
+    after: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>> {
     with_timeout(
         sqlx::query_scalar(
             "select send_at from schedules where company_id = $1 and status = 'pending' and send_at > $2
@@ -262,9 +267,9 @@ pub struct ScheduleFilter {
     pub status: Option<ScheduleStatus>,
     pub contact_id: Option<ContactId>,
     pub channel_id: Option<ChannelId>,
-    pub send: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub send: Span,
+    pub created: Span,
+    pub updated: Span,
 }
 
 const COLUMNS: &str = "select s.*, c.name as contact_name, c.number as contact_number";

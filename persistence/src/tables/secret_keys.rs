@@ -60,19 +60,19 @@ pub enum NewFile {
 /// # Errors
 /// [`Error::Key`] when a needed key is missing; other errors when the database cannot answer.
 pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()> {
-    match find_missing(db, keys, new_file).await?.ids.first() {
+    match reconcile(db, keys, new_file).await?.ids.first() {
         Some(id) => Err(keys.missing_key_error(id).into()),
         None => Ok(()),
     }
 }
 
-/// As [`begin`], for a service that shares its database with no other process: it also runs without keys. Returns the
-/// missing ones, without which the keyring runs from now on.
+/// As [`begin`], for a service that shares its database with no other process: it may run without needed keys. Returns
+/// the missing ones, which the keyring remembers (`Keyring::run_without`).
 ///
 /// # Errors
 /// When the key file cannot be read or written, or the database cannot answer.
 pub async fn begin_service(db: &PgPool, keys: &Keyring) -> Result<Vec<String>> {
-    let Missing { ids, sealing } = find_missing(db, keys, NewFile::Create).await?;
+    let UnavailableKeys { ids, sealing } = reconcile(db, keys, NewFile::Create).await?;
     if !ids.is_empty() {
         keys.run_without(ids.clone(), sealing)?;
     }
@@ -81,14 +81,14 @@ pub async fn begin_service(db: &PgPool, keys: &Keyring) -> Result<Vec<String>> {
 
 /// The keys that the database needs and the keyring lacks.
 #[derive(Default)]
-struct Missing {
+struct UnavailableKeys {
     ids: Vec<String>,
-    /// The one among them that is the sealing key.
+    /// The sealing key, if it is one of them.
     sealing: Option<String>,
 }
 
-/// Reconciles keyring and database. If a key is missing, nothing is changed.
-async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<Missing> {
+/// Reconciles keyring and database, and returns the missing keys. If there are any, nothing is changed.
+async fn reconcile(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<UnavailableKeys> {
     let mut transaction = db.begin().await?;
     // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
@@ -101,7 +101,7 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
     let ids: Vec<String> = needed.filter(|id| !available.contains(id)).cloned().collect();
     if !ids.is_empty() {
         let sealing = recorded.first().map(|key| key.id.clone()).filter(|id| ids.contains(id));
-        return Ok(Missing { ids, sealing });
+        return Ok(UnavailableKeys { ids, sealing });
     }
     if !file_exists {
         if new_file == NewFile::Refuse {
@@ -110,13 +110,13 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
         keys.load_or_create()?;
     }
     if let Some(first) = keys.ids().first() {
-        record(&mut transaction, first).await?;
+        record_key(&mut transaction, first).await?;
     }
     transaction.commit().await?;
     channels::reseal(db, keys, channels::ResealScope::Unsealed).await?;
     let only_unsealed = true;
     installation_keys::reseal(db, keys, only_unsealed).await?;
-    Ok(Missing::default())
+    Ok(UnavailableKeys::default())
 }
 
 /// What was sealed with a key that was given up.
@@ -131,7 +131,7 @@ pub struct Abandoned {
     pub channels: Vec<ChannelId>,
     /// The number of these credentials.
     pub channel_secrets: u64,
-    /// Webhooks that need a new secret.
+    /// Webhooks that lost their secret, and must rotate it, or lost only their old secret.
     pub webhooks: Vec<webhooks::WebhookId>,
     /// Second factors that were removed: their owners sign in with their password.
     pub second_factors: u64,
@@ -139,7 +139,7 @@ pub struct Abandoned {
     pub installation_secrets: u64,
 }
 
-/// Gives up a lost key with everything that is sealed with it. If it is the key that seals, a new one is created.
+/// Gives up a lost key with everything that is sealed with it. If it is the sealing key, a new one is created.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the database does not know the key; [`Error::InUse`] when the key file contains it;
@@ -170,11 +170,11 @@ pub async fn abandon(
     }
     let current = keys.ids().into_iter().next();
     if let Some(current) = &current {
-        record(&mut transaction, current).await?;
+        record_key(&mut transaction, current).await?;
     }
     let (channels, channel_secrets) = channels::abandon(&mut transaction, id).await?;
     let webhooks = webhooks::abandon(&mut transaction, keys, id, new_webhook_secret).await?;
-    let second_factors = factors::abandon(&mut transaction, id).await?;
+    let second_factors = factors::remove_sealed_with(&mut transaction, id).await?;
     let installation_secrets = installation_keys::abandon(&mut transaction, id).await?;
     sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction).await?;
     transaction.commit().await?;
@@ -183,8 +183,8 @@ pub async fn abandon(
 }
 
 /// Disconnects the channels and disables the webhooks whose secrets cannot be opened, and undoes this for those whose
-/// key was found. To be called only by the process that may write. Returns the number of channels and webhooks without
-/// secrets.
+/// key was found. To be called only by the process that may write. Returns the numbers of channels and of webhooks
+/// whose secrets cannot be opened.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -194,7 +194,7 @@ pub async fn update_dependents(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)
     Ok((channels::disconnect_unreadable(db, keys).await?, webhooks::disable_unreadable(db, keys).await?))
 }
 
-async fn record(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
+async fn record_key(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
     sqlx::query("insert into secret_keys (id) values ($1) on conflict do nothing").bind(id).execute(connection).await?;
     Ok(())
 }
@@ -220,7 +220,7 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     // Write the file first: a running service reads it when it sees a value with an unknown key.
     let id = keys.add_key()?;
-    record(&mut transaction, &id).await?;
+    record_key(&mut transaction, &id).await?;
     transaction.commit().await?;
     let resealed = reseal(db, keys).await?;
     Ok(Rotated { id, resealed })

@@ -1,4 +1,4 @@
-//! Tags: coloured labels on contacts. Plain.
+//! Tags: coloured labels on contacts. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

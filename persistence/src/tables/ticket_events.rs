@@ -10,6 +10,7 @@ use super::text_enum;
 use crate::copy;
 use crate::document::Document;
 use crate::select::{Page, PageRequest, Select};
+use crate::table::Span;
 use crate::{CompanyId, Database, EventId, TicketId, TokenId, UserId};
 
 text_enum! {
@@ -99,7 +100,7 @@ pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     ticket: TicketId,
-    created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    created: Span,
     page: PageRequest,
 ) -> crate::Result<Page<EventRow>> {
     Select::new("select * from ticket_events", "company_id", company)

@@ -1,4 +1,5 @@
-//! API tokens: only the hash of a key is stored. Plain; created on the command line.
+//! API tokens: only the hash of a key is stored. Plain: changed by transactions, not by actors. Created in the panel or
+//! on the command line.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -181,7 +182,7 @@ pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
 ///
 /// # Errors
 /// As [`rotate`].
-pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId) -> Result<(TokenRow, String)> {
+pub async fn rotate_in_company(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
     let hash = format!("\\x{}", hex::encode(hash(&key)));
     let columns = Columns::from([("prefix", key[..VISIBLE_CHARACTERS].into()), ("hash", hash.into())]);

@@ -1,10 +1,10 @@
 //! Number of assigned tickets per user, counted on request.
 
-use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
+use crate::table::Span;
 use crate::{CompanyId, Database, QueueId, Result, UserId};
 
 /// A user with the number of their assigned tickets.
@@ -23,7 +23,7 @@ pub struct UserMetricsRow {
 #[derive(Clone, Debug, Default)]
 pub struct UserMetricsFilter {
     /// Only tickets opened in this period.
-    pub opened: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub opened: Span,
     /// Only the agents of this queue, and its tickets.
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
@@ -38,7 +38,7 @@ pub async fn list(
 ) -> Result<Page<UserMetricsRow>> {
     let list = Select::with_query(statement_start(filter), "users.company_id", company)
         .equals("users.id", filter.user_id)
-        .related(
+        .has_related(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
         );

@@ -1,4 +1,4 @@
-//! Users: people's memberships in a company. Plain.
+//! Users: people's memberships in a company. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
@@ -60,25 +60,25 @@ pub async fn find_by_email(db: impl PgExecutor<'_>, company: CompanyId, email: &
     with_timeout(select.bind(company).bind(email).fetch_optional(db)).await
 }
 
-/// Creates a user without queues; the default profile is Agent.
+/// Creates a user without queues; without a profile, the user gets the default one.
 ///
 /// # Errors
 /// [`Error::Taken`] when the e-mail is taken; [`Error::NotFound`] when the company has no such profile.
 pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Columns) -> Result<User> {
     if columns.is_none("profileId") {
-        columns.set("profileId", profiles::agent(&mut *db, company).await?);
+        columns.set("profileId", profiles::find_default(&mut *db, company).await?);
     }
     table::insert(db, company, &columns).await
 }
 
-/// Updates the given columns; a user without a profile gets the agent's. A changed password or e-mail, or deactivation,
-/// ends all sessions of the user and invalidates their password link.
+/// Updates the given columns; if the profile is removed, the user gets the default one. A changed password or e-mail,
+/// or deactivation, ends all sessions of the user and invalidates their password link.
 ///
 /// # Errors
 /// As [`insert`], and [`Error::NotFound`] when there is no such user.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut columns: Columns) -> Result<User> {
     if columns.has("profileId") && columns.is_none("profileId") {
-        columns.set("profileId", profiles::agent(&mut *db, company).await?);
+        columns.set("profileId", profiles::find_default(&mut *db, company).await?);
     }
     let before = lock_credentials(&mut *db, company, id).await?;
     let changed = table::update(&mut *db, company, id, &columns).await?;

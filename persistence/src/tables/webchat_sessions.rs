@@ -69,9 +69,9 @@ impl SessionRow {
     }
 
     /// The hashes of all tokens of the session.
-    pub fn tokens(&self) -> impl Iterator<Item = KeyHash> {
-        let all = std::iter::once(&self.token_hash).chain(&self.token_hashes);
-        all.filter_map(|hash| KeyHash::try_from(hash.as_slice()).ok())
+    pub fn all_token_hashes(&self) -> impl Iterator<Item = KeyHash> {
+        let hashes = std::iter::once(&self.token_hash).chain(&self.token_hashes);
+        hashes.filter_map(|hash| KeyHash::try_from(hash.as_slice()).ok())
     }
 
     /// Whether its contact was created for this unidentified visitor.
@@ -205,11 +205,11 @@ pub async fn of_contacts(
 }
 
 /// The contact's active sessions, either only the verified or only the unverified ones, newest first.
-pub async fn active(
+pub async fn active_of_contact(
     db: impl Database<'_>,
     company: CompanyId,
     contact: ContactId,
-    verified: bool,
+    is_verified: bool,
 ) -> Result<Vec<(ChannelId, SessionId)>> {
     with_timeout(
         sqlx::query_as(
@@ -219,7 +219,7 @@ pub async fn active(
         )
         .bind(company)
         .bind(contact)
-        .bind(verified)
+        .bind(is_verified)
         .fetch_all(db),
     )
     .await

@@ -1,4 +1,4 @@
-//! Categories of wrap-up types. Plain.
+//! Categories of wrap-up types. A plain table, changed by transactions of PostgreSQL.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,4 +1,5 @@
-//! Wrap-up types: the result of a conversation, recorded when it is closed. Plain.
+//! Wrap-up types: the result of a conversation, recorded when it is closed. A plain table, changed by transactions of
+//! PostgreSQL.
 
 use serde::Serialize;
 use sqlx::FromRow;
@@ -39,7 +40,7 @@ impl Table for WrapupType {
     type Id = WrapupTypeId;
 }
 
-/// Subquery for `exists (… = <the queue's id>)`: the type is linked to the queue.
+/// The start of a subquery `exists (… = <the queue's id>)`, which is true when the type is linked to the queue.
 pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
     and l.wrapup_type_id = wrapup_types.id and l.queue_id";
 

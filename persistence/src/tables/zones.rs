@@ -14,7 +14,7 @@ use crate::select::{PageRequest, Select};
 use crate::table::Span;
 use crate::{ChannelId, CompanyId, QueueId};
 
-/// Rows of a zone have ids that differ only in this many low bits.
+/// Number of low bits in which the ids of one zone differ.
 pub(crate) const BITS: i32 = 10;
 
 /// Times in a zone map are rounded to hours, so that an active zone is updated once an hour rather than for each row.
@@ -65,7 +65,7 @@ pub(crate) enum TimeColumn {
 }
 
 impl TimeColumn {
-    /// The column with a zone's latest time.
+    /// The SQL expression for a zone's latest time.
     const fn until(self) -> &'static str {
         match self {
             Self::Created => "z.created_until",
@@ -77,7 +77,7 @@ impl TimeColumn {
     }
 }
 
-/// The words that have a bit in `marks`, in the order of `hotline_mark`.
+/// The words that have a bit in a zone's `marks`, in the bit order of the database's function `hotline_mark`.
 const WORDS: [&str; 19] = [
     "text",
     "media",
@@ -104,12 +104,12 @@ const WORDS: [&str; 19] = [
 pub(crate) const UNASSIGNED: &str = "unassigned";
 pub(crate) const ASSIGNED: &str = "assigned";
 
-/// The bit of a word; `None`: every zone may contain it.
+/// The bit of a word; `None` for a word without a bit, which every zone may contain.
 fn word_bit(word: &str) -> Option<i64> {
     WORDS.iter().position(|candidate| *candidate == word).map(|index| 1 << index)
 }
 
-/// The bit of an id, shared with other ids; the same as that of the database's function `hotline_bit`.
+/// The bit of a channel or queue, shared with other ids; the database's function `hotline_bit` computes the same.
 fn bit(id: i64) -> i64 {
     // Ids are positive.
     1 << (id % 61).unsigned_abs()
@@ -119,7 +119,7 @@ fn bit(id: i64) -> i64 {
 #[derive(Debug, Default)]
 pub(crate) struct ZoneFilter<'a> {
     pub(crate) spans: &'a [(TimeColumn, Span)],
-    /// Words that must occur.
+    /// Words that must occur; `None` adds no condition.
     pub(crate) words: &'a [Option<&'a str>],
     pub(crate) channel: Option<ChannelId>,
     pub(crate) queue: Option<QueueId>,
@@ -167,15 +167,15 @@ pub(crate) fn list(
     let mut list = list
         .has_bit("z.channels", filter.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", filter.queue.map(|id| bit(id.0)))
-        .for_each_by("z.zone", page, &rows);
+        .order_groups_by("z.zone", page, &rows);
     for (column, id) in indexed_columns {
         list = list.equals(column, *id);
     }
-    list.within(key, page, ") t")
+    list.order_within_group(key, page, ") t")
 }
 
-/// Extends an update of deliveries that sets `updated_at` to the current time and returns `event_id`s into a statement
-/// that also updates the zone map and returns the row count. `$1` is the company.
+/// Wraps an update of deliveries in a statement that also updates the zone map and returns the number of changed rows.
+/// The update must set `updated_at` to the current time, return `event_id`, and use `$1` for the company.
 pub(crate) fn with_updated(update: &str) -> String {
     format!(
         "with changed as ({update}),
@@ -202,7 +202,7 @@ pub(crate) struct ZonedRow {
     pub(crate) queue: Option<QueueId>,
 }
 
-/// The known values of a zone.
+/// The values that a zone map stores for a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     created_from: DateTime<Utc>,
@@ -242,7 +242,7 @@ impl Zone {
     }
 }
 
-/// Times that cannot be rounded stay unchanged.
+/// A time that cannot be rounded stays unchanged.
 fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TIME_GRAIN).unwrap_or(at)
 }
@@ -251,8 +251,8 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at).checked_add_signed(TIME_GRAIN).unwrap_or(at)
 }
 
-/// Extends an update of messages `m` that advances statuses into a statement that also updates the zone map and returns
-/// the advanced messages with their status before, the expression `previous_status`.
+/// Wraps an update of messages `m` in a statement that also updates the zone map and returns the messages whose status
+/// changed. `previous_status` is the SQL expression for a message's status before the update.
 pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
     format!(
         "with changed as (
@@ -262,7 +262,7 @@ pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
     )
 }
 
-/// As [`with_statuses`], for an update of messages `m` that changes no status; it returns all of the messages.
+/// As [`with_statuses`], for an update that changes no status; the statement returns all updated messages.
 pub(crate) fn with_changes(update: &str) -> String {
     format!(
         "with changed as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),

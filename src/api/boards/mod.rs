@@ -1,4 +1,4 @@
-//! Boards, with their stages. Plain.
+//! Boards, with their stages.
 
 mod show;
 pub mod stages;
@@ -34,7 +34,7 @@ impl Plain for Board {
     }
 }
 
-/// The labels of the stages of a board that is created without any, and whether each is for won cards.
+/// The stages of a board that is created without stages: each label, and whether the stage is for won cards.
 const DEFAULT_STAGES: [(&str, bool); 3] = [("To do", false), ("In progress", false), ("Done", true)];
 
 /// The body of `POST /crm/boards`.
@@ -64,8 +64,9 @@ impl Input for NewBoard {
         });
         let queues = fields.objects("crmBoardQueues", LINKS_MAX, read_queue).unwrap_or_default();
         let stages = stages.filter(|stages| !stages.is_empty()).unwrap_or_else(|| {
-            let stage = |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
-            DEFAULT_STAGES.map(stage).into()
+            let new_stage =
+                |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
+            DEFAULT_STAGES.map(new_stage).into()
         });
         Some(Self { columns, stages, queues })
     }

@@ -16,7 +16,7 @@ use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
 /// Maximum number of cards in the response: as many as ten pages of a list.
 const CARDS_MAX: i64 = 1000;
 
-/// Maximum number of contacts of these cards: as many as one page of 100 cards with 100 contacts each.
+/// Maximum number of contacts of all cards in the response: as many as one page of 100 cards with 100 contacts each.
 const CONTACTS_MAX: usize = 10_000;
 
 /// A board with its stages and cards.
@@ -52,16 +52,16 @@ pub async fn show(
     let (company, id) = (caller.company, id.0);
     let db = app.db(company);
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-    let own_user = caller.cards_limited_to();
+    let only_assignee = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
-    let counts = boards::count_cards(db.heavy(), company, id, own_user).await?;
+    let counts = boards::count_cards(db.heavy(), company, id, only_assignee).await?;
     let limits = FirstCards {
         of_stage: PER_PAGE.min(per_page_max.0),
         of_board: CARDS_MAX,
         contacts: CONTACTS_MAX,
-        of_user: own_user,
+        of_user: only_assignee,
     };
-    // A page per stage is more than any other endpoint reads in one statement.
+    // Heavy: a page per stage is more than any other endpoint reads in one statement.
     let mut first_cards = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;
     let lists = stages.into_iter().map(|stage| {
         let cards = first_cards.remove(&stage.id).unwrap_or_default();

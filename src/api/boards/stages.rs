@@ -1,4 +1,4 @@
-//! Stages of a board; the API calls them lists. Plain.
+//! Stages of a board; the API calls them lists.
 
 use std::borrow::Cow;
 

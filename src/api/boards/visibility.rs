@@ -1,5 +1,5 @@
-//! The boards that are visible to a person who does not administer the company: those of their queues. A person who
-//! sees the cards of others also sees boards without a queue.
+//! Which boards a caller sees. Administrators see every board, other users those of their queues. A user who sees the
+//! cards of others also sees the boards without a queue, here called unassigned.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, VISIBLE_BY_QUEUE, VISIBLE_BY_QUEUE_OR_UNASSIGNED};
@@ -14,8 +14,8 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
     let mut filter = query.filter.filter;
     if let Some(user) = caller.boards_limited_to() {
         let with_unassigned = caller.cards_limited_to().is_none();
-        filter
-            .related_existing(if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE }, user.0);
+        let condition = if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE };
+        filter.has_related_existing(condition, user.0);
     }
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
@@ -24,7 +24,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
 /// Checks that the board is visible to the caller.
 ///
 /// # Errors
-/// `404 ERR_API_NOT_FOUND` if it is not.
+/// `404 ERR_API_NOT_FOUND` if the board is not visible.
 pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<()> {
     let Some(user) = caller.boards_limited_to() else { return Ok(()) };
     let with_unassigned = caller.cards_limited_to().is_none();
@@ -32,8 +32,8 @@ pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<(
     if is_visible { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// The boards whose figures the caller may see: `board` if one is given, else all that are visible to them; `None`:
-/// every board. Figures cover all cards, so a person who sees only their own cards may see no figures.
+/// The boards whose figures the caller may see: only `board` if it is given, otherwise all boards visible to the
+/// caller, where `None` means every board. Figures cover all cards, so a user who sees only their own cards is refused.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` if the caller does not see the cards of others; `404 ERR_API_NOT_FOUND` if `board` is

@@ -1,5 +1,5 @@
-//! Campaigns: a message to every contact of a list. The campaign itself is plain, and changes only while its actor
-//! sends nothing; the status of its recipients is live.
+//! Campaigns: a message to every contact of a list. A campaign is a plain record, which changes only while its actor is
+//! paused. The status of its recipients is live: the actor changes it.
 
 mod recipients;
 mod verbs;
@@ -65,7 +65,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     let mut transaction = app.db(company).heavy().begin().await?;
     let campaign = campaigns::lock(transaction.connection()?, company, id).await?;
     match campaign.status {
-        CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
+        CampaignStatus::Processing | CampaignStatus::Paused => return Err(status_conflict(&campaign)),
         // The campaign's row is needed until the withdrawals of its messages are recorded.
         CampaignStatus::Canceled if campaign.counts.pending > 0 => {
             let state = "the campaign was canceled, but some recipients are still pending; try again later";
@@ -86,7 +86,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
 ///
 /// # Errors
 /// `409` with the limit.
-async fn check_unfinished(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
+async fn check_unfinished_limit(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
     if !campaigns::has_unfinished_max(db, company).await? {
         return Ok(());
     }
@@ -95,7 +95,7 @@ async fn check_unfinished(db: &mut PgConnection, company: CompanyId) -> ApiResul
 }
 
 /// The error of a request that the campaign's status does not allow.
-fn conflict(campaign: &Campaign) -> ApiError {
+fn status_conflict(campaign: &Campaign) -> ApiError {
     let state = match campaign.status {
         CampaignStatus::Scheduled => "the campaign has not started",
         CampaignStatus::Processing => "the campaign is being sent",

@@ -11,13 +11,13 @@ use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
 use hotline_persistence::{CampaignId, Database};
 
 use super::write::rebuild_template;
-use super::{check_unfinished, conflict};
+use super::{check_unfinished_limit, status_conflict};
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller, Idempotency, Json, PathId};
 
-/// Documents that a verb checks the campaign's template: `422` if the channel's provider would refuse it.
+/// Adds to a verb's API document the `422` for a template that the channel's provider would refuse.
 pub struct TemplateCheck;
 
 impl FromRequest for TemplateCheck {
@@ -54,6 +54,7 @@ impl Verb {
     }
 }
 
+/// Applies a verb to a campaign while its actor is paused. Before the pause, a start or a resume rebuilds the template.
 async fn change_status(
     verb: Verb,
     caller: &Caller,
@@ -77,13 +78,13 @@ async fn change_status(
         // Both write recipients, and a list may have a million contacts.
         db = db.heavy();
     }
-    let changed = once.transaction(db, async |db| {
+    let change = once.transaction(db, async |db| {
         let campaign = campaigns::lock(db, company, id).await?;
         if !verb.is_allowed(campaign.status) {
-            return Err(conflict(&campaign));
+            return Err(status_conflict(&campaign));
         }
         if verb == Verb::Resume {
-            check_unfinished(db, company).await?;
+            check_unfinished_limit(db, company).await?;
         }
         if let Some(built_template) = built_template {
             let built_from = current.as_ref().map(|current| (current.channel_id, &current.template));
@@ -100,10 +101,10 @@ async fn change_status(
             Verb::Cancel => campaigns::cancel(db, company, id).await?,
         }))
     });
-    let changed = changed.await;
+    let response = change.await;
     // Released before the response: the campaign's actor then reads the new status.
     drop(pause_guard);
-    changed
+    response
 }
 
 /// `POST /campaigns/{campaignId}/start`.

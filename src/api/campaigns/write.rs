@@ -11,7 +11,7 @@ use hotline_persistence::tables::contact_lists::ContactListId;
 use hotline_persistence::{CampaignId, ChannelId, Timestamp};
 use serde_json::{Value, json};
 
-use super::{check_unfinished, conflict};
+use super::{check_unfinished_limit, status_conflict};
 use crate::api::contacts::check_channel;
 use crate::api::messages::build_template;
 use crate::api::plain::BodyColumns;
@@ -61,7 +61,7 @@ impl CampaignInput {
     fn read(fields: &mut Fields<'_>, is_new: bool) -> Self {
         let list: Option<ContactListId> = read_field(fields, is_new, "contactListId");
         let channel: Option<ChannelId> = read_field(fields, is_new, "channelId");
-        let at: Option<FutureTime> = read_field(fields, is_new, "scheduledAt");
+        let scheduled_at: Option<FutureTime> = read_field(fields, is_new, "scheduledAt");
         let message = fields.patch::<MessageBody>("message");
         let clears_message = matches!(message, Patch::Null);
         let message = message.into_option().flatten();
@@ -82,25 +82,25 @@ impl CampaignInput {
                 columns.set(field, id);
             }
         }
-        if let Some(FutureTime(at)) = at {
-            columns.set("scheduledAt", json!(Timestamp(at)));
+        if let Some(FutureTime(time)) = scheduled_at {
+            columns.set("scheduledAt", json!(Timestamp(time)));
         }
         Self { columns, list, channel, message, template, clears_message, clears_template }
     }
 
-    /// Checks that a campaign still has something to send after the change.
+    /// Checks that a campaign still has a text or a template after the change.
     fn check_has_content(&self, current: &Campaign) -> ApiResult<()> {
-        let is_replaced = self.message.is_some() || self.template.is_some();
+        let has_new_content = self.message.is_some() || self.template.is_some();
         let clears_content = if current.template.is_some() { self.clears_template } else { self.clears_message };
-        if is_replaced || !clears_content {
+        if has_new_content || !clears_content {
             return Ok(());
         }
         let field = if current.template.is_some() { "template" } else { "message" };
         Err(Refusal::invalid(field, "must not be null: the campaign would have nothing to send").into())
     }
 
-    /// Sets the content: a text replaces a template, and the other way round. A template is built for the channel now,
-    /// so that errors are reported to the caller.
+    /// Sets the columns of the content: a text clears the template, and a template clears the text. The template is
+    /// built for the channel now, so that errors are reported to the caller.
     async fn set_content(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
         if let Some(MessageBody(message)) = self.message.take() {
             self.columns.set("message", message);
@@ -168,8 +168,8 @@ impl Input for StoredTemplate {
 }
 
 /// Builds a campaign's template from the channel's current templates: the provider may have changed, paused or deleted
-/// the template since the campaign was written. `None`: what is stored stays, because the campaign has a text, its
-/// channel no longer exists (then every recipient fails), or the channel's templates are unknown.
+/// the template since the campaign was written. Returns `None`, and the stored build stays, if the campaign has a text,
+/// its channel no longer exists (then every recipient fails), or the channel's templates are unknown.
 ///
 /// # Errors
 /// `422` with every field that does not match the channel's templates.
@@ -200,10 +200,10 @@ pub async fn create(
     if let Some((user, _)) = author.user {
         columns.set("userId", user);
     }
-    // Signals the actor even if the request fails: the campaign may have been created all the same.
+    // After an error, its drop starts the company's campaigns from the tables: this one may exist all the same.
     let start_guard = app.engine.campaigns.start_guard(company);
     let created = once.transaction(app.db(company), async |db| {
-        check_unfinished(db, company).await?;
+        check_unfinished_limit(db, company).await?;
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
     });
     let created: Created<Campaign> = match created.await {
@@ -266,6 +266,7 @@ pub async fn update(
     .await
 }
 
+/// Checks that the campaign has not started.
 fn check_scheduled(campaign: &Campaign) -> ApiResult<()> {
-    if campaign.status == CampaignStatus::Scheduled { Ok(()) } else { Err(conflict(campaign)) }
+    if campaign.status == CampaignStatus::Scheduled { Ok(()) } else { Err(status_conflict(campaign)) }
 }

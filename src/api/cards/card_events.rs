@@ -1,4 +1,4 @@
-//! Events of changed cards.
+//! Publishes the events of created, changed and deleted cards.
 
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
@@ -18,8 +18,9 @@ pub struct TrackedCard {
     before: LoadedCard,
 }
 
-/// Loads a card that is locked and about to be changed. References to deleted records are removed from it first.
-pub async fn track(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<TrackedCard> {
+/// Loads a locked card before it is changed. First removes its references to deleted records, so that the event of the
+/// change does not include their removal.
+pub async fn track_changes(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<TrackedCard> {
     cascades::settle(&mut *db, company, id).await?;
     Ok(TrackedCard { company, before: find_card(db, company, id).await? })
 }
@@ -37,42 +38,44 @@ pub async fn publish_removed(db: &mut PgConnection, company: CompanyId, card: Lo
 }
 
 impl TrackedCard {
-    /// Publishes what has changed, and returns the card. The event is `CardMoved` if the stage has changed and no more
-    /// specific event applies.
+    /// Publishes the change since the card was loaded, and returns the changed card. Without a visible change, no event
+    /// is published. The event is `CardWon`, `CardLost` or `CardReopened`, otherwise `CardMoved` if the stage has
+    /// changed, otherwise `CardUpdated`.
     pub async fn publish(self, db: &mut PgConnection) -> ApiResult<Card> {
         self.publish_as(db, None).await
     }
 
-    /// Like `publish`, for a move. A move within the stage changes nothing that the API shows, so an event is published
-    /// even without a visible change, and `CardMoved` takes the place of `CardUpdated`.
+    /// Like `publish`, for a move: an event is published even without a visible change, because the API does not show a
+    /// card's place within its stage, and `CardMoved` replaces `CardUpdated`.
     pub async fn publish_moved(self, db: &mut PgConnection) -> ApiResult<Card> {
         self.publish_as(db, Some(EventKind::CardMoved)).await
     }
 
-    async fn publish_as(self, db: &mut PgConnection, fallback: Option<EventKind>) -> ApiResult<Card> {
+    /// `forced_kind`: the event to publish if no more specific one applies, even without a visible change.
+    async fn publish_as(self, db: &mut PgConnection, forced_kind: Option<EventKind>) -> ApiResult<Card> {
         let Self { company, before } = self;
         let mut after = find_card(&mut *db, company, before.card.id).await?;
         let json_of = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
         let previous = events::previous(&json_of(&before), &json_of(&after));
         if previous.is_some() && after.card.updated_at == before.card.updated_at {
-            // Only rows that belong to the card have changed: its own row does not have the time of the change yet.
+            // Only the card's products or other linked rows have changed: set the time of the change on its own row.
             table::touch::<CardRef>(&mut *db, company, before.card.id).await?;
             after = find_card(&mut *db, company, before.card.id).await?;
         }
         let (previous_card, card) = (&before.card, &after.card);
-        let stage = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
+        let stage_of = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
         let kind = if card.won && !previous_card.won {
             EventKind::CardWon
         } else if card.lost && !previous_card.lost {
             EventKind::CardLost
         } else if (previous_card.won && !card.won) || (previous_card.lost && !card.lost) {
             EventKind::CardReopened
-        } else if stage(previous_card) != stage(card) {
+        } else if stage_of(previous_card) != stage_of(card) {
             EventKind::CardMoved
         } else {
-            fallback.unwrap_or(EventKind::CardUpdated)
+            forced_kind.unwrap_or(EventKind::CardUpdated)
         };
-        if previous.is_some() || fallback.is_some() {
+        if previous.is_some() || forced_kind.is_some() {
             publish(db, company, (kind, after.card.updated_at), after.clone(), previous).await?;
         }
         Ok(after.into())

@@ -91,7 +91,7 @@ pub async fn show(
     let (month, year) = (zone.month_of(now), zone.year_of(now));
     let board = cards::goals(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
     let indicators = cards::indicators(db, company, id.0, query.0.0, month, year).await?;
-    let closed = indicators.won.cards + indicators.lost.cards;
+    let closed_cards = indicators.won.cards + indicators.lost.cards;
     let lists = board.lists.0.into_iter().map(|list| {
         let sum = indicators.lists.iter().find(|(id, _)| *id == list.id).map(|(_, sum)| *sum).unwrap_or_default();
         StageSum { id: list.id, label: list.name, cards: sum.cards, value: sum.value }
@@ -101,7 +101,7 @@ pub async fn show(
         open: indicators.open.into(),
         won: indicators.won.into(),
         lost: indicators.lost.into(),
-        conversion_rate: Amount::of(indicators.won.cards).part_of(Amount::of(closed)),
+        conversion_rate: Amount::of(indicators.won.cards).part_of(Amount::of(closed_cards)),
         average_value: indicators.won.value.part_of(Amount::of(indicators.won.cards)),
         monthly: GoalProgress::of(board.monthly_goal, indicators.month),
         yearly: GoalProgress::of(board.yearly_goal, indicators.year),

@@ -1,4 +1,4 @@
-//! Cards: sales opportunities that move over the stages of a board. Plain.
+//! Cards: sales opportunities that move over the stages of a board.
 
 mod card_events;
 mod indicators;
@@ -86,13 +86,14 @@ pub async fn list_of_board(
     list_page(&caller, &app, CardFilter { board_id: Some(id.0), ..query.filter.0 }, query.page).await
 }
 
+/// Lists cards visible to the caller. `404` if the filter names a record that does not exist or is not visible.
 async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
     let company = caller.company;
-    if let Some(own_user) = caller.cards_limited_to() {
-        if filter.assigned_user_id.is_some_and(|assignee| assignee != own_user) {
+    if let Some(only_assignee) = caller.cards_limited_to() {
+        if filter.assigned_user_id.is_some_and(|assignee| assignee != only_assignee) {
             return Err(ApiError::not_found());
         }
-        filter.assigned_user_id = Some(own_user);
+        filter.assigned_user_id = Some(only_assignee);
     } else {
         filter.seen_by = caller.boards_limited_to();
     }
@@ -101,8 +102,8 @@ async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: Pag
     }
     check_contact(caller, app, filter.contact_id).await?;
     if let Some(ticket) = filter.ticket_id {
-        let found = app.engine.tickets.get(company, ticket).await;
-        merges::add_successor(caller, app, Mergeable::Ticket(ticket), found).await?;
+        let ticket_result = app.engine.tickets.get(company, ticket).await;
+        merges::add_successor(caller, app, Mergeable::Ticket(ticket), ticket_result).await?;
     }
     let db = app.engine.reads().acknowledged_tables(company).await?;
     if !filter.references_exist(db, company).await? {
@@ -132,7 +133,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>, if_match
     Ok(NoContent)
 }
 
-/// Loads a card that must exist.
+/// Loads a card; `404` if the company has no such card.
 async fn find_card(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<LoadedCard> {
     cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

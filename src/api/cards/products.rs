@@ -17,7 +17,7 @@ use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Patch, PathId,
 };
 
-/// Maximum number of products on a card: more than an offer has, and a card fits on one page.
+/// Maximum number of products on a card: more than an offer has, and few enough to return with the card.
 pub const PRODUCTS_MAX: usize = 100;
 
 /// A line in a request. Omitted fields are taken from the product that the line names, or keep their values.
@@ -58,8 +58,9 @@ impl LineInput {
         }
     }
 
-    /// The resulting line; `before` is its previous state. `404` when the company has no such product.
-    fn resolve(&self, catalogue: &[CatalogueProduct], before: Option<&CardProduct>) -> ApiResult<Line> {
+    /// The line to store. `previous` is the stored line that this changes; `None` for a new one. `404` when the product
+    /// is not in `catalogue`.
+    fn resolve(&self, catalogue: &[CatalogueProduct], previous: Option<&CardProduct>) -> ApiResult<Line> {
         let product = match self.product() {
             Some(id) => Some(catalogue.iter().find(|product| product.id == id).ok_or_else(ApiError::not_found)?),
             None => None,
@@ -72,29 +73,29 @@ impl LineInput {
             Patch::Null => None,
             Patch::Absent => match product {
                 Some(product) => product.sku.clone(),
-                None => before.and_then(|line| line.sku.clone()),
+                None => previous.and_then(|line| line.sku.clone()),
             },
         };
         let product_id = match &self.product {
-            Patch::Absent => before.and_then(|line| line.product_id),
+            Patch::Absent => previous.and_then(|line| line.product_id),
             Patch::Null | Patch::Value(_) => self.product(),
         };
         Ok(Line {
             product_id,
-            name: name.or_else(|| before.map(|line| line.name.clone())).unwrap_or_default(),
+            name: name.or_else(|| previous.map(|line| line.name.clone())).unwrap_or_default(),
             sku,
             quantity: self
                 .quantity
                 .map(|quantity| quantity.0)
-                .or(before.map(|line| line.quantity))
+                .or(previous.map(|line| line.quantity))
                 .unwrap_or(Amount::ONE),
-            unit_price: price.or(before.map(|line| line.unit_price)).unwrap_or(Amount::ZERO),
+            unit_price: price.or(previous.map(|line| line.unit_price)).unwrap_or(Amount::ZERO),
         })
     }
 }
 
-/// Resolves the lines of a card with their products. The products are locked until the transaction ends.
-pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineInput]) -> ApiResult<Vec<Line>> {
+/// The lines to store for a card, each completed from its product. Locks the products until the transaction ends.
+pub async fn resolve_lines(db: &mut PgConnection, company: CompanyId, inputs: &[LineInput]) -> ApiResult<Vec<Line>> {
     let product_ids: Vec<ProductId> = inputs.iter().filter_map(LineInput::product).collect();
     let catalogue = cards::lock_catalogue_products(db, company, &product_ids).await?;
     let mut total = Amount::ZERO;
@@ -107,7 +108,7 @@ pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineIn
     Ok(lines)
 }
 
-/// The total of a card after adding a line. `path` is the line's place in the body, for errors.
+/// The total of a card after adding a line; `422` if it is too large. `path` is the prefix of the fields in errors.
 fn total_with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
     let cost = line.unit_price.times(line.quantity).ok_or_else(|| too_large(path, "totalPrice"))?;
     total.plus(cost).ok_or_else(|| too_large(path, "productsTotal"))
@@ -140,7 +141,7 @@ pub async fn add(
 ) -> ApiResult<Created<CardProduct>> {
     let (company, id, NewLine(input)) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
-        // Locks are always taken in this order: the product, the card.
+        // Every transaction locks the product before the card.
         let catalogue = lock_product(db, company, &input).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
@@ -149,7 +150,7 @@ pub async fn add(
         }
         let line = input.resolve(&catalogue, None)?;
         total_with_line(card.products_total, &line, "")?;
-        let tracked = card_events::track(db, company, id).await?;
+        let tracked = card_events::track_changes(db, company, id).await?;
         let added = cards::add_line(&mut *db, company, id, &line).await?;
         tracked.publish(db).await?;
         Ok(Created::of(added))
@@ -176,8 +177,8 @@ impl Input for ChangedLine {
     }
 }
 
-/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: a new product replaces name, sku and price, unless these are
-/// given.
+/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: name, sku and price that the body omits are taken from a new
+/// product.
 pub async fn change(
     caller: Caller,
     app: Data<App>,
@@ -188,12 +189,12 @@ pub async fn change(
     let (company, (card, id), ChangedLine(input)) = (caller.company, ids.0, body.0);
     once.transaction(app.db(company), async |db| {
         let catalogue = lock_product(db, company, &input).await?;
-        let state = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
-        let before = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
-        let line = input.resolve(&catalogue, Some(&before))?;
-        let other_lines_total = state.products_total.minus(before.total_price).unwrap_or_default();
+        let locked_card = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
+        let previous = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
+        let line = input.resolve(&catalogue, Some(&previous))?;
+        let other_lines_total = locked_card.products_total.minus(previous.total_price).unwrap_or_default();
         total_with_line(other_lines_total, &line, "")?;
-        let tracked = card_events::track(db, company, card).await?;
+        let tracked = card_events::track_changes(db, company, card).await?;
         let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
         tracked.publish(db).await?;
         Ok(Json::of(changed))
@@ -207,14 +208,14 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
     let mut transaction = app.db(company).begin().await?;
     let db = transaction.connection()?;
     cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
-    let tracked = card_events::track(db, company, card).await?;
+    let tracked = card_events::track_changes(db, company, card).await?;
     cards::remove_line(db, company, card, id).await?;
     tracked.publish(db).await?;
     transaction.commit().await?;
     Ok(NoContent)
 }
 
-/// Locks the product that the line names, if any, against deletion until the transaction ends.
+/// Locks the product that the line names, if any, against deletion until the transaction ends. Returns the product.
 async fn lock_product(
     db: &mut PgConnection,
     company: CompanyId,

@@ -34,7 +34,8 @@ pub(super) async fn lock_first_stage(
     if let Some(stage) = cards::lock_stage(db, company, board, Target::First).await? {
         return Ok(stage);
     }
-    let (board_exists, _) = cards::board_and_list_exist(db, company, board, Id::new(0)).await?;
+    let no_list = Id::new(0);
+    let (board_exists, _) = cards::board_and_list_exist(db, company, board, no_list).await?;
     if !board_exists {
         return Err(ApiError::not_found());
     }
@@ -42,14 +43,14 @@ pub(super) async fn lock_first_stage(
 }
 
 /// Checks that a won card stays in the board's `doneList`.
-pub(super) fn check_stays_won(state: &State, stage: LockedStage) -> ApiResult<()> {
+pub(super) fn check_won_card_stays(state: &State, stage: LockedStage) -> ApiResult<()> {
     if !state.won || stage.done_list || stage.id == state.list_id {
         return Ok(());
     }
-    Err(conflict("the card is won and cannot leave the stage for won cards; reopen it first", "won", state.id))
+    Err(state_conflict("the card is won and cannot leave the stage for won cards; reopen it first", "won", state.id))
 }
 
 /// The error of a change that the card's state does not allow.
-pub(super) fn conflict(state: &'static str, reason: &'static str, id: CardId) -> ApiError {
+pub(super) fn state_conflict(state: &'static str, reason: &'static str, id: CardId) -> ApiError {
     Refusal::Conflict(Conflict::of(state, reason, "cardId", id)).into()
 }

@@ -12,13 +12,14 @@ use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardOutcome,
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::stages::{check_stays_won, conflict, lock_stage};
+use super::stages::{check_won_card_stays, lock_stage, state_conflict};
 use super::{Card, card_events};
 use crate::app::App;
 use crate::web::request::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// From this rank on, a card goes to the bottom of the stage, without counting the cards: no board shows that many.
+/// A card with this rank or a higher one goes to the bottom of the stage, and its cards are not counted: no board shows
+/// that many.
 const RANK_MAX: i64 = 1_000_000;
 
 /// The number of cards above the target position; `None`, like a number beyond the end, means the bottom.
@@ -66,13 +67,13 @@ pub async fn move_to(
 ) -> ApiResult<Json<Card>> {
     let (company, id, Move { list, rank }) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
-        let card = find(db, company, id).await?;
+        let card = find_card_ref(db, company, id).await?;
         let stage = lock_stage(db, company, card.board_id, list).await?;
         let position = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        check_stays_won(&state, stage)?;
-        let tracked = card_events::track(db, company, id).await?;
-        if cards::is_at(db, company, id, stage.id, &position).await? {
+        check_won_card_stays(&state, stage)?;
+        let tracked = card_events::track_changes(db, company, id).await?;
+        if cards::is_in_place(db, company, id, stage.id, &position).await? {
             return Ok(Json::of(tracked.publish(db).await?));
         }
         cards::move_card(db, company, id, stage.id, &position).await?;
@@ -107,7 +108,7 @@ pub async fn win(
 ) -> ApiResult<Json<Card>> {
     let (company, id, reason) = (caller.company, id.0, body.0.reason);
     once.transaction(app.db(company), async |db| {
-        let card = find(db, company, id).await?;
+        let card = find_card_ref(db, company, id).await?;
         let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
         let target = match stage {
             Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
@@ -117,7 +118,7 @@ pub async fn win(
         check_open(&state)?;
         let (stage, position) = target
             .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
-        let tracked = card_events::track(db, company, id).await?;
+        let tracked = card_events::track_changes(db, company, id).await?;
         if stage.id != state.list_id {
             cards::move_card(db, company, id, stage.id, &position).await?;
         }
@@ -154,7 +155,7 @@ pub async fn lose(
     once.transaction(app.db(company), async |db| {
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
-        let tracked = card_events::track(db, company, id).await?;
+        let tracked = card_events::track_changes(db, company, id).await?;
         cards::conclude(db, company, id, CardOutcome::Lost, Some(&reason.0)).await?;
         Ok(Json::of(tracked.publish(db).await?))
     })
@@ -167,24 +168,24 @@ pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Id
     once.transaction(app.db(company), async |db| {
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if !state.won && !state.lost {
-            return Err(conflict("the card is open", "open", id));
+            return Err(state_conflict("the card is open", "open", id));
         }
-        let tracked = card_events::track(db, company, id).await?;
+        let tracked = card_events::track_changes(db, company, id).await?;
         cards::reopen(db, company, id).await?;
         Ok(Json::of(tracked.publish(db).await?))
     })
     .await
 }
 
-/// Only an open card can be won or lost.
+/// Checks that a card is open: only an open card can be won or lost.
 fn check_open(state: &State) -> ApiResult<()> {
     match (state.won, state.lost) {
-        (true, _) => Err(conflict("the card is won; reopen it first", "won", state.id)),
-        (_, true) => Err(conflict("the card is lost; reopen it first", "lost", state.id)),
+        (true, _) => Err(state_conflict("the card is won; reopen it first", "won", state.id)),
+        (_, true) => Err(state_conflict("the card is lost; reopen it first", "lost", state.id)),
         (false, false) => Ok(()),
     }
 }
 
-async fn find(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<CardRef> {
+async fn find_card_ref(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<CardRef> {
     table::find::<CardRef>(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

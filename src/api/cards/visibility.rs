@@ -12,7 +12,7 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// of every such path.
 ///
 /// # Errors
-/// `404 ERR_API_NOT_FOUND` if it is not.
+/// `404 ERR_API_NOT_FOUND` if it is not visible.
 pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()> {
     if caller.sees_every_card() {
         return Ok(());
@@ -27,11 +27,11 @@ pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()>
 
 async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
     let card = cards::find_board_and_assignee(app.db(caller.company), caller.company, id).await?;
-    let (board, assigned) = card.ok_or_else(ApiError::not_found)?;
-    let own_user = caller.cards_limited_to();
-    let caller_user = own_user.or_else(|| caller.boards_limited_to());
-    if assigned.is_some() && assigned == caller_user {
+    let (board, assignee) = card.ok_or_else(ApiError::not_found)?;
+    let only_assignee = caller.cards_limited_to();
+    let caller_user = only_assignee.or_else(|| caller.boards_limited_to());
+    if assignee.is_some() && assignee == caller_user {
         return Ok(());
     }
-    if own_user.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }
+    if only_assignee.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::products::{self, LineInput, PRODUCTS_MAX};
-use super::stages::{check_stays_won, lock_first_stage, lock_stage};
+use super::stages::{check_won_card_stays, lock_first_stage, lock_stage};
 use super::{Card, card_events};
 use crate::api::boards::check_board;
 use crate::api::custom_values::{self, BodyWithValues, CustomValueInput, HasCustomValues};
@@ -53,10 +53,12 @@ impl CardInput {
         if let Some(text) = fields.patch::<Text>("description").into_option() {
             columns.set("description", text.map(|text| text.0));
         }
-        if read_reference::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId").is_some() && !is_new {
+        let assignee = read_reference::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId");
+        if assignee.is_some() && !is_new {
+            // The removed user to whom reports attribute a closed card; a new assignee replaces them.
             columns.set("formerUserId", Value::Null);
         }
-        let contacts = read_ids(fields, "contactIds", is_new);
+        let contacts = read_contact_ids(fields, is_new);
         read_reference::<CardStatusId>(fields, &mut columns, "statusId", "statusId");
         read_reference::<BusinessId>(fields, &mut columns, "businessId", "businessId");
         read_reference::<CardOriginId>(fields, &mut columns, "originId", "originId");
@@ -74,11 +76,12 @@ impl CardInput {
     }
 }
 
-fn read_ids(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<ContactId>> {
+fn read_contact_ids(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<ContactId>> {
+    let name = "contactIds";
     if is_new { fields.list(name, CONTACTS_MAX) } else { fields.changed_list(name, CONTACTS_MAX) }
 }
 
-/// Reads a field that refers to another record, and sets its column; `null` clears it.
+/// Reads a field that refers to another record, and sets its column; `null` clears the column. Returns the id, if any.
 fn read_reference<I: crate::web::request::values::FromField + Into<Value> + Copy>(
     fields: &mut Fields<'_>,
     columns: &mut Columns,
@@ -135,7 +138,7 @@ pub async fn create(
     let NewCard { board, list, input } = body.0.check(app.db(company), company).await?;
     check_board(&caller, &app, board).await?;
     let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
-    once.transaction(database(&app, company, &input).await?, async |db| {
+    once.transaction(database_for(&app, company, &input).await?, async |db| {
         let stage = match list {
             Some(list) => lock_stage(db, company, board, list).await?,
             None => lock_first_stage(db, company, board).await?,
@@ -151,8 +154,8 @@ pub async fn create(
             columns.set("createdByUserId", user);
         }
         // A person who sees only their own cards must still see the card they create.
-        if let Some(own_user) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
-            columns.set("assignedUserId", own_user);
+        if let Some(only_assignee) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
+            columns.set("assignedUserId", only_assignee);
         }
         let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
         cards::CONTACTS.set(&mut *db, company, id, input.contacts.as_deref().unwrap_or_default()).await?;
@@ -191,7 +194,7 @@ impl HasCustomValues for ChangedCard {
     const IS_NEW: bool = false;
 }
 
-/// `PUT /crm/cards/{cardId}`. In a new stage the card goes to the bottom.
+/// `PUT /crm/cards/{cardId}`. A change of the stage puts the card at the bottom of the new one.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -202,8 +205,8 @@ pub async fn update(
 ) -> ApiResult<Json<Card>> {
     let (company, id) = (caller.company, id.0);
     let ChangedCard { board, list, input } = body.0.check(app.db(company), company).await?;
-    once.transaction(database(&app, company, &input).await?, async |db| {
-        // Locks are always taken in this order: the stage, the referenced records, the card.
+    once.transaction(database_for(&app, company, &input).await?, async |db| {
+        // Every transaction takes locks in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =
             table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if board.is_some_and(|board| board != board_id) {
@@ -219,9 +222,9 @@ pub async fn update(
         let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if_match.0.lock_and_check::<CardRef>(db, company, id).await?;
-        let tracked = card_events::track(db, company, id).await?;
+        let tracked = card_events::track_changes(db, company, id).await?;
         if let Some((stage, position)) = target.filter(|(stage, _)| stage.id != state.list_id) {
-            check_stays_won(&state, stage)?;
+            check_won_card_stays(&state, stage)?;
             cards::move_card(db, company, id, stage.id, &position).await?;
         }
         table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
@@ -237,38 +240,39 @@ pub async fn update(
     .await
 }
 
-/// The database; if the body names a ticket, only once the tables contain it.
-async fn database<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
+/// The database for writing a card. If the body names a ticket, first waits until the tables contain it.
+async fn database_for<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
     Ok(if input.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
 }
 
-/// The referenced records, locked until the transaction ends.
+/// The rows to store for the card's products and custom fields. Their records are locked until the transaction ends.
 struct LockedReferences {
     lines: Option<Vec<Line>>,
     values: Vec<(CustomFieldId, Option<String>)>,
 }
 
+/// Locks every record that the body refers to, and validates the custom fields.
 async fn lock_references(
     db: &mut PgConnection,
     company: CompanyId,
     input: &CardInput,
     is_new: bool,
 ) -> ApiResult<LockedReferences> {
-    // Locked before the card, as in every transaction: a deletion of one of them waits until this one ends.
+    // Locked before the card, as in every transaction. A deletion of a locked record waits until this transaction ends.
     if let Some(contacts) = &input.contacts
-        && !contacts::hold(db, company, contacts).await?
+        && !contacts::lock_against_deletion(db, company, contacts).await?
     {
         let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();
-        return Err(merges::missing(&mut *db, company, MergedNoun::Contact, &ids).await);
+        return Err(merges::not_found_error(&mut *db, company, MergedNoun::Contact, &ids).await);
     }
     if let Some(ticket) = input.ticket
-        && !cards::hold_ticket(db, company, ticket).await?
+        && !cards::lock_ticket(db, company, ticket).await?
     {
-        return Err(merges::missing(&mut *db, company, MergedNoun::Ticket, &[ticket.0]).await);
+        return Err(merges::not_found_error(&mut *db, company, MergedNoun::Ticket, &[ticket.0]).await);
     }
     let values = custom_values::validate(db, company, Application::Card, &input.values, is_new).await?;
     let lines = match &input.products {
-        Some(lines) => Some(products::resolve(db, company, lines).await?),
+        Some(lines) => Some(products::resolve_lines(db, company, lines).await?),
         None => None,
     };
     Ok(LockedReferences { lines, values })

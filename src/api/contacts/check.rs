@@ -15,6 +15,6 @@ pub fn check_channel(caller: &Caller, id: ChannelId) -> ApiResult<&ChannelRow> {
 /// Checks that the contact of a filter, if it has one, belongs to the company.
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> ApiResult<()> {
     let Some(id) = id else { return Ok(()) };
-    let found = app.engine.contacts.get(caller.company, id).await?.ok_or_else(ApiError::not_found);
-    merges::add_successor(caller, app, Mergeable::Contact(id), found).await.map(drop)
+    let contact = app.engine.contacts.get(caller.company, id).await?.ok_or_else(ApiError::not_found);
+    merges::add_successor(caller, app, Mergeable::Contact(id), contact).await.map(drop)
 }

@@ -1,5 +1,5 @@
-//! `POST /contacts/import`: many contacts in one transaction, with the same result as sending each row separately, in
-//! order.
+//! `POST /contacts/import`: many contacts in one transaction. The result is the same as if each row were sent
+//! separately, in order.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,12 +62,12 @@ impl FromField for OnConflict {
 
 /// The body of `POST /contacts/import`.
 pub struct Import {
-    /// The error of an item that is not an object is in its place.
+    /// The rows in the order of the body. An item that is not an object is represented by its errors.
     rows: Vec<Result<ImportRow, Vec<FieldError>>>,
     on_conflict: OnConflict,
 }
 
-/// A row, with the errors found so far. Its other fields are still validated, so that the response has every error.
+/// A row, with the errors of its fields. The row is still planned despite errors, so that the response has all of them.
 #[derive(Clone)]
 struct ImportRow {
     input: ContactInput,
@@ -133,16 +133,16 @@ pub async fn import(
 /// The contacts to store, and the response.
 struct ImportPlan {
     contacts: Vec<PlannedContact>,
-    /// The ids of the candidates that no row has changed, by position in the [`ContactIndex`].
+    /// The ids of existing contacts that need not be stored, by position in the [`ContactIndex`].
     unchanged: HashMap<usize, ContactId>,
     report: ImportReport,
     /// The successful rows, in row order.
     rows: Vec<AppliedRow>,
 }
 
-/// A row that was applied or skipped.
+/// A row that was applied, or skipped because its contact exists.
 struct AppliedRow {
-    index: usize,
+    row_index: usize,
     /// The position of its contact in the [`ContactIndex`].
     position: usize,
     result: ImportResult,
@@ -153,9 +153,10 @@ impl ImportPlan {
     fn into_report(self) -> ImportReport {
         let Self { contacts, unchanged: mut ids, mut report, rows } = self;
         ids.extend(contacts.iter().filter_map(|contact| Some((contact.position, contact.id?))));
-        let imported =
-            |AppliedRow { index, position, result }| Some(ImportedContact { index, id: *ids.get(&position)?, result });
-        report.contacts = rows.into_iter().filter_map(imported).collect();
+        let imported_contact = |AppliedRow { row_index, position, result }| {
+            Some(ImportedContact { index: row_index, id: *ids.get(&position)?, result })
+        };
+        report.contacts = rows.into_iter().filter_map(imported_contact).collect();
         report
     }
 }
@@ -167,13 +168,14 @@ struct PlannedContact {
     position: usize,
     /// `None`: the contact is created, and has no id yet.
     id: Option<ContactId>,
-    /// The stored number.
+    /// The number in the table, before the import.
     number: Option<String>,
     columns: Columns,
     tags: Option<Vec<TagId>>,
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
+/// Locks the contacts, tags and custom fields that the rows refer to, and decides what to store.
 async fn plan_import(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
     let rows = || import.rows.iter().flatten().map(|row| &row.input);
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
@@ -191,20 +193,22 @@ async fn plan_import(db: &mut PgConnection, company: CompanyId, import: &Arc<Imp
     spawn_blocking(move || planner.plan(&import.rows)).await.map_err(ApiError::internal)
 }
 
-/// The contacts that rows may match, in their state after the rows that were already applied.
+/// The existing contacts that rows may match, and those that rows create. Each has the values of the rows already
+/// applied. A contact's position in `contacts` identifies it.
 #[derive(Default)]
 struct ContactIndex {
     contacts: Vec<PlannedContact>,
-    /// Contacts that must be stored.
+    /// Positions of the contacts that must be stored.
     changed: BTreeSet<usize>,
+    /// The keys of each contact, by its position.
     keys: Vec<ContactKeys>,
     by_number: HashMap<String, usize>,
-    /// If several match, the oldest is used: positions are in the order of ids.
+    /// If several contacts match, the oldest is used: it has the lowest position.
     by_email: HashMap<String, BTreeSet<usize>>,
     by_code: HashMap<String, BTreeSet<usize>>,
 }
 
-/// The values by which a row matches a contact.
+/// The values of a contact by which a row matches it.
 #[derive(Clone, Default)]
 struct ContactKeys {
     number: Option<String>,
@@ -216,13 +220,13 @@ struct ContactKeys {
 impl ContactKeys {
     /// The keys after a change of these columns.
     fn with_changes(&self, columns: &Columns) -> Self {
-        let text = |column, current: &Option<String>| {
+        let changed_text = |column, current: &Option<String>| {
             if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
         };
         Self {
-            number: text("number", &self.number),
-            email: text("email", &self.email).map(|email| email.to_lowercase()),
-            code: text("code", &self.code),
+            number: changed_text("number", &self.number),
+            email: changed_text("email", &self.email).map(|email| email.to_lowercase()),
+            code: changed_text("code", &self.code),
         }
     }
 }
@@ -232,41 +236,43 @@ impl ContactIndex {
         let mut contact_index = Self::default();
         for candidate in candidates {
             let number = candidate.number.clone();
-            let index =
+            let position =
                 contact_index.add(PlannedContact { id: Some(candidate.id), number, ..PlannedContact::default() });
             let email = candidate.email.map(|email| email.to_lowercase());
-            contact_index.set_keys(index, ContactKeys { number: candidate.number, email, code: candidate.code });
+            contact_index.set_keys(position, ContactKeys { number: candidate.number, email, code: candidate.code });
         }
         contact_index
     }
 
+    /// Adds a contact, and returns its position.
     fn add(&mut self, contact: PlannedContact) -> usize {
         self.contacts.push(PlannedContact { position: self.contacts.len(), ..contact });
         self.keys.push(ContactKeys::default());
         self.contacts.len() - 1
     }
 
-    /// Updates the values by which the contact is found.
-    fn set_keys(&mut self, index: usize, next: ContactKeys) {
-        let previous = std::mem::replace(&mut self.keys[index], next.clone());
+    /// Replaces the keys by which a contact is found.
+    fn set_keys(&mut self, position: usize, next: ContactKeys) {
+        let previous = std::mem::replace(&mut self.keys[position], next.clone());
         if let Some(number) = previous.number {
             self.by_number.remove(&number);
         }
         if let Some(number) = next.number {
-            self.by_number.insert(number, index);
+            self.by_number.insert(number, position);
         }
         for (map, previous, next) in
             [(&mut self.by_email, previous.email, next.email), (&mut self.by_code, previous.code, next.code)]
         {
             if let Some(contacts) = previous.and_then(|text| map.get_mut(&text)) {
-                contacts.remove(&index);
+                contacts.remove(&position);
             }
             if let Some(text) = next {
-                map.entry(text).or_default().insert(index);
+                map.entry(text).or_default().insert(position);
             }
         }
     }
 
+    /// The position of the contact that a row with these columns matches.
     fn find(&self, columns: &Columns) -> Option<usize> {
         let find_oldest =
             |map: &HashMap<String, BTreeSet<usize>>, text: Option<String>| map.get(&text?)?.first().copied();
@@ -290,14 +296,14 @@ impl Planner {
     fn plan(&mut self, rows: &[Result<ImportRow, Vec<FieldError>>]) -> ImportPlan {
         let mut report = ImportReport::default();
         let mut applied_rows = Vec::new();
-        for (index, row) in rows.iter().enumerate() {
+        for (row_index, row) in rows.iter().enumerate() {
             let outcome = row.clone().and_then(|row| self.apply_row(row));
             match outcome {
                 Ok((position, result)) => {
                     *report.count_of(result) += 1;
-                    applied_rows.push(AppliedRow { index, position, result });
+                    applied_rows.push(AppliedRow { row_index, position, result });
                 }
-                Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(index, error))),
+                Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(row_index, error))),
             }
         }
         let ContactIndex { contacts, changed, .. } = std::mem::take(&mut self.contact_index);
@@ -308,29 +314,29 @@ impl Planner {
         ImportPlan { contacts, unchanged, report, rows: applied_rows }
     }
 
-    /// Applies one row, and returns the position of its contact, and the result.
+    /// Applies one row. Returns the position of its contact, and the result.
     fn apply_row(&mut self, row: ImportRow) -> Result<(usize, ImportResult), Vec<FieldError>> {
         let ImportRow { input: mut row, mut errors } = row;
         let existing = self.contact_index.find(&row.columns);
         if let Some(position) = existing.filter(|_| self.on_conflict == OnConflict::Skip) {
             return if errors.is_empty() { Ok((position, ImportResult::Skipped)) } else { Err(errors) };
         }
-        let is_wrong = |errors: &[FieldError], field: &str| errors.iter().any(|error| error.field == field);
-        // A row whose number, e-mail or code is wrong may be meant for a contact that exists.
-        let is_new = existing.is_none() && !MATCHED_FIELDS.iter().any(|field| is_wrong(&errors, field));
-        if is_new && !row.name_by_number() && !is_wrong(&errors, "name") {
+        let has_error = |errors: &[FieldError], field: &str| errors.iter().any(|error| error.field == field);
+        // A row with an invalid number, e-mail or code may be meant for an existing contact, so it is not new.
+        let is_new = existing.is_none() && !MATCHED_FIELDS.iter().any(|field| has_error(&errors, field));
+        if is_new && !row.default_name_to_number() && !has_error(&errors, "name") {
             let reason = "is required without number".to_owned();
             errors.push(FieldError { field: "name".to_owned(), reason });
         }
-        // `row.tags` lacks items that are not ids, so their indexes are skipped.
-        let indexes = (0..).filter(|index: &usize| !is_wrong(&errors, &format!("tagIds[{index}]")));
-        let tags = row.tags.iter().flatten().zip(indexes).filter(|(tag, _)| !self.tags.contains(*tag));
-        let unknown_tags = tags.map(|(_, index)| {
+        // The indexes in the body: `row.tags` lacks items that are not ids, so the indexes of those are skipped.
+        let indexes = (0..).filter(|index: &usize| !has_error(&errors, &format!("tagIds[{index}]")));
+        let unknown_tags = row.tags.iter().flatten().zip(indexes).filter(|(tag, _)| !self.tags.contains(*tag));
+        let tag_errors = unknown_tags.map(|(_, index)| {
             let reason = "is not a tag of the company".to_owned();
             FieldError { field: format!("tagIds[{index}]"), reason }
         });
-        let unknown_tags: Vec<FieldError> = unknown_tags.collect();
-        errors.extend(unknown_tags);
+        let tag_errors: Vec<FieldError> = tag_errors.collect();
+        errors.extend(tag_errors);
         let values = custom_values::check_all(&self.fields, &row.values, is_new);
         let values = match values {
             Ok(values) if errors.is_empty() => values,
@@ -340,58 +346,59 @@ impl Planner {
                 return Err(errors);
             }
         };
-        let index = existing.unwrap_or_else(|| self.contact_index.add(PlannedContact::default()));
-        self.contact_index.changed.insert(index);
-        self.contact_index.set_keys(index, self.contact_index.keys[index].with_changes(&row.columns));
-        let contact = &mut self.contact_index.contacts[index];
+        let position = existing.unwrap_or_else(|| self.contact_index.add(PlannedContact::default()));
+        self.contact_index.changed.insert(position);
+        self.contact_index.set_keys(position, self.contact_index.keys[position].with_changes(&row.columns));
+        let contact = &mut self.contact_index.contacts[position];
         contact.columns.merge(row.columns);
         contact.tags = row.tags.or(contact.tags.take());
         contact.values.extend(values);
-        Ok((index, if existing.is_some() { ImportResult::Updated } else { ImportResult::Created }))
+        Ok((position, if existing.is_some() { ImportResult::Updated } else { ImportResult::Created }))
     }
 }
 
-/// Stores the planned contacts in a few statements, and gives ids to those that are created.
+/// Stores the planned contacts in a few statements. Assigns ids to the new ones.
 async fn store_contacts(
     db: &mut PgConnection,
     company: CompanyId,
     contacts: &mut [PlannedContact],
 ) -> Result<(), Error> {
     let existing: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
-    let new = contacts.len() - existing.len();
-    let mut new_ids = contact_import::reserve_ids(db, new).await?.into_iter();
+    let new_count = contacts.len() - existing.len();
+    let mut new_ids = contact_import::reserve_ids(db, new_count).await?.into_iter();
     let existing_set: BTreeSet<ContactId> = existing.iter().copied().collect();
     for contact in contacts.iter_mut().filter(|contact| contact.id.is_none()) {
         contact.id = new_ids.next();
     }
     let contacts = &*contacts;
-    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::with_capacity(existing.len()));
-    let (mut retagged, mut contact_tags, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut inserted, mut updated) = (Vec::with_capacity(new_count), Vec::with_capacity(existing.len()));
+    let (mut retagged_contacts, mut contact_tags, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for contact in contacts {
         let id = contact.id.ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
         let target = if existing_set.contains(&id) { &mut updated } else { &mut inserted };
         target.push((id, contact.columns.clone()));
         if let Some(tags) = &contact.tags {
-            retagged.push(id);
+            retagged_contacts.push(id);
             contact_tags.extend(tags.iter().map(|tag| (id, *tag)));
         }
         values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
     }
-    // Contacts that give up a number are written first, so that others can take it.
+    // The numbers of contacts that lose theirs are cleared first, so that other contacts can take them.
     let releases_number = |contact: &&PlannedContact| {
         contact.number.is_some()
             && contact.columns.has("number")
             && contact.columns.text("number") != contact.number.as_deref()
     };
-    let watched = contacts::watch(&mut *db, company, &existing).await?;
-    let released: Vec<ContactId> = contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
-    contact_import::clear_numbers(db, company, &released).await?;
+    let tracker = contacts::track_changes(&mut *db, company, &existing).await?;
+    let without_number: Vec<ContactId> =
+        contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
+    contact_import::clear_numbers(db, company, &without_number).await?;
     contact_import::update_all(db, company, &updated).await?;
     contact_import::insert_all(db, company, &inserted).await?;
-    if !retagged.is_empty() {
-        contacts::set_tags(db, company, &retagged, &contact_tags).await?;
+    if !retagged_contacts.is_empty() {
+        contacts::set_tags(db, company, &retagged_contacts, &contact_tags).await?;
     }
     contacts::set_custom_values(&mut *db, company, &values).await?;
     let new: Vec<ContactId> = inserted.iter().map(|(id, _)| *id).collect();
-    watched.record(db, &[existing, new].concat()).await
+    tracker.record(db, &[existing, new].concat()).await
 }

@@ -45,9 +45,9 @@ pub async fn merge(
         return Err(ApiError::validation(&[FieldError { field: "fromContactId".to_owned(), reason }]));
     }
     for contact in [into, from] {
-        // Checked before the hold: a request for a contact that does not exist must not make others wait.
-        let found = app.engine.contacts.get(company, contact).await?.ok_or_else(ApiError::not_found);
-        merges::add_successor(&caller, &app, Mergeable::Contact(contact), found).await?;
+        // Before the hold, which makes other requests wait: a contact that does not exist must not cause that.
+        let stored = app.engine.contacts.get(company, contact).await?.ok_or_else(ApiError::not_found);
+        merges::add_successor(&caller, &app, Mergeable::Contact(contact), stored).await?;
     }
     let hold = app.engine.merging.hold(company, [into, from]).await?;
     let merged = once
@@ -59,7 +59,7 @@ pub async fn merge(
             hotline_persistence::fail_point!("contacts_merged", |_| std::process::abort());
             contact
                 .map(|row| Json::of(Contact::from(row)))
-                .map_err(|conflict| merges::refused(conflict, "fromContactId", &json!(from)))
+                .map_err(|conflict| merges::refused_error(conflict, "fromContactId", &json!(from)))
         })
         .await;
     hotline_persistence::fail_point!("contact_merge_committed", |_| std::process::abort());

@@ -1,4 +1,4 @@
-//! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions also create them.
+//! Contacts: the people and groups a company talks to. Sends and visitor sessions also create them.
 
 mod check;
 mod import;

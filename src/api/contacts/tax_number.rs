@@ -55,7 +55,7 @@ fn check_digit(digits: &[u32], weight_max: usize) -> u32 {
     let sum: u32 = digits.iter().rev().zip(weights).map(|(digit, weight)| digit * weight).sum();
     match sum % 11 {
         0 | 1 => 0,
-        rest => 11 - rest,
+        remainder => 11 - remainder,
     }
 }
 

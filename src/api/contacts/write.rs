@@ -31,14 +31,15 @@ pub struct ContactInput {
     pub(super) values: Vec<CustomValueInput>,
 }
 
-/// The fields that cannot be cleared.
+/// The fields that `null` cannot clear.
 struct UnclearableFields {
     name: Option<ContactName>,
     is_group: Option<bool>,
     opt_out: Option<bool>,
 }
 
-macro_rules! texts {
+/// Sets the column of each text field that the body has: `"field" "column" Type`. `null` clears the column.
+macro_rules! read_texts {
     ($fields:ident, $columns:ident; $($name:literal $column:literal $kind:ty),+ $(,)?) => {$(
         if let Some(text) = $fields.patch::<$kind>($name).into_option() {
             $columns.set($column, text.map(|text| text.0));
@@ -47,7 +48,7 @@ macro_rules! texts {
 }
 
 impl ContactInput {
-    /// Reads all fields except tags and `unclearable`, which creations and changes read differently.
+    /// Reads all fields but the tags and `unclearable`: the caller reads those, differently for a change.
     fn read(fields: &mut Fields<'_>, unclearable: UnclearableFields, is_new: bool) -> Self {
         let mut columns = Columns::default();
         if let Some(name) = unclearable.name {
@@ -63,7 +64,7 @@ impl ContactInput {
             columns.set("number_country", number.as_ref().and_then(Number::country));
             columns.set("number", number.map(|number| number.0));
         }
-        texts! { fields, columns;
+        read_texts! { fields, columns;
             "email" "email" Email,
             "code" "code" Name,
             "cpfCnpj" "cpf_cnpj" TaxNumber,
@@ -89,7 +90,7 @@ impl ContactInput {
     }
 
     /// Uses the number as the name if there is no name. Returns `false` when the contact has neither.
-    pub(super) fn name_by_number(&mut self) -> bool {
+    pub(super) fn default_name_to_number(&mut self) -> bool {
         if self.columns.text("name").is_none() {
             let Some(number) = self.columns.text("number").map(str::to_owned) else { return false };
             self.columns.set("name", number);
@@ -97,7 +98,7 @@ impl ContactInput {
         true
     }
 
-    /// Reads a new contact or a row of an import. There, `null` counts as absent even in fields that cannot be cleared.
+    /// Reads a new contact or a row of an import. `null` counts as absent in the fields that it cannot clear.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
         let unclearable = UnclearableFields {
             name: fields.optional("name"),
@@ -105,7 +106,7 @@ impl ContactInput {
             opt_out: fields.optional("marketingOptOut"),
         };
         let tags = fields.list("tagIds", TAGS_MAX);
-        Self { tags, ..Self::read(fields, unclearable, true) }
+        Self { tags, ..Self::read(fields, unclearable, NewContact::IS_NEW) }
     }
 }
 
@@ -120,7 +121,7 @@ impl Input for NewContact {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut input = ContactInput::read_row(fields);
         // An invalid name or number was already reported.
-        if !input.name_by_number() && !fields.has_text("name") && !fields.has_text("number") {
+        if !input.default_name_to_number() && !fields.has_text("name") && !fields.has_text("number") {
             fields.refuse("name", "is required without number");
         }
         Some(Self(input))
@@ -145,7 +146,8 @@ pub async fn create(
         if let Some(number) = new.columns.text("number") {
             identities::hold_number(db, company, number, None).await?;
         }
-        let values = custom_values::validate(db, company, Application::Contact, &new.values, true).await?;
+        let is_new = NewContact::IS_NEW;
+        let values = custom_values::validate(db, company, Application::Contact, &new.values, is_new).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_tags_and_values(db, company, id, new.tags.as_deref(), values).await?;
         contacts::record_created(db, company, &[id]).await?;
@@ -169,7 +171,7 @@ impl Input for ChangedContact {
             opt_out: fields.non_null("marketingOptOut"),
         };
         let tags = fields.changed_list("tagIds", TAGS_MAX);
-        Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable, false) }))
+        Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable, Self::IS_NEW) }))
     }
 }
 
@@ -178,8 +180,8 @@ impl HasCustomValues for ChangedContact {
     const IS_NEW: bool = false;
 }
 
-/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. The response is
-/// sent once conversations show the changed contact.
+/// `PUT /contacts/{contactId}`. The number may be cleared, because a contact always has a name. The response is sent
+/// once conversations show the changed contact.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -202,11 +204,12 @@ pub async fn update(
                 identities::hold_number(db, company, number, Some(id)).await?;
             }
             if_match.0.lock_and_check::<ContactRef>(db, company, id).await?;
-            let watched = contacts::watch(db, company, &[id]).await?;
+            let tracker = contacts::track_changes(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
-            let values = custom_values::validate(db, company, Application::Contact, &change.values, false).await?;
+            let is_new = ChangedContact::IS_NEW;
+            let values = custom_values::validate(db, company, Application::Contact, &change.values, is_new).await?;
             set_tags_and_values(db, company, id, change.tags.as_deref(), values).await?;
-            watched.record(db, &[id]).await?;
+            tracker.record(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
         .await;
@@ -224,8 +227,8 @@ async fn set_tags_and_values(
     values: Vec<(CustomFieldId, Option<String>)>,
 ) -> ApiResult<()> {
     if let Some(tags) = tags {
-        let tagged: Vec<(ContactId, TagId)> = tags.iter().map(|tag| (id, *tag)).collect();
-        contacts::set_tags(db, company, &[id], &tagged).await?;
+        let contact_tags: Vec<(ContactId, TagId)> = tags.iter().map(|tag| (id, *tag)).collect();
+        contacts::set_tags(db, company, &[id], &contact_tags).await?;
     }
     let values: Vec<_> = values.into_iter().map(|(field, value)| (id, field, value)).collect();
     Ok(contacts::set_custom_values(db, company, &values).await?)

@@ -11,7 +11,7 @@ use crate::openapi::{Operation, OperationPart};
 use crate::web::ApiError;
 use crate::web::response::schema::Schemas;
 
-/// Extractor for handlers that need events: `404` where none are stored.
+/// Extractor for handlers that need events: `404` if the service stores none.
 pub struct EventsEnabled;
 
 impl FromRequest for EventsEnabled {

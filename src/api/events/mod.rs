@@ -1,4 +1,4 @@
-//! Events: what happened to a company's records, in order. Read-only; changes of other records write them.
+//! Events: the changes of a company's records, in order. The API only reads them; each change writes its own event.
 
 mod data;
 mod enabled;
@@ -32,7 +32,7 @@ use crate::web::response::schema::{self, Schemas};
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 
 /// Default number of events in a response.
-const LIMIT: i64 = 100;
+const DEFAULT_LIMIT: i64 = 100;
 
 /// Maximum number of events in a response; fewer if they are large ([`BYTES_MAX`]).
 pub const LIMIT_MAX: i64 = 1000;
@@ -46,9 +46,9 @@ const WAIT_S_MAX: i64 = 30;
 
 /// The query of the list.
 pub struct EventQuery {
-    /// Where the response begins; `None`: with the oldest event.
+    /// Where the response begins; `None` means with the oldest event.
     after: Option<Start>,
-    /// The requested types; empty: all.
+    /// The requested types; empty means all types.
     types: Vec<EventKind>,
     limit: i64,
     wait_s: i64,
@@ -59,7 +59,7 @@ impl Filter for EventQuery {
         Self {
             after: query.filter("after"),
             types: query.filter::<Types>("types").unwrap_or_default().0,
-            limit: query.filter::<Limit>("limit").map_or(LIMIT, |limit| limit.0),
+            limit: query.filter::<Limit>("limit").map_or(DEFAULT_LIMIT, |limit| limit.0),
             wait_s: query.filter::<Wait>("wait").map_or(0, |wait| wait.0),
         }
     }
@@ -98,7 +98,7 @@ impl FromField for Start {
 
 const INVALID_START: &str = "must be an integer from 0, or latest";
 
-/// The last event a caller has.
+/// The id of the last event a caller has; 0 if it has none.
 pub struct LastId(pub LoggedEventId);
 
 impl Default for LastId {
@@ -138,11 +138,12 @@ impl FromField for Types {
     }
 }
 
-/// The requested types, or all that the caller may see; empty: all types. Events of cards are visible only to callers
-/// who see every card, because an event shows its card as it was, regardless of its current assignee.
+/// The types of events to return: the requested ones, or all that the caller may see. An empty list means all types.
+/// Only callers who see every card see events of cards, because an event shows its card as it was, regardless of its
+/// current assignee.
 ///
 /// # Errors
-/// `403 ERR_API_FORBIDDEN_SCOPE` when they ask for events of cards and do not see every card.
+/// `403 ERR_API_FORBIDDEN_SCOPE` when the caller requests events of cards and does not see every card.
 fn visible_types(caller: &Caller, requested: Vec<EventKind>) -> ApiResult<Vec<EventKind>> {
     if caller.sees_every_card() {
         return Ok(requested);
@@ -157,7 +158,7 @@ fn visible_types(caller: &Caller, requested: Vec<EventKind>) -> ApiResult<Vec<Ev
     })
 }
 
-/// Whole numbers within bounds, as query parameters.
+/// Defines query parameters that are integers within bounds: `Name minimum to MAXIMUM, DEFAULT;`.
 macro_rules! bounded {
     ($($(#[$doc:meta])* $name:ident $from:literal to $to:ident, $default:expr;)+) => {$(
         $(#[$doc])*
@@ -179,7 +180,7 @@ macro_rules! bounded {
 
 bounded! {
     /// The number of events in a response.
-    Limit 1 to LIMIT_MAX, LIMIT;
+    Limit 1 to LIMIT_MAX, DEFAULT_LIMIT;
     /// Seconds to wait for an event.
     Wait 0 to WAIT_S_MAX, 0;
 }
@@ -190,7 +191,7 @@ pub struct Events {
     meta: EventMeta,
 }
 
-/// Maximum size of a page besides its events, in bytes.
+/// Expected maximum size of a page besides its events, in bytes.
 const META_BYTES: usize = 256;
 
 #[derive(Serialize)]
@@ -263,16 +264,17 @@ pub async fn list(
         Some(Start::After(id)) => Some(id),
         Some(Start::Latest) => Some(events::last_id(db, caller.company).await?),
     };
-    // A position beyond the end is answered at once: the log may have been restored from a backup.
-    let is_beyond = match query.after {
+    // A request with a position beyond the end gets its response at once, without waiting: the log may have been
+    // restored from a backup.
+    let is_beyond_end = match query.after {
         Some(Start::After(id)) if query.wait_s > 0 => id > events::last_id(db, caller.company).await?,
         _ => false,
     };
     let mut after = After::event(start.unwrap_or(LoggedEventId::new(0)));
-    // A waiting request gives up its presence, so that dropping the company does not wait for it.
+    // While the request waits, it drops its presence: closing the company waits for every presence.
     let mut presence = request.extensions_mut().remove::<Presence>();
     loop {
-        // A request with `wait` may lose the permission to see these events while it waits.
+        // While a request waits, its caller may lose the permission to see these events.
         let mut expires_at = None;
         if must_revalidate {
             let valid_for = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
@@ -280,10 +282,10 @@ pub async fn list(
         }
         let batch = events::read(db, caller.company, after, &types, portion).await?;
         after = batch.next;
-        let has_answer = !batch.events.is_empty() || batch.has_more || is_beyond || app.is_stopping();
-        let is_over = has_answer || {
+        let must_respond = !batch.events.is_empty() || batch.has_more || is_beyond_end || app.is_stopping();
+        let is_over = must_respond || {
             drop(presence.take());
-            let wake = async {
+            let wakeup = async {
                 tokio::select! {
                     () = listening.changed() => {}
                     () = stream::wait_for_change(&mut changes, &caller, &mut seen_version, directory) => {}
@@ -291,10 +293,10 @@ pub async fn list(
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };
-            let has_timed_out = timeout_at(deadline, wake).await.is_err();
+            let has_timed_out = timeout_at(deadline, wakeup).await.is_err();
             must_revalidate = true;
             match app.engine.enter(caller.company).await {
-                Ok(entered) => presence = Some(entered),
+                Ok(new_presence) => presence = Some(new_presence),
                 // The company has moved. The next request is forwarded to its new owner.
                 Err(_) if !app.engine.store().ownership().is_placed_here(caller.company) => {
                     let meta = EventMeta { last_id: after.id, has_more: false, oldest_id: None, gap: false };

@@ -1,8 +1,8 @@
 //! `GET /events/stream`: events as they happen, as Server-Sent Events.
 //!
-//! A stream reads further events only when its reader has taken the previous ones: a slow reader costs one batch of
-//! memory, and its connection is closed when it reads nothing for a while. A reader resumes from the last id it has
-//! read. Streams of one company that have reached its latest events share what is read and serialized for them.
+//! A stream reads further events only when its client has received the previous ones: a slow client costs one batch of
+//! memory, and its connection is closed when it receives nothing for a while. A client resumes after the last id it has
+//! received. Streams of one company share a window of its latest events, which are read and serialized once for all.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,37 +31,37 @@ use crate::web::request::values::FromField;
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 
-/// Maximum silence of a stream: proxies close a connection that is silent for a minute.
+/// A stream without events sends a comment this often: proxies close a connection that is silent for a minute.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Milliseconds after which a browser reconnects.
 const RETRY_MS: u64 = 3000;
 
-/// Pause after a failed read of the database.
+/// Pause before the retry of a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Events read at once, which a stream holds while its reader is slow: some 12 MiB for all streams of a company. An
-/// event that is larger than this is a batch of its own.
+/// Maximum size of a batch, which a stream holds until its client has received it: some 12 MiB for all streams of a
+/// company. A larger event is a batch of its own.
 const BATCH: Portion = Portion { events: 100, bytes: 64 << 10 };
 
-/// Events of a company that its streams share: enough for those slightly behind the others.
+/// Number of a company's latest events that its streams share: enough for streams slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
 
 /// Maximum size of the shared events of a company, in bytes.
 const SHARED_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum base URLs of files for which the streams of a company share events: without `--public-url` each client
-/// chooses its own. Streams with further base URLs read on their own.
+/// Maximum number of sites for which the streams of a company share events. A site is the base URL of the links to
+/// files: without `--public-url` each client chooses its own. Streams of further sites read events on their own.
 const SITES_MAX: usize = 4;
 
 /// Maximum number of streams and waiting requests of one company: some for its own services, and one per agent's
 /// screen. Each stream costs a batch of memory and a connection, and each event is sent to every stream.
 pub const READERS_PER_COMPANY_MAX: usize = 200;
 
-/// `Retry-After` in seconds when a company has too many readers: about as long as a request waits.
+/// `Retry-After` in seconds when a company has too many readers: about as long as a request with `wait` takes.
 const RETRY_AFTER_S: u64 = 30;
 
-/// The header with the last id a browser has read.
+/// The header in which a reconnecting browser sends the last id it has received.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The query of a stream: the start and the types.
@@ -79,7 +79,7 @@ impl Filter for StreamQuery {
     }
 }
 
-/// The documentation of a stream.
+/// Describes a stream in the API document.
 pub struct EventStream;
 
 impl ResponseDescription for EventStream {
@@ -99,10 +99,11 @@ impl ResponseDescription for EventStream {
     }
 }
 
-/// The state that streams of the same company share, and the number of its readers.
+/// The state that streams of the same company share, and the permits of its readers.
 pub struct SharedStreams {
-    /// What each company's streams share, by the base URL of files.
+    /// The shared events of each company, by site.
     companies: DashMap<CompanyId, HashMap<String, Arc<SharedStream>>>,
+    /// Permits for streams and waiting requests.
     readers: KeyedPermits<CompanyId>,
 }
 
@@ -113,26 +114,29 @@ impl Default for SharedStreams {
     }
 }
 
-/// The latest events of a company, serialized for readers that use the same base URL for files.
+/// The latest events of a company, serialized for the streams of one site.
 #[derive(Default)]
 struct SharedStream {
     window: Mutex<EventWindow>,
 }
 
+/// The latest events of a company. The streams read it further; its oldest events are evicted.
 #[derive(Default)]
 struct EventWindow {
     /// All events after `from`, up to `next`.
     frames: VecDeque<EventFrame>,
     from: LastId,
+    /// `None` before the first read.
     next: Option<After>,
-    /// The notification version at the time they were read.
+    /// The notification version for which all events were read; 0 before that.
     version: u64,
-    /// The number of removals before they were read.
+    /// The number of removals before the events were read.
     removals: u64,
+    /// The size of `frames`.
     bytes: usize,
 }
 
-/// A serialized event.
+/// An event as Server-Sent Events transmit it.
 #[derive(Clone)]
 struct EventFrame {
     id: LoggedEventId,
@@ -158,8 +162,8 @@ impl SharedStreams {
         permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
-    /// What the streams of a company with this base URL share; `None` if they share for too many other base URLs.
-    fn of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedStream>> {
+    /// The shared events of a company for this site; `None` if its streams already share for [`SITES_MAX`] other sites.
+    fn share_of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedStream>> {
         let mut sites = self.companies.entry(company).or_default();
         if !sites.contains_key(site) && sites.len() >= SITES_MAX {
             return None;
@@ -167,8 +171,8 @@ impl SharedStreams {
         Some(sites.entry(site.to_owned()).or_default().clone())
     }
 
-    /// Drops state that no stream uses.
-    fn leave(&self, company: CompanyId) {
+    /// Drops the shared events of a company that no stream uses.
+    fn drop_unused(&self, company: CompanyId) {
         if let Some(mut sites) = self.companies.get_mut(&company) {
             // The map holds one reference itself.
             sites.retain(|_, shared| Arc::strong_count(shared) > 1);
@@ -176,14 +180,14 @@ impl SharedStreams {
         self.companies.remove_if(&company, |_, sites| sites.is_empty());
     }
 
-    /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has
-    /// moved to another process; otherwise they continue with what they have.
+    /// Drops the shared events of a company that this process closes, and wakes its streams and waiting requests. They
+    /// end if the company has moved to another process; otherwise they continue with the `SharedStream` they hold.
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
-        // A permit belongs to its stream, and is released with it.
+        // The permits are released when their streams end.
         let Self { companies, readers: _ } = self;
         companies.remove(&company);
-        // Not a new event: this only makes every listener check again. What other processes remove before the company
-        // returns must not be shown to a stream that lasts until then.
+        // Id 0 is no event: it only makes every listener check again. The removal empties the windows of streams that
+        // last until the company returns, because another process may have deleted content of their events meanwhile.
         news.iter().for_each(|news| {
             news.publish_removal(company);
             news.publish(company, LoggedEventId::new(0));
@@ -191,7 +195,7 @@ impl SharedStreams {
     }
 }
 
-/// One stream.
+/// The state of one stream.
 struct StreamState {
     app: Data<App>,
     shared_streams: Data<SharedStreams>,
@@ -199,13 +203,16 @@ struct StreamState {
     context: ViewContext,
     shared: Option<Arc<SharedStream>>,
     news: Listening,
-    /// Changes of the directory, and the version of the company that was last checked.
+    /// Notifies of changes of the directory.
     changes: watch::Receiver<()>,
+    /// The company's version in the directory for which the caller was last checked.
     seen_version: u64,
+    /// The position up to which events were sent.
     after: After,
     types: Vec<EventKind>,
-    /// When a comment must be sent at the latest.
+    /// When a comment must be sent, if no event is sent before.
     comment_at: Instant,
+    /// Whether the first line, `retry`, was sent.
     has_started: bool,
     /// Whether it was checked that the log does not end before `after`.
     is_within_log: bool,
@@ -233,9 +240,9 @@ pub async fn stream(
         None => events::last_id(app.engine.reads().acknowledged_tables(company).await?, company).await?,
     };
     let context = ViewContext::of(&caller, &app, &request);
-    // A stream gives up its presence, so that dropping the company does not wait for it.
+    // The stream drops the request's presence: closing the company waits for every presence.
     request.extensions_mut().remove::<Presence>();
-    let shared = shared_streams.of(company, context.site());
+    let shared = shared_streams.share_of(company, context.site());
     app.metrics.events.add_opened();
     let comment_at = Instant::now() + COMMENT_INTERVAL;
     let after = After::event(after);
@@ -288,16 +295,16 @@ pub(super) async fn wait_for_change(
     }
 }
 
-/// Waits until a time limit may have taken permissions from the caller.
-pub(super) async fn wait_for_expiry(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
+/// Waits until the last check of the caller's permissions expires; forever if it does not expire.
+pub(super) async fn wait_for_expiry(expires_at: Option<Instant>) {
+    match expires_at {
+        Some(expires_at) => sleep_until(expires_at).await,
         None => std::future::pending().await,
     }
 }
 
 impl StreamState {
-    /// The next bytes to send; `None`: the stream ends.
+    /// Waits for the next bytes to send; `None` when the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.has_started {
             self.has_started = true;
@@ -309,8 +316,8 @@ impl StreamState {
             if self.app.is_stopping() {
                 return None;
             }
-            // Changes from here on wake the stream. `may_be_affected` is called to update `seen_version`; its result is
-            // not needed, because the caller is checked in any case.
+            // Later changes of the directory wake the stream. `may_be_affected` is called to update `seen_version`; its
+            // result is not needed, because the caller is checked in any case.
             self.changes.mark_unchanged();
             self.caller.may_be_affected(&mut self.seen_version, directory);
             let Ok(valid_for) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
@@ -322,10 +329,10 @@ impl StreamState {
                     self.comment_at = Instant::now() + COMMENT_INTERVAL;
                     return Some(batch);
                 }
-                // There were only events of other types.
+                // The stream read only events of types that were not requested.
                 Ok(_) if self.after.id > previous => continue,
                 Ok(_) => {}
-                // The company has moved. A reader that reconnects is forwarded to the new owner.
+                // The company has moved. A client that reconnects is forwarded to the new owner.
                 Err(_) if !self.app.engine.store().ownership().is_placed_here(self.caller.company) => return None,
                 Err(error) => {
                     tracing::debug!(company.id = %self.caller.company, status = %error.status, "event stream is waiting for the database");
@@ -333,7 +340,7 @@ impl StreamState {
                     if Instant::now() < self.comment_at {
                         continue;
                     }
-                    // A comment is due, and is sent by the `select` below also during an outage.
+                    // A comment is due. The `select` below sends it, also during an outage.
                 }
             }
             let changed =
@@ -344,7 +351,7 @@ impl StreamState {
                 () = wait_for_expiry(expires_at) => {}
                 () = sleep_until(self.comment_at) => {
                     self.comment_at = Instant::now() + COMMENT_INTERVAL;
-                    // Includes the last position read, so that a reconnecting reader skips events of other types.
+                    // Has the last position read, so that a reconnecting client skips events of other types.
                     return Some(format!(":\nid: {}\n\n", self.after.id).into());
                 }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => return None,
@@ -352,13 +359,13 @@ impl StreamState {
         }
     }
 
-    /// The next events and their number.
+    /// Reads the next batch: its bytes, and the number of its events.
     async fn read(&mut self) -> ApiResult<(Bytes, u64)> {
         let company = self.caller.company;
         let _presence = self.app.engine.enter(company).await?;
         let version = self.news.version();
         if !self.is_within_log {
-            // A log restored from a backup may end before `after`: then the stream begins at its end.
+            // A log restored from a backup may end before `after`: then the stream begins at the end of the log.
             self.after.id = self.after.id.min(events::last_id(self.app.db(company), company).await?);
             self.is_within_log = true;
         }
@@ -371,7 +378,7 @@ impl StreamState {
             if self.after.id >= window.from.0 {
                 window.advance_to(self, version).await?;
             }
-            // Checked again: the refresh may have evicted events that this stream has not sent.
+            // Checked again: advancing may have evicted events that this stream has not sent. Then it reads on its own.
             if self.after.id >= window.from.0 {
                 let position = window.next.unwrap_or(self.after);
                 let frames: Vec<EventFrame> =
@@ -388,64 +395,61 @@ impl StreamState {
         Ok(self.take_batch(&frames, page.next))
     }
 
-    /// The requested frames that fit in a batch, and their number. `position` is where the stream is after all of them.
+    /// Joins the frames of requested types that fit in a batch, and advances the stream's position. Returns the batch
+    /// and the number of its events. `position` is the position after all of `frames`.
     fn take_batch(&mut self, frames: &[EventFrame], position: After) -> (Bytes, u64) {
-        let is_wanted = |frame: &&EventFrame| self.types.is_empty() || self.types.contains(&frame.kind);
-        let wanted: Vec<&EventFrame> = frames.iter().filter(is_wanted).collect();
+        let is_requested = |frame: &&EventFrame| self.types.is_empty() || self.types.contains(&frame.kind);
+        let requested: Vec<&EventFrame> = frames.iter().filter(is_requested).collect();
         let (mut count, mut bytes) = (0, 0);
-        while count < wanted.len() && bytes < BATCH.bytes {
-            bytes += wanted[count].text.len();
+        while count < requested.len() && bytes < BATCH.bytes {
+            bytes += requested[count].text.len();
             count += 1;
         }
-        self.after = match wanted[..count].last() {
-            Some(last) if count < wanted.len() => After { id: last.id, ..self.after },
+        self.after = match requested[..count].last() {
+            Some(last) if count < requested.len() => After { id: last.id, ..self.after },
             _ => position,
         };
-        if let [frame] = &wanted[..count] {
+        if let [frame] = &requested[..count] {
             return (frame.text.clone(), 1);
         }
         let mut batch = Vec::with_capacity(bytes);
-        wanted[..count].iter().for_each(|frame| batch.extend_from_slice(&frame.text));
+        requested[..count].iter().for_each(|frame| batch.extend_from_slice(&frame.text));
         (batch.into(), count as u64)
     }
 }
 
 impl EventWindow {
-    /// Drops everything if something in it may have been deleted or erased since it was read. `removals` is their
-    /// number, read while the window is locked: before everything that is read into it until it is unlocked.
+    /// Empties the window if content of its events may have been deleted or erased since they were read. `removals` is
+    /// the number of removals, taken while the window is locked and before any event is read into it.
     fn drop_removed(&mut self, removals: u64) {
         if self.removals != removals {
             *self = Self { removals, ..Self::default() };
         }
     }
 
-    /// Reads events up to the position of a stream, and newer ones. A stream that begins at the end of the log may be
-    /// far ahead of the window.
+    /// Reads events into the window until it includes the position of a stream. A stream that begins at the end of the
+    /// log may be far ahead of the window.
     async fn advance_to(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
-        let position = |window: &Self| window.next.map_or(0, |next| next.id.0);
-        let gap = usize::try_from(stream.after.id.0 - position(self)).unwrap_or_default();
+        let end_of = |window: &Self| window.next.map_or(0, |next| next.id.0);
+        let gap = usize::try_from(stream.after.id.0 - end_of(self)).unwrap_or_default();
         if gap > SHARED_EVENTS_MAX {
-            // The events in between would be evicted as they are read.
+            // The window restarts at the stream: the events in between would be evicted as they are read.
             let (from, next, removals) = (LastId(stream.after.id), Some(stream.after), self.removals);
             *self = Self { from, next, removals, ..Self::default() };
         }
         loop {
-            let previous = position(self);
-            self.refresh(stream, version).await?;
-            if position(self) >= stream.after.id.0 || position(self) == previous {
+            let previous_end = end_of(self);
+            self.read_batch(stream, version).await?;
+            if end_of(self) >= stream.after.id.0 || end_of(self) == previous_end {
                 return Ok(());
             }
         }
     }
 
-    /// Reads newer events, unless another stream has done so already.
-    async fn refresh(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
-        // Version 0: nothing was read yet.
-        let Some(next) =
-            self.next.filter(|next| self.version < version || next.id < stream.after.id || self.version == 0)
-        else {
-            return Ok(());
-        };
+    /// Reads a batch of newer events into the window, unless another stream has read all events of this `version`.
+    async fn read_batch(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
+        let is_outdated = |next: &After| self.version < version || next.id < stream.after.id || self.version == 0;
+        let Some(next) = self.next.filter(is_outdated) else { return Ok(()) };
         let (app, company) = (&stream.app, stream.caller.company);
         let stored_page = events::read(app.db(company), company, next, &[], BATCH).await?;
         let context = stream.context.refreshed(app.engine.directory());
@@ -473,7 +477,7 @@ impl Drop for StreamState {
     fn drop(&mut self) {
         self.app.metrics.events.add_closed();
         self.shared = None;
-        self.shared_streams.leave(self.caller.company);
+        self.shared_streams.drop_unused(self.caller.company);
     }
 }
 
@@ -483,18 +487,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_streams_of_a_company_share_events_for_few_sites() {
+    fn the_streams_of_a_company_share_events_for_a_limited_number_of_sites() {
         let (streams, company) = (SharedStreams::default(), CompanyId::new(1));
-        let of = |number: usize| streams.of(company, &format!("https://{number}.example.com"));
-        let mut shared: Vec<_> = (0..SITES_MAX).map(|number| of(number).expect("a share")).collect();
-        assert!(of(SITES_MAX).is_none() && of(0).is_some());
-        assert!(streams.of(CompanyId::new(2), "https://example.com").is_some());
+        let share_of = |site: usize| streams.share_of(company, &format!("https://{site}.example.com"));
+        let mut shared: Vec<_> = (0..SITES_MAX).map(|site| share_of(site).expect("a share")).collect();
+        assert!(share_of(SITES_MAX).is_none() && share_of(0).is_some());
+        assert!(streams.share_of(CompanyId::new(2), "https://example.com").is_some());
         shared.pop();
-        streams.leave(company);
-        assert!(of(SITES_MAX).is_some());
+        streams.drop_unused(company);
+        assert!(share_of(SITES_MAX).is_some());
         shared.clear();
-        streams.leave(company);
-        streams.leave(CompanyId::new(2));
+        streams.drop_unused(company);
+        streams.drop_unused(CompanyId::new(2));
         assert!(streams.companies.is_empty());
     }
 }

@@ -89,8 +89,9 @@ pub struct EventMeta {
 }
 
 impl EventMeta {
-    /// The `meta` for a caller who has read the events up to `after`; `None`: the caller named no event. To be called
-    /// after the events were read: then no gap is missed, though events that expire in between may count as a gap.
+    /// The `meta` of a response with the events after `after`, up to `last_id`. `after` is `None` if the request named
+    /// no event. Call it after the events were read: then no gap is missed, though events that expire in between may
+    /// count as a gap.
     pub async fn of(
         db: Db<'_>,
         company: CompanyId,
@@ -100,7 +101,7 @@ impl EventMeta {
     ) -> ApiResult<Self> {
         let oldest_id = events::first_id(db, company).await?;
         let Some(after) = after else { return Ok(Self { last_id, has_more, oldest_id, gap: false }) };
-        // If nothing later was read, all later events may have expired, or the log ends before `after`.
+        // If no event was read, all later events may have expired, or the log ends before `after`.
         let end = if last_id > after { last_id } else { events::last_id(db, company).await? };
         let first_available = oldest_id.map_or(end.0 + 1, |oldest| oldest.0);
         let gap = after > end || after.0 < first_available.saturating_sub(1);
@@ -108,14 +109,12 @@ impl EventMeta {
     }
 }
 
-/// An event as it is sent, serialized only once.
+/// A serialized event, which several responses may contain.
 #[derive(Debug)]
 pub struct SerializedEvent {
-    /// The id.
     pub id: LoggedEventId,
-    /// Its type.
     pub kind: EventKind,
-    /// The whole event.
+    /// The whole event, with id and type.
     pub json: Box<RawValue>,
 }
 
@@ -125,7 +124,7 @@ impl Serialize for SerializedEvent {
     }
 }
 
-/// Events as they are sent, and where to continue.
+/// Serialized events, and the position where the next page begins.
 #[derive(Debug)]
 pub struct EventPage {
     /// The events, oldest first.
@@ -136,7 +135,7 @@ pub struct EventPage {
     pub has_more: bool,
 }
 
-/// Serializes a page, up to `bytes_max`: further events are on the next page.
+/// Serializes the events of a stored page, up to `bytes_max`. Further events belong to the next page.
 ///
 /// # Errors
 /// As [`serialize_events`].
@@ -153,14 +152,14 @@ pub async fn serialize_page(
     if events.len() == positions.len() {
         return Ok(EventPage { events, next, has_more });
     }
-    let next = events.len().checked_sub(1).map_or(next, |last| positions[last]);
-    Ok(EventPage { events, next, has_more: true })
+    let last_position = events.len().checked_sub(1).map_or(next, |last| positions[last]);
+    Ok(EventPage { events, next: last_position, has_more: true })
 }
 
-/// Serializes events in their order, up to `bytes_max`; the first in any case.
+/// Serializes events in their order, up to `bytes_max`. The first is serialized even if it is larger.
 ///
 /// # Errors
-/// When the database cannot answer: messages are looked up in it.
+/// When the database cannot answer: the events' messages are read from it.
 pub async fn serialize_events(
     db: Db<'_>,
     company: CompanyId,
@@ -176,26 +175,27 @@ pub async fn serialize_events(
     let embedded: Vec<MessageId> = events.iter().filter_map(embedded_message_id).collect();
     let undeleted =
         if embedded.is_empty() { HashSet::new() } else { messages::undeleted(db, company, &embedded).await? };
-    let present = PresentMessages { rows, undeleted };
+    let existing = ExistingMessages { rows, undeleted };
     let (mut serialized_events, mut bytes) = (Vec::new(), 0);
     for (index, event) in events.into_iter().enumerate() {
-        // A missing message after the last loaded one was deleted or is beyond `bytes_max`: the next page tries again.
-        let is_missing = message_id(&event).is_some_and(|id| !present.rows.contains_key(&id));
-        let may_be_beyond = !is_complete && last_loaded < Some(index) && is_missing;
-        if !serialized_events.is_empty() && (bytes >= bytes_max || may_be_beyond) {
+        // A missing message after the last loaded one was deleted, or was not loaded because of `bytes_max`: the page
+        // ends here, and the next one tries again.
+        let is_missing = message_id(&event).is_some_and(|id| !existing.rows.contains_key(&id));
+        let may_be_unloaded = !is_complete && last_loaded < Some(index) && is_missing;
+        if !serialized_events.is_empty() && (bytes >= bytes_max || may_be_unloaded) {
             break;
         }
         let (id, kind) = (event.id, event.kind);
-        let json = to_raw_value(&event_view(event, &present, context)).map_err(ApiError::internal)?;
+        let json = to_raw_value(&event_view(event, &existing, context)).map_err(ApiError::internal)?;
         bytes += json.get().len();
         serialized_events.push(SerializedEvent { id, kind, json });
     }
     Ok(serialized_events)
 }
 
-/// The index of the last event whose message was loaded within the size limit. `messages` has the message of each
-/// event. `loaded` has, in the same order and with repetitions, the existing messages up to the limit: a message may
-/// occur again beyond it.
+/// The index of the last event whose message was loaded within the size limit. `messages` are the messages of all
+/// events. `loaded` are those that exist, in the same order and with repetitions, cut off at the limit. A message may
+/// occur in both parts: an event after the limit does not count as loaded because an earlier one has the same message.
 fn last_loaded_index(
     messages: impl Iterator<Item = Option<MessageId>>,
     loaded: impl Iterator<Item = MessageId>,
@@ -210,15 +210,15 @@ fn last_loaded_index(
     last
 }
 
-/// The messages of events that still exist.
-struct PresentMessages {
-    /// The messages that events are about.
+/// The messages of a page's events that still exist.
+struct ExistingMessages {
+    /// The messages of message events.
     rows: HashMap<MessageId, MessageRow>,
-    /// Of the last messages of tickets, those that were not deleted.
+    /// The last messages in ticket events that were not deleted.
     undeleted: HashSet<MessageId>,
 }
 
-fn event_view(event: StoredEvent, messages: &PresentMessages, context: &ViewContext) -> CompanyEvent {
+fn event_view(event: StoredEvent, messages: &ExistingMessages, context: &ViewContext) -> CompanyEvent {
     let organization = context.organization();
     let previous = previous_values(&event, &messages.rows);
     let data = match event.record {
@@ -278,13 +278,13 @@ fn embedded_message_id(event: &StoredEvent) -> Option<MessageId> {
     }
 }
 
-/// The previous values of an event. Those of an edit include the earlier text only as long as the message has it.
+/// The previous values of an event. For an edit, they include the earlier text only as long as the message stores it.
 fn previous_values(event: &StoredEvent, messages: &HashMap<MessageId, MessageRow>) -> Option<Value> {
     let mut previous = event.previous.clone()?;
     if let Some(edit) = previous.as_object_mut().and_then(|previous| previous.remove(EDIT_ID)) {
         let row = message_id(event).and_then(|id| messages.get(&id));
-        let earlier = row.and_then(|row| row.revisions().edits.into_iter().find(|earlier| edit == earlier.id));
-        previous["body"] = earlier.and_then(|earlier| earlier.body).into();
+        let stored_edit = row.and_then(|row| row.revisions().edits.into_iter().find(|stored| edit == stored.id));
+        previous["body"] = stored_edit.and_then(|stored| stored.body).into();
     }
     Some(previous)
 }
@@ -293,11 +293,10 @@ fn previous_values(event: &StoredEvent, messages: &HashMap<MessageId, MessageRow
 fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> Schedule {
     let (contact_name, contact_number) = snapshot.contact.map(|contact| (contact.name, contact.number)).unzip();
     let schedule = ListedSchedule { schedule: snapshot.row, contact_name, contact_number: contact_number.flatten() };
-    Schedule::listed(schedule, organization)
+    Schedule::of_listed(schedule, organization)
 }
 
-/// A message with its text at the time of an event, and the reaction that the event is about. What was deleted later
-/// stays deleted.
+/// A message with its text and reaction at the time of an event. A message whose content was deleted later stays so.
 fn restore_content(
     row: &MessageRow,
     kind: EventKind,
@@ -310,10 +309,10 @@ fn restore_content(
         return row;
     }
     let is_new = is_first_event(kind);
-    let is_past = |noted_at: DateTime<Utc>| !is_new && noted_at.timestamp_millis() <= at.timestamp_millis();
-    let past_edits = revisions.edits.iter().take_while(|edit| is_past(edit.noted_at)).count();
-    // An edit has the text that it replaced.
-    let next_edit = revisions.edits.drain(past_edits..).next();
+    let is_before_event = |noted_at: DateTime<Utc>| !is_new && noted_at.timestamp_millis() <= at.timestamp_millis();
+    let earlier_edits = revisions.edits.iter().take_while(|edit| is_before_event(edit.noted_at)).count();
+    // An edit stores the text that it replaced, so the first later edit has the text at the time of the event.
+    let next_edit = revisions.edits.drain(earlier_edits..).next();
     if let Some(next_edit) = next_edit {
         row.body = next_edit.body;
         revisions.edited_at = revisions.edits.last().map(|edit| edit.at);
@@ -330,12 +329,12 @@ fn restore_content(
     row
 }
 
-/// Whether this is the first event of a message: all changes of the message were later.
+/// Whether an event of this type is the first of its message: all changes of the message were later.
 fn is_first_event(kind: EventKind) -> bool {
     matches!(kind, EventKind::MessageReceived | EventKind::MessageCreated | EventKind::NoteAdded)
 }
 
-/// The data of a message's event; for a received message, with the ticket and the contact.
+/// The data of a message's event. For a received message it includes the ticket and the contact.
 fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
     let received = snapshot.received.clone();
@@ -391,12 +390,13 @@ fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) 
     let has_reached = |status: MessageStatus| is_inbound || snapshot.status.is_as_far_as(status);
     let sent_at = row.sent_at.filter(|_| has_failed || has_reached(MessageStatus::Sent));
     let delivered_at = row.delivered_at.filter(|_| has_reached(MessageStatus::Delivered));
-    // A contact's message is read later than it is received, if at all.
+    // An inbound message is read after it is received, so its events do not show that it was read.
     let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
     let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),
         None if is_first_event(kind) => None,
-        // Nothing had changed the message by then, or an earlier release did not record the time.
+        // Without a time in the snapshot, nothing had changed the message before the event, or an earlier release did
+        // not record the time.
         None if snapshot.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),
     };
@@ -416,17 +416,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_that_occurs_again_beyond_the_limit_does_not_count_as_loaded_there() {
-        let last = |events: &[i64], loaded: &[i64]| {
+    fn a_repeated_message_after_the_limit_does_not_count_as_loaded() {
+        let last_index = |events: &[i64], loaded: &[i64]| {
             // 0: an event without a message.
             let messages = events.iter().map(|id| Some(*id).filter(|id| *id != 0).map(MessageId::new));
             last_loaded_index(messages, loaded.iter().copied().map(MessageId::new))
         };
-        assert_eq!(last(&[1, 2, 1, 1], &[1]), Some(0));
-        assert_eq!(last(&[0, 1, 0, 1, 2, 1], &[1, 1]), Some(3));
+        assert_eq!(last_index(&[1, 2, 1, 1], &[1]), Some(0));
+        assert_eq!(last_index(&[0, 1, 0, 1, 2, 1], &[1, 1]), Some(3));
         // The message 3 was deleted.
-        assert_eq!(last(&[3, 1, 3, 2, 3, 1], &[1, 2]), Some(3));
-        assert_eq!(last(&[1, 2], &[1, 2]), Some(1));
-        assert_eq!(last(&[0, 3], &[]), None);
+        assert_eq!(last_index(&[3, 1, 3, 2, 3, 1], &[1, 2]), Some(3));
+        assert_eq!(last_index(&[1, 2], &[1, 2]), Some(1));
+        assert_eq!(last_index(&[0, 3], &[]), None);
     }
 }

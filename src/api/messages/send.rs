@@ -119,8 +119,8 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
     Ok(target)
 }
 
-/// Checks that the queue and the wrap-up type for the ticket after the send exist. This runs before a number creates a
-/// contact, so that a refused request changes nothing.
+/// Checks that the queue and the wrap-up type that the ticket gets after the send exist. This runs before a contact is
+/// created for an unknown number, so that a refused request changes nothing.
 fn check_follow_up(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
@@ -186,7 +186,7 @@ async fn build_content(
         }
         ContentInput::Interactive(object) => {
             let interactive = Value::Object(object);
-            // On other channels the provider validates the object.
+            // On other channels the provider validates the object. The send repeats the check if it fills in variables.
             let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
             let errors = check.map(|check| check(&interactive)).unwrap_or_default();
             if !errors.is_empty() {
@@ -205,7 +205,7 @@ async fn build_template_content(
     target: &Target,
     request: &TemplateRequest,
 ) -> ApiResult<Content> {
-    // The provider is not called for a contact that cannot be reached anyway.
+    // Checked before the provider is asked for its templates.
     if let Some(id) = target.named_contact() {
         let contact = app.engine.contacts.get(caller.company, id).await?.ok_or(Refusal::ContactNotFound)?;
         if channel.kind.has_phone()
@@ -228,8 +228,8 @@ async fn build_template_content(
 /// Builds the requested template for the channel's provider.
 ///
 /// # Errors
-/// `422` with every field that does not match the channel's templates; if these are unknown, with every missing field
-/// that only they could complete.
+/// `422` with every field that does not match the channel's templates. While these are unknown, because the channel is
+/// not connected, `422` with every field that cannot be completed without them.
 pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateRequest) -> ApiResult<BuiltTemplate> {
     let build = |templates: Option<Arc<[Template]>>| match templates {
         Some(templates) => request.build(&templates),

@@ -220,9 +220,9 @@ impl Message {
     }
 }
 
-/// The times when a message was sent, delivered and read, none before the previous one or the message's creation:
-/// clocks of providers may be wrong. The row itself keeps the provider's time, because the conversation window begins
-/// when the contact wrote.
+/// The times when a message was sent, delivered and read. Clocks of providers may be wrong, so a time before the
+/// previous one, or before the message's creation, is replaced by that. The row keeps the provider's time, because the
+/// conversation window begins when the contact wrote.
 fn times_in_order(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
     let mut latest = row.created_at;
     [row.sent_at, row.delivered_at, row.read_at].map(|at| {
@@ -241,7 +241,7 @@ pub struct ViewContext {
 }
 
 impl ViewContext {
-    /// The names of this organization, and file URLs that do not depend on a request.
+    /// A context outside of a request: `links` has the base URL of files.
     pub fn new(organization: Arc<Organization>, links: Links) -> Self {
         Self { organization, links }
     }
@@ -251,7 +251,7 @@ impl ViewContext {
         &self.organization
     }
 
-    /// The same context with the present names of its company.
+    /// The same context with the current names of its company's records.
     pub fn refreshed(&self, directory: &Directory) -> Self {
         let current = directory.company(self.organization.company.id);
         Self { organization: current.unwrap_or_else(|| self.organization.clone()), ..self.clone() }

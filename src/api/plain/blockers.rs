@@ -11,7 +11,7 @@ use crate::web::{ApiError, ApiResult, Caller, NoContent};
 pub struct DeletionBlocker {
     /// Why the record cannot be deleted, in the `409`: for example `the board has cards`.
     pub state: &'static str,
-    /// What one of the referring records is called in the `409`, beside their number.
+    /// The `type` of the referring records in the `409`, beside their number.
     pub noun: &'static str,
     /// The table of the referring records, and its column that refers to the record.
     pub column: (&'static str, &'static str),
@@ -35,7 +35,7 @@ impl DeletionBlocker {
         }
     }
 
-    /// Like `respond`, for a record that cards refer to: only cards that the caller sees are counted.
+    /// Like `respond`, for a record that cards refer to: a refusal counts only cards that the caller sees.
     ///
     /// # Errors
     /// When the record was not deleted.

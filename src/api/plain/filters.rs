@@ -46,15 +46,15 @@ impl Filters<'_> {
     /// such record.
     pub fn refers<T: Table>(&mut self, field: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
-            self.filter.refers::<T>(field, id.0);
+            self.filter.refers_to::<T>(field, id.0);
         }
     }
 
-    /// Keeps rows that another table links to a record: `query` is a `select from … where …` of that table, which ends
-    /// with the column of the record's id. `404` when the company has no such record.
+    /// Keeps rows that another table links to a record. `query` is a `select from … where …` of that table, which ends
+    /// with the column of the record's id: ` = <id>` is appended. `404` when the company has no such record.
     pub fn related<T: Table>(&mut self, field: &'static str, query: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
-            self.filter.related::<T>(query, id.0);
+            self.filter.has_related::<T>(query, id.0);
         }
     }
 }

@@ -146,8 +146,9 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settle::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that other records show. Of these, the kinds of which a company has few are changed in the same
-/// transaction. `Cascades::begin` changes the others: before the response if they are few, otherwise after it.
+/// Deletes a record that other records show. If a company has only few records of a kind, this transaction also changes
+/// those that show the deleted one. `Cascades::begin` changes the others: before the response if they are few, else
+/// after it.
 ///
 /// # Errors
 /// `404` when there is no such record, or the error of `remove`; nothing has changed then.
@@ -159,7 +160,7 @@ pub async fn remove_referenced(
 ) -> ApiResult<()> {
     let mut transaction = db.begin().await?;
     let connection = transaction.connection()?;
-    // A change that makes other records show this one locks the others first. So they are locked first here, too.
+    // The others are locked before this record, in the order of a change that makes them show it: no deadlock.
     cascades::remove_references_at_once(&mut *connection, company, cascade).await?;
     let records = cascades::lock_record(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
     // Again, for records that began to show this one before it was locked.

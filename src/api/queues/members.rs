@@ -43,7 +43,7 @@ pub async fn list_wrapup_types(
     list_related(&caller, &app, id.0, query, LINKED_TO).await
 }
 
-/// The rows that are linked to a queue; `relation` is the query for [`table::Filter::related`].
+/// The rows that are linked to a queue; `relation` is the query for [`table::Filter::has_related`].
 async fn list_related<T: Table>(
     caller: &Caller,
     app: &App,
@@ -52,7 +52,7 @@ async fn list_related<T: Table>(
     relation: &'static str,
 ) -> ApiResult<Page<T>> {
     let mut filter = query.filter.0;
-    filter.related::<Queue>(relation, id.0);
+    filter.has_related::<Queue>(relation, id.0);
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
 }

@@ -52,7 +52,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
 }
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
-    let open_count = tickets::open_in(db, company, id).await?;
+    let open_count = tickets::count_open_in_queue(db, company, id).await?;
     let channel_count = channels::count_of_queue(db, company, id).await?;
     let (state, reason) = match (open_count, channel_count) {
         (0, 0) => return Ok(()),

@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn every_sign_is_escaped_at_the_beginning_of_every_possible_cell() {
         for sign in FORMULA_SIGNS {
-            for before in SEPARATORS.iter().map(|separator| format!("x{separator}")).chain([String::new()]) {
-                for between in ["", " ", "\"", "\u{200B} "] {
-                    let safe = escape_formulas(&format!("{before}{between}{sign}1"));
+            for previous_cell in SEPARATORS.iter().map(|separator| format!("x{separator}")).chain([String::new()]) {
+                for ignored in ["", " ", "\"", "\u{200B} "] {
+                    let safe = escape_formulas(&format!("{previous_cell}{ignored}{sign}1"));
                     assert!(safe.contains(&format!("'{sign}")), "{safe:?}");
                 }
             }

@@ -3,9 +3,8 @@
 use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::tables::boards::Board;
-use hotline_persistence::{Amount, BoardId, table};
-
 use hotline_persistence::tables::reports::sales::{self, SalesFigures, SalesGrouping, SalesOf};
+use hotline_persistence::{Amount, BoardId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 

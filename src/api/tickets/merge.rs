@@ -30,7 +30,7 @@ impl Input for TicketMergeBody {
     }
 }
 
-async fn find(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::Ticket>> {
+async fn find_ticket(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::Ticket>> {
     let found = app.engine.tickets.get(caller.company, id).await;
     merges::add_successor(caller, app, Mergeable::Ticket(id), found).await
 }
@@ -49,11 +49,12 @@ pub async fn merge(
         let reason = "must be another ticket".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "fromTicketId".to_owned(), reason }]));
     }
-    let (into_ticket, from_ticket) = (find(&caller, &app, into).await?, find(&caller, &app, from).await?);
+    let (into_ticket, from_ticket) = (find_ticket(&caller, &app, into).await?, find_ticket(&caller, &app, from).await?);
     if into_ticket.row.contact_id != from_ticket.row.contact_id {
-        return Err(merges::refused(MergeConflict::OtherConversation, "fromTicketId", &json!(from)));
+        return Err(merges::refused_error(MergeConflict::OtherConversation, "fromTicketId", &json!(from)));
     }
     let contact = into_ticket.row.contact_id;
+    // Until `settle`, no actor decides about the contact or its conversations: only the tables have them.
     let hold = app.engine.merging.hold(company, [contact]).await?;
     let organization = &caller.organization;
     let merged = once
@@ -69,7 +70,7 @@ pub async fn merge(
                     let is_reachable = false;
                     Json::of(Ticket::of(organization, live::Ticket::loaded(loaded, is_reachable).into()))
                 })
-                .map_err(|conflict| merges::refused(conflict, "fromTicketId", &json!(from)))
+                .map_err(|conflict| merges::refused_error(conflict, "fromTicketId", &json!(from)))
         })
         .await;
     hotline_persistence::fail_point!("ticket_merge_committed", |_| std::process::abort());

@@ -53,7 +53,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
             if is_integration {
                 privileges::check_integration(&mut *db, company, id.0, UserChange::Removal).await?;
             } else {
-                privileges::check_locked(&caller, &mut *db, id.0).await?;
+                privileges::check_in_transaction(&caller, &mut *db, id.0).await?;
             }
             users::remove(&mut *db, company, id.0).await?;
             if must_keep_administrator { administrators::check_remaining(db, company, None).await } else { Ok(()) }

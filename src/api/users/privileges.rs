@@ -29,12 +29,12 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Like [`check`], in the transaction of the change: since the first check the user may have got more rights, and may
-/// be the only administrator by now. The user's rights stay the same until the end of the transaction.
+/// Repeats [`check`] in the transaction of the change: the user may have got more rights since. This locks the user's
+/// rights until the end of the transaction.
 ///
 /// # Errors
 /// As [`check`].
-pub(super) async fn check_locked(caller: &Caller, db: &mut PgConnection, id: UserId) -> ApiResult<()> {
+pub(super) async fn check_in_transaction(caller: &Caller, db: &mut PgConnection, id: UserId) -> ApiResult<()> {
     let company = caller.company;
     if caller.signed().is_none_or(|person| person.administers) {
         return Ok(());
@@ -67,7 +67,9 @@ pub(super) async fn check_assigned_profile(
     }
     let new_profile = match columns.id("profileId") {
         Some(profile) => Some(ProfileId::new(profile)),
-        None if is_new || columns.has("profileId") => profiles::agent(app.db(caller.company), caller.company).await?,
+        None if is_new || columns.has("profileId") => {
+            profiles::find_default(app.db(caller.company), caller.company).await?
+        }
         None => None,
     };
     match new_profile {
@@ -105,8 +107,8 @@ pub(super) enum UserChange<'a> {
 }
 
 /// Checks that an integration neither removes an administrator nor makes a user one. It may change an administrator,
-/// except the fields that affect sign-in or permissions: password, e-mail, profile and `active`. The company's
-/// administrators stay the same until the end of the transaction.
+/// except the fields that affect sign-in or permissions: password, e-mail, profile and `active`. This locks the user
+/// and the company's profiles until the end of the transaction.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`. A missing user is not an error here; other code reports it.
@@ -124,7 +126,7 @@ pub(super) async fn check_integration(
     let new_profile = match &change {
         UserChange::Update(columns) if columns.has("profileId") => match columns.id("profileId") {
             Some(profile) => Some(ProfileId::new(profile)),
-            None => profiles::agent(&mut *db, company).await?,
+            None => profiles::find_default(&mut *db, company).await?,
         },
         UserChange::Update(_) | UserChange::Removal => current_profile,
     };
@@ -138,12 +140,16 @@ pub(super) async fn check_integration(
             columns.has("passwordHash") || changes_email || changes_active || new_profile != current_profile
         }
     };
-    let is_refused = is_protected_change && administers(&mut *db, company, current_profile).await?
-        || new_profile != current_profile && administers(&mut *db, company, new_profile).await?;
+    let is_refused = is_protected_change && is_administrator_profile(&mut *db, company, current_profile).await?
+        || new_profile != current_profile && is_administrator_profile(&mut *db, company, new_profile).await?;
     if is_refused { Err(ApiError::administrators_protected()) } else { Ok(()) }
 }
 
-async fn administers(db: impl PgExecutor<'_>, company: CompanyId, profile: Option<ProfileId>) -> ApiResult<bool> {
+async fn is_administrator_profile(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    profile: Option<ProfileId>,
+) -> ApiResult<bool> {
     let Some(profile) = profile else { return Ok(false) };
     let row: Option<ProfileRow> = table::find(db, company, profile).await?;
     Ok(row.is_some_and(|row| row.administers))

@@ -150,28 +150,28 @@ pub async fn update(
         Patch::Absent | Patch::Null => None,
     };
     let (columns, queues) = body.0.0.with_hash(caller.company, current.as_ref()).await?;
-    let leaving_queues = match &queues {
-        Some(queues) => find_leaving_queues(&app, company, id.0, queues).await?,
+    let queues_to_leave = match &queues {
+        Some(queues) => find_queues_to_leave(&app, company, id.0, queues).await?,
         None => Vec::new(),
     };
     let update = UserUpdate { caller: &caller, id: id.0, columns, queues };
-    if leaving_queues.is_empty() {
-        let written = once.transaction(app.db(company), async |db| update.write(db).await);
-        return refresh_after(&app, company, written).await;
+    if queues_to_leave.is_empty() {
+        let transaction = once.transaction(app.db(company), async |db| update.write(db).await);
+        return refresh_after(&app, company, transaction).await;
     }
-    let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
+    let removals: Vec<Removal> = queues_to_leave.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
     // As in a deletion, tickets are released before the user is changed, and outside of the transaction, which must not
     // wait for their actors. An interrupted change leaves the user in the queues, and can be repeated.
-    let leave = async |db: Db<'_>| {
-        // A refused change releases no ticket.
+    let leave_and_write = async |db: Db<'_>| {
+        // Before any ticket is released, this finds out whether the change is refused.
         once.dry_run(db, async |db| update.write(db).await).await?;
-        for queue in &leaving_queues {
+        for queue in &queues_to_leave {
             app.engine.tickets.release(company, id.0, Some(*queue), caller.author()).await?;
         }
         hotline_persistence::fail_point!("leaver_released", |_| Err(ApiError::unavailable()));
         once.transaction(db, async |db| update.write(db).await).await
     };
-    app.engine.assignment.delete_all_guarded(company, removals, leave).await
+    app.engine.assignment.delete_all_guarded(company, removals, leave_and_write).await
 }
 
 /// A change of a user, to be written in a transaction.
@@ -183,20 +183,20 @@ struct UserUpdate<'a> {
 }
 
 impl UserUpdate<'_> {
-    /// Writes the change, unless what it relies on refuses it.
+    /// Writes the change, after checks in the same transaction that the caller may make it.
     async fn write(&self, db: &mut PgConnection) -> ApiResult<Json<User>> {
         let Self { caller, id, columns, queues } = self;
         let (company, id) = (caller.company, *id);
         if caller.token().is_some() {
             privileges::check_integration(&mut *db, company, id, UserChange::Update(columns)).await?;
         } else {
-            privileges::check_locked(caller, &mut *db, id).await?;
+            privileges::check_in_transaction(caller, &mut *db, id).await?;
         }
         let must_keep_administrator =
             administrators::must_keep_last(caller) && (columns.has("profileId") || columns.is_false("active"));
         if must_keep_administrator {
-            // The profiles serialize two requests that each remove one of the last two administrators. A deletion also
-            // locks the user before them.
+            // The lock of the profiles serializes two requests that each remove one of the last two administrators. The
+            // user is locked first, as in a deletion.
             users::lock(&mut *db, company, id).await?;
             profiles::lock(&mut *db, company).await?;
         }
@@ -235,8 +235,13 @@ fn check_own_sign_in(caller: &Caller, id: UserId, input: &UserInput) -> ApiResul
     if errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&errors)) }
 }
 
-/// The current queues of a user that are not among `queues`, the new ones.
-async fn find_leaving_queues(app: &App, company: CompanyId, id: UserId, queues: &[QueueId]) -> ApiResult<Vec<QueueId>> {
+/// The user's current queues that are not among the new ones, `queues`.
+async fn find_queues_to_leave(
+    app: &App,
+    company: CompanyId,
+    id: UserId,
+    queues: &[QueueId],
+) -> ApiResult<Vec<QueueId>> {
     let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
     Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !queues.contains(queue)).collect())

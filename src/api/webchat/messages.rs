@@ -1,6 +1,7 @@
 //! Messages of a visitor session.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -11,7 +12,6 @@ use hotline_persistence::tables::messages::{self, ChosenOption, Direction, Messa
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, MessageId, SessionId, TicketId};
 use serde_json::Value;
-use std::collections::HashMap;
 
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
@@ -102,7 +102,7 @@ pub async fn send_message(
     .await
 }
 
-/// The id and the title of the option that a visitor chose, as the message has them.
+/// The id and the title, in the message with the options, of the option that a visitor chose.
 async fn chosen_option(
     app: &App,
     session: &SessionRow,
@@ -161,7 +161,7 @@ pub async fn list_messages(
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let context = ViewContext::of(&caller, &app, &request);
     let mut response = Page::of(page, rows, |row| Message::of(row, &context));
-    // Only a reader that continues from the last row may receive a shorter page.
+    // The page may be cut to a maximum of bytes only if the client requests the next page after the last message.
     let continues_from_last = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let count = if continues_from_last { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.

@@ -24,7 +24,7 @@ use crate::web::request::values::{ContactName, Email, ExternalId, Number, Trunca
 use crate::web::response::reply::{Confidential, Reply};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input};
 
-/// Maximum attempts to open a session: the contact that was found may be deleted before the session begins.
+/// Maximum number of attempts to open a session. An attempt fails if the contact is deleted before the session begins.
 const ATTEMPTS_MAX: usize = 8;
 
 /// The prefix of a visitor's token.
@@ -72,8 +72,8 @@ impl Input for Arrival {
             Some((url.clone(), json!({"url": url, "title": title, "referrer": referrer})))
         });
         let utm = fields.object("utm", |fields| {
-            let mut part = |name| fields.optional::<TruncatedText>(name).map(|text| text.0);
-            Some([part("source"), part("medium"), part("campaign"), part("id")])
+            let mut text = |name| fields.optional::<TruncatedText>(name).map(|text| text.0);
+            Some([text("source"), text("medium"), text("campaign"), text("id")])
         });
         let (url, page) = page.unzip();
         visitor.source_url = url.flatten();
@@ -164,7 +164,7 @@ pub(crate) struct SessionOpening<'a> {
 /// The contact of a session.
 struct SessionContact {
     contact: ContactRow,
-    /// Whether the contact may have had a session before.
+    /// Whether the contact existed before, so that it may have had a session.
     is_returning: bool,
     /// The lock on the contact's sessions, held until the new session has begun: for an unknown visitor who returns.
     lock: Option<VisitorLock>,
@@ -176,9 +176,8 @@ impl SessionOpening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        // A contact that was looked up or created may be deleted before the session begins. Then the look-up is
-        // repeated and finds another one. A contact that the company names, or that a step under an idempotency key has
-        // created, stays missing.
+        // If the contact is deleted before the session begins, another attempt finds or creates another contact. It
+        // would find none for a contact that the company names, or one whose id is recorded under the idempotency key.
         let can_find_another = match &self.identity {
             VisitorIdentity::Contact(_) => false,
             VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),
@@ -269,7 +268,7 @@ impl SessionOpening<'_> {
                 Ok(SessionContact { contact: self.read_contact(*id).await?, is_returning: true, lock: None })
             }
             VisitorIdentity::Described => {
-                let VouchedContact { id, verified, is_new } = self.find_described().await?;
+                let VouchedContact { id, verified, is_new } = self.find_or_create_described().await?;
                 if !verified {
                     app.engine.sessions.vouch(company, id).await?;
                 }
@@ -308,7 +307,7 @@ impl SessionOpening<'_> {
     }
 
     /// The contact of a visitor whom the company describes.
-    async fn find_described(&self) -> ApiResult<VouchedContact> {
+    async fn find_or_create_described(&self) -> ApiResult<VouchedContact> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
@@ -317,7 +316,7 @@ impl SessionOpening<'_> {
             transaction.commit().await?;
             return Ok(vouched);
         }
-        // An anonymous visitor can be recognized on a retry only by the idempotency key.
+        // Only the idempotency key lets a retry find the contact that was created for an anonymous visitor.
         let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
         let id = self.once.step(db, "contact", create).await?;
         Ok(VouchedContact { id, verified: true, is_new: true })

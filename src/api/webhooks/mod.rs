@@ -155,9 +155,10 @@ pub async fn create(
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
         // Only events after this id are delivered.
-        let last = events::last_id(&mut *db, caller.company).await?;
-        let webhook = webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last.0)).await?;
-        let webhook = webhook.ok_or_else(too_many)?;
+        let last_event = events::last_id(&mut *db, caller.company).await?;
+        let webhook =
+            webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last_event.0)).await?;
+        let webhook = webhook.ok_or_else(too_many_webhooks)?;
         Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
     })
     .await
@@ -168,7 +169,7 @@ fn owner(caller: &Caller) -> Option<UserId> {
     caller.user().map(|(id, _)| id)
 }
 
-fn too_many() -> ApiError {
+fn too_many_webhooks() -> ApiError {
     let conflict = Conflict::used_by(
         "the company has reached its maximum number of webhooks",
         "limit",

@@ -34,7 +34,7 @@ pub async fn rotate_secret(
     visibility::check_types(&caller, &find(&app, &caller, id.0).await?.types)?;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
-        let webhook = webhooks::rotate(db, keys, caller.company, id.0, &secret, clock::now()).await?;
+        let webhook = webhooks::rotate_secret(db, keys, caller.company, id.0, &secret, clock::now()).await?;
         Ok(Confidential(Json::of(WebhookWithSecret { webhook, secret: secret.0 })))
     })
     .await
@@ -196,8 +196,9 @@ pub async fn replay(
         let state = "the webhook is disabled; enable it first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }
-    // Before the transaction, in steps of its own. If one fails, nothing is recorded, and a retry continues from there.
-    let failed = match body.0.0 {
+    // Up to a million deliveries are rescheduled before the transaction, in transactions of their own. If one fails, no
+    // response is recorded under the idempotency key, and a retry continues from there.
+    let rescheduled_count = match body.0.0 {
         ReplayRange::FailedSince(since) => replays::replay_failed(app.db(company), company, id.0, since).await?,
         ReplayRange::After(_) | ReplayRange::Delivery(_) => 0,
     };
@@ -210,7 +211,7 @@ pub async fn replay(
                 }
                 1
             }
-            ReplayRange::FailedSince(_) => i64::try_from(failed).unwrap_or(i64::MAX),
+            ReplayRange::FailedSince(_) => i64::try_from(rescheduled_count).unwrap_or(i64::MAX),
         };
         Ok(Accepted::of(ReplayResult { deliveries }))
     })

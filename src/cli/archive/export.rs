@@ -19,8 +19,8 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    ArchiveManifest, ExportArgs, FILE_LIST, FILES, FORMAT, FileSum, ListedFile, MANIFEST, VERSION, at, at_new, file_of,
-    open_files,
+    ArchiveManifest, ExportArgs, FILE_LIST, FILES, FORMAT, FileSum, ListedFile, MANIFEST, VERSION, failure_at,
+    failure_at_new, file_name_of, open_files,
 };
 use crate::cli::audit::{AuditedAction, Target};
 use crate::cli::backup::JOURNAL;
@@ -117,11 +117,11 @@ fn create_folder(dir: &Path) -> Result<(), Failure> {
     if is_occupied {
         return Err(format!("{} is not empty; name a new folder", dir.display()).into());
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(dir.join(FILES)).map_err(at_new(dir))
+    DirBuilder::new().recursive(true).mode(0o700).create(dir.join(FILES)).map_err(failure_at_new(dir))
 }
 
 async fn write_table(dir: &Path, snapshot: &mut CompanySnapshot, table: &ArchivedTable) -> Result<FileSum, Failure> {
-    let mut file = SummedFile::create(&dir.join(file_of(table.noun)))?;
+    let mut file = SummedFile::create(&dir.join(file_name_of(table.noun)))?;
     let mut rows = snapshot.rows(table).await?;
     while let Some(row) = rows.try_next().await? {
         file.write(row.as_bytes())?;
@@ -175,7 +175,7 @@ async fn write_file(
     Ok(Some(file.finish()?))
 }
 
-/// A file that is written, with its checksum.
+/// A new file whose checksum is computed while it is written.
 struct SummedFile {
     path: std::path::PathBuf,
     file: BufWriter<File>,
@@ -186,19 +186,19 @@ struct SummedFile {
 impl SummedFile {
     fn create(path: &Path) -> Result<Self, Failure> {
         // Readable by this user only: the folder may have existed, with other permissions.
-        let file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(at_new(path))?;
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(failure_at_new(path))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), hash: Sha256::new(), sum: FileSum::default() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.hash.update(bytes);
         self.sum.bytes += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(at(&self.path))
+        self.file.write_all(bytes).map_err(failure_at(&self.path))
     }
 
     fn finish(mut self) -> Result<FileSum, Failure> {
-        self.file.flush().map_err(at(&self.path))?;
-        self.file.get_ref().sync_all().map_err(at(&self.path))?;
+        self.file.flush().map_err(failure_at(&self.path))?;
+        self.file.get_ref().sync_all().map_err(failure_at(&self.path))?;
         Ok(FileSum { sha256: hex::encode(self.hash.finalize()), ..self.sum })
     }
 }

@@ -20,8 +20,8 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt;
 
 use super::{
-    ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, at, file_of,
-    open_files,
+    ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, failure_at,
+    file_name_of, open_files,
 };
 use crate::api::directory::LINKS_OF_COMPANY_MAX;
 use crate::api::plain::Plain;
@@ -58,7 +58,7 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let manifest = read_manifest(&args.dir)?;
     for table in every_table() {
         let sum = manifest.nouns.get(table.noun).ok_or_else(|| damaged(format!("{MANIFEST} lacks {}", table.noun)))?;
-        check_sum(&args.dir.join(file_of(table.noun)), sum)?;
+        check_sum(&args.dir.join(file_name_of(table.noun)), sum)?;
     }
     check_sum(&args.dir.join(FILE_LIST), &manifest.files)?;
     // An import is complete or fails: this release must know every noun.
@@ -108,15 +108,15 @@ fn begin_failure(error: Error) -> Failure {
     }
 }
 
-/// The refusal of the folder's content.
+/// The failure of an import whose folder has wrong content.
 fn damaged(message: String) -> Failure {
     Refusal::new(Exit::Data, message).into()
 }
 
 /// Opens a regular file; a link could lead out of the folder.
 fn open_file(path: &Path) -> Result<File, Failure> {
-    let file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path).map_err(at(path))?;
-    if !file.metadata().map_err(at(path))?.is_file() {
+    let file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path).map_err(failure_at(path))?;
+    if !file.metadata().map_err(failure_at(path))?.is_file() {
         return Err(damaged(format!("{}: is not a file", path.display())));
     }
     Ok(file)
@@ -125,7 +125,7 @@ fn open_file(path: &Path) -> Result<File, Failure> {
 fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
     let path = dir.join(MANIFEST);
     let mut text = String::new();
-    open_file(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(at(&path))?;
+    open_file(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(failure_at(&path))?;
     let manifest: ArchiveManifest =
         serde_json::from_str(&text).map_err(|error| damaged(format!("{}: is no manifest: {error}", path.display())))?;
     if manifest.format != FORMAT {
@@ -144,7 +144,7 @@ fn check_counts(dir: &Path, manifest: &ArchiveManifest) -> Result<(), Failure> {
     for (noun, max) in RECORDS_MAX {
         let lines = manifest.nouns.get(noun).map_or(0, |sum| sum.lines);
         if lines > max.unsigned_abs() {
-            let path = dir.join(file_of(noun));
+            let path = dir.join(file_name_of(noun));
             return Err(damaged(format!(
                 "{}: has {lines} records, and a company can have at most {max}: delete some of them before the export",
                 path.display()
@@ -159,7 +159,7 @@ async fn check_campaigns(import: &mut Import, dir: &Path) -> Result<(), Failure>
     if !import.has_too_many_campaigns().await? {
         return Ok(());
     }
-    let path = dir.join(file_of("campaigns"));
+    let path = dir.join(file_name_of("campaigns"));
     Err(damaged(format!(
         "{}: has more than {UNFINISHED_MAX} unfinished campaigns, the maximum of a company: cancel some of them before the export",
         path.display()
@@ -171,12 +171,12 @@ fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
     let mut file = open_file(path)?;
     let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0_u64, vec![0; CHUNK_BYTES]);
     loop {
-        let read = file.read(&mut chunk).map_err(at(path))?;
-        if read == 0 {
+        let bytes_read = file.read(&mut chunk).map_err(failure_at(path))?;
+        if bytes_read == 0 {
             break;
         }
-        hash.update(&chunk[..read]);
-        bytes += read as u64;
+        hash.update(&chunk[..bytes_read]);
+        bytes += bytes_read as u64;
     }
     if bytes != expected.bytes || hex::encode(hash.finalize()) != expected.sha256 {
         return Err(damaged(format!("{}: was changed after the export: its checksum is another", path.display())));
@@ -190,7 +190,7 @@ async fn import_table(
     table: &'static ArchivedTable,
     lines: u64,
 ) -> Result<(), Failure> {
-    let path = dir.join(file_of(table.noun));
+    let path = dir.join(file_name_of(table.noun));
     let to_failure = |error: ImportError| match error {
         ImportError::Database(error) => Failure::from(error),
         content_error => damaged(format!("{}: {content_error}", path.display())),
@@ -200,7 +200,7 @@ async fn import_table(
     let mut line_number = 0_u64;
     while let Some(line) = next_line(&mut reader, &path, line_number + 1)? {
         line_number += 1;
-        import.line(&line).await.map_err(to_failure)?;
+        import.add_line(&line).await.map_err(to_failure)?;
     }
     import.end_table().await.map_err(to_failure)?;
     let lines = if table.name == COMPANY.name { 1 } else { lines };
@@ -210,24 +210,24 @@ async fn import_table(
     Ok(())
 }
 
-/// The next line, which is limited in length.
+/// The next line, of at most [`LINE_BYTES_MAX`] bytes with its line end; `None` at the end of the file.
 fn next_line(reader: &mut impl BufRead, path: &Path, number: u64) -> Result<Option<String>, Failure> {
     let mut line = String::new();
     let limit = LINE_BYTES_MAX as u64 + 1;
-    let read = reader.by_ref().take(limit).read_line(&mut line).map_err(|error| match error.kind() {
+    let bytes_read = reader.by_ref().take(limit).read_line(&mut line).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => damaged(format!("{}: line {number} is not UTF-8", path.display())),
-        _ => at(path)(error),
+        _ => failure_at(path)(error),
     })?;
-    if read as u64 >= limit {
+    if bytes_read as u64 >= limit {
         return Err(damaged(format!("{}: line {number} is longer than {LINE_BYTES_MAX} bytes", path.display())));
     }
     if line.ends_with('\n') {
         line.pop();
     }
-    Ok((read > 0).then_some(line))
+    Ok((bytes_read > 0).then_some(line))
 }
 
-/// The files that were stored, also if a later one failed.
+/// The outcome of storing an archive's files, with those that may be stored even if it failed.
 struct StoredFiles {
     files: Vec<FileKey>,
     outcome: Result<(), Failure>,
@@ -260,7 +260,7 @@ async fn store_files(
         let file = dir.join(FILES).join(id.as_str());
         let content = tokio::fs::File::from_std(open_file(&file)?).take(listed.bytes + 1);
         let (mut hash, mut bytes) = (Sha256::new(), 0);
-        // Listed before it is written: if its checksum differs, it is removed with the others.
+        // Listed before it is written: if the write fails or the checksum differs, it is removed with the others.
         stored.push((company, id.clone()));
         let add_to_sum = |chunk: &[u8]| {
             hash.update(chunk);

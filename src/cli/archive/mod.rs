@@ -105,35 +105,36 @@ struct ListedFile {
 }
 
 /// The name of a noun's file.
-fn file_of(noun: &str) -> String {
+fn file_name_of(noun: &str) -> String {
     format!("{noun}.jsonl")
 }
 
-/// The store of files with which a service would run here.
+/// The store of files that a service with the same configuration would use.
 fn open_files() -> Result<FileArchive, Failure> {
     let service = Cli::read_service()?;
     let settings = service.args.settings(&service.database)?;
-    // As a `ServiceError`: a failure exits with the same status as at the start of a service.
+    // A `ServiceError`, so that a failure exits with the same status as at the start of a service.
     FileArchive::open(&settings.media).map_err(|error| ServiceError::Media(error).into())
 }
 
-/// Adds the path to an error of a file that exists; unless its kind says more, the disk failed.
-fn at(path: &Path) -> impl Fn(IoError) -> Failure {
-    of_path(path, Exit::Io)
+/// Adds the path to an error of an existing file. The exit code is [`Exit::Io`], unless the error's kind has its own.
+fn failure_at(path: &Path) -> impl Fn(IoError) -> Failure {
+    failure_with_path(path, Exit::Io)
 }
 
-/// Adds the path to an error of a file or folder that is created; unless its kind says more, it cannot be created.
-fn at_new(path: &Path) -> impl Fn(IoError) -> Failure {
-    of_path(path, Exit::CannotCreate)
+/// Adds the path to an error of a file or folder to be created. The exit code is [`Exit::CannotCreate`], unless the
+/// error's kind has its own.
+fn failure_at_new(path: &Path) -> impl Fn(IoError) -> Failure {
+    failure_with_path(path, Exit::CannotCreate)
 }
 
-fn of_path(path: &Path, otherwise: Exit) -> impl Fn(IoError) -> Failure {
+fn failure_with_path(path: &Path, default: Exit) -> impl Fn(IoError) -> Failure {
     let path = path.display().to_string();
     move |error| {
         let exit = match error.kind() {
             ErrorKind::PermissionDenied => Exit::Rights,
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Exit::Io,
-            _ => otherwise,
+            _ => default,
         };
         Refusal::new(exit, format!("{path}: {error}")).into()
     }

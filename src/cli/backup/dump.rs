@@ -1,5 +1,5 @@
-//! The tables, by the programs of PostgreSQL itself: `pg_dump` writes them, `pg_restore` reads them. Anyone can use the
-//! file with them, without Hotline.
+//! Backs up and restores the tables with the programs of PostgreSQL: `pg_dump` writes a dump, `pg_restore` reads it.
+//! The dump can also be used without Hotline.
 //!
 //! The programs get the connection in environment variables: arguments of a process are visible to every user of the
 //! machine.
@@ -18,10 +18,10 @@ use super::manifest::DUMP;
 use crate::cli::Refusal;
 use crate::exit_code::Exit;
 
-/// Bytes of a program's messages that are kept.
+/// Maximum bytes of a program's messages in an error.
 const MESSAGES_BYTES_MAX: u64 = 16 * 1024;
 
-/// Where the system's certificates are: `sqlx` uses them, and these programs only if they are named.
+/// Paths of the system's root certificates. `sqlx` finds them itself; these programs need the path.
 const SYSTEM_CERTIFICATES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
 /// The extensions that the tables use.
@@ -30,22 +30,22 @@ const EXTENSIONS: [&str; 3] = ["unaccent", "pg_trgm", "btree_gin"];
 /// The schema that every database has.
 pub const PUBLIC: &str = "public";
 
-/// What a program's messages contain if PostgreSQL denies access.
-const DENIED: &str = "permission denied";
+/// The text in a program's messages by which denied access is recognized.
+const ACCESS_DENIED_TEXT: &str = "permission denied";
 
-/// Why a program did not write or read the tables.
+/// Why the tables were not dumped or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     #[error(transparent)]
     File(#[from] BackupFileError),
     #[error("could not run `{name}`")]
     NotRun { name: String, source: io::Error },
-    /// What the program reported.
+    /// The program failed: its exit status and messages.
     #[error("{0}")]
     Failed(#[source] Refusal),
 }
 
-/// How a program connects.
+/// How a program connects to a database: environment variables.
 #[derive(Clone)]
 pub struct Connection {
     database: String,
@@ -53,7 +53,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection to the database of these options, which were parsed from `url` if there is one.
+    /// A connection with these options, which were parsed from `url` if there is one.
     pub fn new(options: &PgConnectOptions, url: Option<&str>) -> Self {
         let host = match options.get_socket() {
             Some(socket) => socket.display().to_string(),
@@ -69,7 +69,7 @@ impl Connection {
             ("PGSSLMODE", ssl_mode(options.get_ssl_mode()).to_owned()),
             ("PGAPPNAME", "hotline".to_owned()),
         ];
-        variables.extend(url.and_then(|url| Url::parse(url).ok()).iter().flat_map(of_url));
+        variables.extend(url.and_then(|url| Url::parse(url).ok()).iter().flat_map(variables_of_url));
         let needs_roots = matches!(options.get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull);
         let has_roots = variables.iter().any(|(name, _)| *name == "PGSSLROOTCERT");
         if needs_roots && !has_roots && std::env::var_os("PGSSLROOTCERT").is_none() {
@@ -99,8 +99,8 @@ fn ssl_mode(mode: PgSslMode) -> &'static str {
     }
 }
 
-/// What [`PgConnectOptions`] does not reveal: the password, the files of TLS and the session's options.
-fn of_url(url: &Url) -> Vec<(&'static str, String)> {
+/// The variables that [`PgConnectOptions`] has no getters for: the password, the TLS files and the session's options.
+fn variables_of_url(url: &Url) -> Vec<(&'static str, String)> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let mut variables: Vec<_> = url.password().map(|password| ("PGPASSWORD", decode(password))).into_iter().collect();
     variables.extend(url.query_pairs().filter_map(|(key, value)| {
@@ -117,7 +117,8 @@ fn of_url(url: &Url) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Writes the tables as of a snapshot, of this schema or of all, and returns their size and sum.
+/// Dumps the tables as of a snapshot into the folder `backup`, and returns the dump's size and sum. `schema` limits the
+/// dump to one schema.
 pub fn write(
     program: &Program,
     connection: &Connection,
@@ -126,7 +127,7 @@ pub fn write(
     backup: &Path,
 ) -> Result<(u64, Sum), DumpError> {
     let mut command = connection.command(program);
-    // The fastest compression: the service runs beside it.
+    // The fastest compression, because the service runs at the same time.
     command.args(["--format=custom", "--compress=1", "--no-owner", "--no-privileges", "--no-comments"]);
     command.args(["--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels"]);
     command.arg(format!("--snapshot={snapshot}"));
@@ -134,9 +135,9 @@ pub fn write(
         command.arg(format!("--schema={schema}"));
         command.args(EXTENSIONS.map(|extension| format!("--extension={extension}")));
     }
-    let mut running = Running::start(command.stdout(Stdio::piped()), program)?;
+    let mut running = RunningProgram::start(command.stdout(Stdio::piped()), program)?;
     let path = backup.join(DUMP);
-    let output = running.child.stdout.take().ok_or_else(|| running.not_run(ErrorKind::BrokenPipe.into()))?;
+    let output = running.child.stdout.take().ok_or_else(|| running.not_run_error(ErrorKind::BrokenPipe.into()))?;
     match files::write_from(output, &program.path, &path) {
         Ok(written) => {
             running.finish()?;
@@ -149,8 +150,8 @@ pub fn write(
     }
 }
 
-/// Writes the tables of a backup into an empty database, completely or not at all. The database has the schema and
-/// these extensions already; they are left out, because a role without rights on the database could not create them.
+/// Restores a backup's tables into an empty database, in one transaction. The database already has the schema and these
+/// extensions; they are skipped, because a role without rights on the database could not create them.
 pub fn restore(
     program: &Program,
     connection: &Connection,
@@ -160,10 +161,10 @@ pub fn restore(
 ) -> Result<(), DumpError> {
     hotline_persistence::fail_point!("restore_tables");
     let list = tempfile::NamedTempFile::new().map_err(BackupFileError::new("create", &std::env::temp_dir()))?;
-    let entries = entries(program, connection, backup)?;
-    let kept = entries.lines().filter(|line| !is_there(line, schema, extensions));
-    let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
-    std::fs::write(list.path(), kept).map_err(BackupFileError::new("write", list.path()))?;
+    let entries = list_entries(program, connection, backup)?;
+    let missing = entries.lines().filter(|line| !creates_existing(line, schema, extensions));
+    let missing: String = missing.flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(list.path(), missing).map_err(BackupFileError::new("write", list.path()))?;
     let mut command = connection.command(program);
     command.arg(format!("--use-list={}", list.path().display()));
     command.args(["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-comments"]);
@@ -171,67 +172,68 @@ pub fn restore(
     command.arg(format!("--dbname=dbname='{}'", connection.database.replace('\\', "\\\\").replace('\'', "\\'")));
     let backup = backup.canonicalize().map_err(BackupFileError::new("find", backup))?;
     command.arg(backup.join(DUMP)).stdout(Stdio::null());
-    Running::start(&mut command, program)?.finish()
+    RunningProgram::start(&mut command, program)?.finish()
 }
 
-/// The list of what a backup's tables consist of.
-fn entries(program: &Program, connection: &Connection, backup: &Path) -> Result<String, DumpError> {
+/// The table of contents of a backup's dump: each line names an object to be created.
+fn list_entries(program: &Program, connection: &Connection, backup: &Path) -> Result<String, DumpError> {
     let mut command = connection.command(program);
     command.arg("--list").arg(backup.join(DUMP)).stdout(Stdio::piped());
-    let mut running = Running::start(&mut command, program)?;
+    let mut running = RunningProgram::start(&mut command, program)?;
     let mut text = String::new();
     let output = running.child.stdout.take();
-    let read = output.map_or(Ok(0), |mut output| output.read_to_string(&mut text));
-    read.map_err(|error| running.not_run(error))?;
+    let result = output.map_or(Ok(0), |mut output| output.read_to_string(&mut text));
+    result.map_err(|error| running.not_run_error(error))?;
     running.finish()?;
     Ok(text)
 }
 
-/// Whether the database has what a line of the list would create: `4; 3079 16387 EXTENSION - unaccent`.
-fn is_there(line: &str, schema: &str, extensions: &[String]) -> bool {
+/// Whether a line of the table of contents, like `4; 3079 16387 EXTENSION - unaccent`, would create the schema or an
+/// extension that the database already has.
+fn creates_existing(line: &str, schema: &str, extensions: &[String]) -> bool {
     let Some((_, entry)) = line.split_once("; ") else { return false };
     let Some((_, entry)) = entry.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')) else { return false };
-    let is_named = |kind: &str, name: &str| {
+    let creates = |kind: &str, name: &str| {
         let rest = entry.strip_prefix(kind).and_then(|rest| rest.strip_prefix(name));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    is_named("SCHEMA - ", schema) || extensions.iter().any(|extension| is_named("EXTENSION - ", extension))
+    creates("SCHEMA - ", schema) || extensions.iter().any(|extension| creates("EXTENSION - ", extension))
 }
 
-/// A program that runs, and what it reports.
-struct Running {
+/// A running program; a thread collects its messages.
+struct RunningProgram {
     name: String,
     child: Child,
     messages: Option<thread::JoinHandle<String>>,
 }
 
-impl Running {
+impl RunningProgram {
     fn start(command: &mut Command, program: &Program) -> Result<Self, DumpError> {
         let name = program.path.display().to_string();
         let mut child = command.spawn().map_err(|source| DumpError::NotRun { name: name.clone(), source })?;
         let messages = child.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
-                let mut kept = Vec::new();
-                let _ = stderr.by_ref().take(MESSAGES_BYTES_MAX).read_to_end(&mut kept);
-                // The rest is read, so that the program does not wait.
+                let mut beginning = Vec::new();
+                let _ = stderr.by_ref().take(MESSAGES_BYTES_MAX).read_to_end(&mut beginning);
+                // The rest is read too: a full pipe would block the program.
                 let _ = std::io::copy(&mut stderr, &mut std::io::sink());
-                String::from_utf8_lossy(&kept).trim().replace('\n', "; ")
+                String::from_utf8_lossy(&beginning).trim().replace('\n', "; ")
             })
         });
         Ok(Self { name, child, messages })
     }
 
-    fn not_run(&self, source: io::Error) -> DumpError {
+    fn not_run_error(&self, source: io::Error) -> DumpError {
         DumpError::NotRun { name: self.name.clone(), source }
     }
 
     fn finish(mut self) -> Result<(), DumpError> {
-        let status = self.child.wait().map_err(|error| self.not_run(error))?;
+        let status = self.child.wait().map_err(|error| self.not_run_error(error))?;
         let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
         if status.success() {
             return Ok(());
         }
-        let exit = if messages.contains(DENIED) { Exit::Rights } else { Exit::Unavailable };
+        let exit = if messages.contains(ACCESS_DENIED_TEXT) { Exit::Rights } else { Exit::Unavailable };
         let message = format!("`{}` failed ({status}): {messages}", self.name);
         Err(DumpError::Failed(Refusal::new(exit, message)))
     }

@@ -14,14 +14,14 @@ use crate::cli::FileFailure;
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and so do those of the previous
-/// backup. An installation with more files stores them in a bucket, which keeps versions of its own.
+/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and those of the previous backup
+/// another 3 GB. An installation with more files stores them in a bucket, which keeps versions of its own.
 pub const FILES_MAX: usize = 20_000_000;
 
 /// Bytes per read and write.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The action of [`BackupFileError`] that creates a file or folder: its failure has an exit code of its own.
+/// The action of a [`BackupFileError`] for the creation of a file or folder, whose failure has an exit code of its own.
 const CREATE: &str = "create";
 
 /// The SHA-256 sum of a file, in hexadecimal.
@@ -68,15 +68,15 @@ pub fn write_from(mut reader: impl Read, source: &Path, path: &Path) -> Result<(
         options.create_new(true).write(true).mode(FILE_MODE).open(path).map_err(BackupFileError::new(CREATE, path))?;
     let (mut hasher, mut bytes, mut size) = (Sha256::new(), vec![0; CHUNK_BYTES], 0);
     loop {
-        let read = match reader.read(&mut bytes) {
+        let count = match reader.read(&mut bytes) {
             Ok(0) => break,
-            Ok(read) => read,
+            Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(BackupFileError::new("read", source)(error)),
         };
-        hasher.update(&bytes[..read]);
-        write_chunk(&mut file, &bytes[..read]).map_err(BackupFileError::new("write", path))?;
-        size += read as u64;
+        hasher.update(&bytes[..count]);
+        write_chunk(&mut file, &bytes[..count]).map_err(BackupFileError::new("write", path))?;
+        size += count as u64;
     }
     Ok((size, hex::encode(hasher.finalize())))
 }
@@ -107,8 +107,8 @@ pub fn sum(path: &Path) -> Result<Sum, BackupFileError> {
             return Ok(hex::encode(hasher.finalize()));
         }
         hasher.update(bytes);
-        let read = bytes.len();
-        reader.consume(read);
+        let count = bytes.len();
+        reader.consume(count);
     }
 }
 

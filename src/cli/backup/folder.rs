@@ -60,7 +60,8 @@ impl BackupFolder {
         Ok(UnfinishedBackup { folder: self, path, is_complete: false })
     }
 
-    /// Removes the backups older than the newest `keep`, except the needed ones, and returns how many it removed.
+    /// Removes the backups older than the newest `keep`, except those for which `is_needed` is true, and returns how
+    /// many it removed.
     pub fn retain(&self, keep: usize, is_needed: impl Fn(&Path) -> bool) -> Result<usize, BackupFileError> {
         let names = complete_backups(&self.path)?;
         let excess = names.len().saturating_sub(keep);
@@ -79,7 +80,7 @@ impl BackupFolder {
     }
 }
 
-/// The folder of a backup that is being written. Dropped incomplete, it is removed.
+/// The folder of a backup that is being written. It is removed if it is dropped before it is complete.
 pub struct UnfinishedBackup<'a> {
     folder: &'a BackupFolder,
     path: PathBuf,

@@ -22,7 +22,7 @@ pub const KEY: &str = "secrets.key";
 /// The version of the layout. A release reads the versions up to its own.
 pub const FORMAT: u32 = 1;
 
-/// Maximum size of a manifest, of which a release writes less than a KiB.
+/// Maximum size of a manifest; one that a release writes has less than a KiB.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum size of the list of sums: the lines of as many files as a backup may have.
@@ -123,12 +123,13 @@ impl Manifest {
             .and_then(|file| file.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut bytes))
             .map_err(BackupFileError::new("read", &path))?;
         if bytes.len() as u64 > MANIFEST_BYTES_MAX {
-            return Err(invalid(&path, format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
+            return Err(invalid_backup(&path, format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
         }
-        let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&path, error.to_string()))?;
+        let manifest: Self =
+            serde_json::from_slice(&bytes).map_err(|error| invalid_backup(&path, error.to_string()))?;
         if manifest.format > FORMAT {
             let reason = format!("its format is {}, and this release reads up to {FORMAT}", manifest.format);
-            return Err(invalid(&path, reason));
+            return Err(invalid_backup(&path, reason));
         }
         Ok(manifest)
     }
@@ -144,14 +145,14 @@ impl Manifest {
     pub fn read_sums(&self, backup: &Path) -> Result<Sums, ManifestError> {
         let path = backup.join(SUMS);
         if sum_of(&path)? != self.sums {
-            return Err(invalid(&path, "its own sum is not the one in the manifest".to_owned()));
+            return Err(invalid_backup(&path, "its own sum is not the one in the manifest".to_owned()));
         }
         if fs::metadata(&path).map_err(BackupFileError::new("read", &path))?.len() > SUMS_BYTES_MAX {
-            return Err(invalid(&path, format!("it has more than {SUMS_BYTES_MAX} bytes")));
+            return Err(invalid_backup(&path, format!("it has more than {SUMS_BYTES_MAX} bytes")));
         }
         let text = fs::read_to_string(&path).map_err(BackupFileError::new("read", &path))?;
         let lines = text.lines().map(|line| line.split_once("  ").map(|(sum, name)| (name.to_owned(), sum.to_owned())));
-        lines.collect::<Option<Sums>>().ok_or_else(|| invalid(&path, "a line has no sum".to_owned()))
+        lines.collect::<Option<Sums>>().ok_or_else(|| invalid_backup(&path, "a line has no sum".to_owned()))
     }
 
     /// Verifies every file of this backup, calling `progress` with the number of verified files. Reports each skipped
@@ -166,18 +167,18 @@ impl Manifest {
         let mut verified = VerifiedFiles { sums: Sums::new(), damaged: 0 };
         for (index, (name, sum)) in expected.into_iter().enumerate() {
             if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
-                return Err(invalid(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
+                return Err(invalid_backup(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
             }
             match verify_file(&backup.join(&name), &sum) {
                 Ok(()) => drop(verified.sums.insert(name, sum)),
                 Err(ManifestError::Invalid(refusal))
-                    if is_of_message(&name) && damaged_files == DamagedFiles::Refuse =>
+                    if is_message_file(&name) && damaged_files == DamagedFiles::Refuse =>
                 {
                     let hint = "`--skip-damaged-files` restores everything else";
                     return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
                 }
                 // Also files that a damaged disk cannot read.
-                Err(error) if is_of_message(&name) && damaged_files == DamagedFiles::Skip => {
+                Err(error) if is_message_file(&name) && damaged_files == DamagedFiles::Skip => {
                     eprintln!("hotline: skipped: {}", failure::chain(&error));
                     verified.damaged += 1;
                 }
@@ -190,7 +191,7 @@ impl Manifest {
 }
 
 /// Whether a file of a backup is one of a message.
-fn is_of_message(name: &str) -> bool {
+fn is_message_file(name: &str) -> bool {
     name.split_once('/').is_some_and(|(folder, _)| folder == MEDIA)
 }
 
@@ -198,14 +199,14 @@ fn verify_file(path: &Path, sum: &Sum) -> Result<(), ManifestError> {
     if sum_of(path)? == *sum {
         Ok(())
     } else {
-        Err(invalid(path, "the file is damaged: its SHA-256 sum differs".to_owned()))
+        Err(invalid_backup(path, "the file is damaged: its SHA-256 sum differs".to_owned()))
     }
 }
 
 /// The sum of a file; a missing file makes the backup invalid.
 fn sum_of(path: &Path) -> Result<Sum, ManifestError> {
     files::sum(path).map_err(|error| {
-        if error.is_missing() { invalid(path, "the file is missing".to_owned()) } else { error.into() }
+        if error.is_missing() { invalid_backup(path, "the file is missing".to_owned()) } else { error.into() }
     })
 }
 
@@ -219,6 +220,6 @@ pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, BackupFileError>
     files::write(&backup.join(SUMS), text.as_bytes())
 }
 
-fn invalid(path: &Path, reason: String) -> ManifestError {
+fn invalid_backup(path: &Path, reason: String) -> ManifestError {
     ManifestError::Invalid(Refusal::new(Exit::Data, format!("`{}` is not a complete backup: {reason}", path.display())))
 }

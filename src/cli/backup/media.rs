@@ -21,8 +21,8 @@ pub struct PreviousBackup {
     pub sums: Sums,
 }
 
-/// Copies the files that the backup does not have yet, calling `progress` for each. A file that is deleted meanwhile is
-/// left out.
+/// Copies or links the files that the backup does not have yet, and calls `progress` with their number after each. A
+/// file that is deleted meanwhile is skipped.
 pub fn copy(
     from: &Path,
     backup: &Path,

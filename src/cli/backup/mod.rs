@@ -1,5 +1,5 @@
-//! `hotline backup`: a copy of an installation from which `hotline restore` makes another, while the service runs or is
-//! stopped.
+//! `hotline backup`: copies an installation, so that `hotline restore` can create another one from the copy. The
+//! service may be running or stopped.
 //!
 //! IMPORTANT: the order is journal, tables, files ([`hotline_persistence::backup`] has the reason). A change that was
 //! acknowledged before the journal was read is in the journal's copy or in the tables. Files are copied twice: most
@@ -177,7 +177,7 @@ impl BackupJob<'_> {
         bytes: u64,
         gaps: Gaps,
     ) -> Result<CompletedBackup, Failure> {
-        let retain = |keep: u32| folder.retain(keep as usize, |backup| gaps.may_be_in(backup));
+        let delete_excess = |keep: u32| folder.retain(keep as usize, |backup| gaps.may_be_in(backup));
         let completed = CompletedBackup {
             backup: path.canonicalize().unwrap_or(path),
             complete_to: manifest.complete_to,
@@ -185,7 +185,7 @@ impl BackupJob<'_> {
             bytes: bytes + manifest.files.bytes,
             files: manifest.files.count,
             linked_files: manifest.files.linked,
-            deleted_backups: self.args.keep.map_or(Ok(0), retain)?,
+            deleted_backups: self.args.keep.map_or(Ok(0), delete_excess)?,
             missing_files: gaps.files.len() as u64,
             missing_keys: gaps.keys,
         };
@@ -196,15 +196,15 @@ impl BackupJob<'_> {
         Ok(completed)
     }
 
-    /// Copies the journal, then the tables.
+    /// Copies the journal, then the tables, and returns their size in bytes with their parts of the manifest.
     async fn copy_changes(
         &self,
         unfinished: &UnfinishedBackup<'_>,
         sums: &mut Sums,
     ) -> Result<(DatabasePart, Option<JournalPart>, u64), Failure> {
-        let (dir, to) = (self.database.data_dir.join(JOURNAL), unfinished.path().join(JOURNAL));
-        let copy = to.clone();
-        let journal = tokio::task::spawn_blocking(move || journal::copy(&dir, &copy)).await??;
+        let (from, copy) = (self.database.data_dir.join(JOURNAL), unfinished.path().join(JOURNAL));
+        let to = copy.clone();
+        let journal = tokio::task::spawn_blocking(move || journal::copy(&from, &to)).await??;
         self.print_progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entry_count)));
         let snapshot = Snapshot::take(self.db).await?;
         if let Some(reason) = snapshot.state.mismatch(journal.as_ref()) {
@@ -212,14 +212,14 @@ impl BackupJob<'_> {
         }
         let journal_part = journal.as_ref().map(|journal| describe_journal(journal, &snapshot.state));
         if let Some(part) = &journal_part {
-            journal::confirm_copy(&to, part.watermark)?;
+            journal::confirm_copy(&copy, part.watermark)?;
             files::sum_folder(unfinished.path(), JOURNAL, sums)?;
         }
         let (database, bytes) = self.dump(unfinished, snapshot, sums).await?;
         Ok((database, journal_part, bytes + journal.map_or(0, |journal| journal.bytes)))
     }
 
-    /// Writes the tables, and returns their size.
+    /// Writes the tables, and returns their part of the manifest and their size in bytes.
     async fn dump(
         &self,
         unfinished: &UnfinishedBackup<'_>,
@@ -301,8 +301,8 @@ impl BackupJob<'_> {
         Ok(missing)
     }
 
-    /// The names of the files that the folder lacks, as it may not be mounted, or another one may be in use. Reports
-    /// their number.
+    /// The names of the files of messages that neither the folder nor the backup has, for example because the folder is
+    /// not mounted. Reports their number.
     async fn missing_files(&self, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
         if self.args.place.media_store.is_some() {
             return Ok(BTreeSet::new());

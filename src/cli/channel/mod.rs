@@ -1,4 +1,4 @@
-//! `hotline channel`: where contacts write.
+//! `hotline channel`: manages channels.
 
 mod options;
 mod secrets;
@@ -181,9 +181,9 @@ impl RotateIdentitySecret {
             let audited = audited_action(db, self.id, "rotateIdentitySecret").await?;
             audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
-        let changed = update.await?;
+        let row = update.await?;
         let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
-        global.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
+        global.output.one(NewSecret { id: row.id, identity_secret: secret.0, identity_secrets })
     }
 }
 

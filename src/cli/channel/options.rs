@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", help_heading = PROVIDER)]
     sends_per_second: Option<String>,
     /// Minimum time between messages to the same recipient; 0 for none
-    #[arg(long, alias = "recipient-interval-ms", value_name = "DURATION", help_heading = PROVIDER, value_parser = interval_ms)]
+    #[arg(long, alias = "recipient-interval-ms", value_name = "DURATION", help_heading = PROVIDER, value_parser = parse_interval_ms)]
     #[serde(rename = "recipientIntervalMs")]
     recipient_interval: Option<String>,
     /// Maximum messages sent at once to the same recipient after a pause
@@ -156,7 +156,7 @@ fn refusal(error: ApiError) -> Failure {
 }
 
 /// A duration in milliseconds; an empty text clears it.
-fn interval_ms(text: &str) -> Result<String, String> {
+fn parse_interval_ms(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(String::new());
     }
@@ -166,15 +166,15 @@ fn interval_ms(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::interval_ms;
+    use super::parse_interval_ms;
 
     #[test]
     fn an_interval_is_a_duration_or_milliseconds() {
         for (text, milliseconds) in [("6s", "6000"), ("250ms", "250"), ("700", "700"), ("0", "0"), ("", "")] {
-            assert_eq!(interval_ms(text).as_deref(), Ok(milliseconds), "{text}");
+            assert_eq!(parse_interval_ms(text).as_deref(), Ok(milliseconds), "{text}");
         }
         for bad in ["6 seconds", "-1", "1d 2h"] {
-            assert!(interval_ms(bad).is_err(), "{bad}");
+            assert!(parse_interval_ms(bad).is_err(), "{bad}");
         }
     }
 }

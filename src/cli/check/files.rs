@@ -13,38 +13,39 @@ use crate::cli::media_files::{find_missing, path_of};
 /// Files per statement.
 const PAGE_FILES: usize = 1000;
 
-/// Maximum missing files that are named.
-const NAMED_MAX: usize = 5;
+/// Maximum number of missing files that the finding names.
+const EXAMPLES_MAX: usize = 5;
 
 /// For how many hours a file may be without a message: it is stored first, and the service deletes unused ones later.
 const GRACE_HOURS: i64 = 3;
 
 pub async fn check(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Vec<Finding>, Failure> {
-    Ok(vec![missing(folder, db, snapshot).await?, unused(folder, db).await?])
+    Ok(vec![check_missing(folder, db, snapshot).await?, check_unused(folder, db).await?])
 }
 
 /// Searches the messages of the snapshot for files that the folder lacks. `db` shows whether such a message still
 /// exists: one that was deleted since the snapshot needs no file.
-async fn missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Finding, Failure> {
+async fn check_missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Finding, Failure> {
     const FILES: &str = "files";
-    let (mut missing, mut named) = (0, Vec::new());
-    let is_there = |file: &FileKey| folder.join(path_of(file)).is_file();
-    let count = find_missing(snapshot, db, is_there, |file| {
+    let (mut missing, mut examples) = (0, Vec::new());
+    let exists = |file: &FileKey| folder.join(path_of(file)).is_file();
+    let count = find_missing(snapshot, db, exists, |file| {
         missing += 1;
-        if named.len() < NAMED_MAX {
-            named.push(path_of(file));
+        if examples.len() < EXAMPLES_MAX {
+            examples.push(path_of(file));
         }
     })
     .await?;
     if missing == 0 {
         return Ok(Finding::ok(FILES, format!("all {count} files of messages exist")));
     }
-    let named = named.join(", ");
+    let examples = examples.join(", ");
     let next = format!("restore them into `{}` from a backup; until then their URLs answer 404", folder.display());
-    Ok(Finding::problem(FILES, format!("{missing} of {count} files of messages are missing: {named}"), next))
+    Ok(Finding::problem(FILES, format!("{missing} of {count} files of messages are missing: {examples}"), next))
 }
 
-async fn unused(folder: &Path, db: &PgPool) -> Result<Finding, Failure> {
+/// Counts the files that belong to no message, except those of the last [`GRACE_HOURS`].
+async fn check_unused(folder: &Path, db: &PgPool) -> Result<Finding, Failure> {
     const UNUSED: &str = "unused files";
     let last_hour = hour_digits(hour_of(clock::now()) - GRACE_HOURS);
     let (mut count, mut page) = (0, Vec::new());

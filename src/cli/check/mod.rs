@@ -9,7 +9,7 @@ use std::fs;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use hotline_persistence::backup::{Count, Snapshot, State, counts, orphans, rejected};
+use hotline_persistence::backup::{Count, Snapshot, State, count_rejected, counts, orphans};
 use hotline_persistence::journal::{self, Contents, JournalError};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys;
@@ -135,9 +135,10 @@ async fn check_keys(database: &DatabaseArgs, db: &PgPool) -> Result<Finding, Fai
     Ok(Finding::problem(KEYS, format!("missing: {text}"), next))
 }
 
+/// Whether PostgreSQL has accepted every change.
 async fn check_rejected_rows(db: &mut PgConnection) -> Result<Finding, Failure> {
     const ROWS: &str = "rejected rows";
-    let rejected = rejected(db).await?;
+    let rejected = count_rejected(db).await?;
     if rejected.is_empty() {
         return Ok(Finding::ok(ROWS, "none"));
     }

@@ -32,7 +32,7 @@ use crate::service::Service;
 use crate::visitors::DemoPage;
 
 /// The name of the demo's company.
-const NAME: &str = "Demo Ltd";
+const COMPANY_NAME: &str = "Demo Ltd";
 
 /// The visitor who is signed in to the demo page's shop: her id in the shop, name and e-mail.
 const SIGNED_IN_VISITOR: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
@@ -104,6 +104,7 @@ fn own_origins(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
     if !address.ip().is_unspecified() && !address.ip().is_loopback() {
+        // Printed as a socket address, so that an IPv6 address is in brackets.
         hosts.push(SocketAddr::new(address.ip(), 0).to_string().trim_end_matches(":0").to_owned());
     }
     // An origin omits the scheme's default port.
@@ -130,10 +131,10 @@ pub struct DemoCompany {
 /// When the database cannot be written.
 pub async fn seed(app: &Data<App>) -> Result<DemoCompany, Failure> {
     let db = &app.engine.store().housekeeping;
-    if let Some(earlier) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
+    if let Some(earlier) = companies::all(db).await?.into_iter().find(|company| company.name == COMPANY_NAME) {
         return reuse_company(app, earlier.id).await;
     }
-    let company = companies::insert(db, NAME).await?.id;
+    let company = companies::insert(db, COMPANY_NAME).await?.id;
     let support_columns = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
     let support = table::insert::<Queue>(db, company, &support_columns).await?.id;
     let sales = table::insert::<Queue>(db, company, &name_column("Sales")).await?.id;
@@ -233,12 +234,12 @@ async fn insert_channel(
 /// notifications.
 async fn wait_for_directory(app: &Data<App>, key: &str) -> Result<(), Failure> {
     let hash = key::hash(key);
-    let token_is_known = async {
+    let poll_token = async {
         while app.engine.directory().token(&hash).is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(DIRECTORY_TIME_MAX, token_is_known)
+    tokio::time::timeout(DIRECTORY_TIME_MAX, poll_token)
         .await
         .map_err(|_| "the directory did not load the new company in time")?;
     Ok(())

@@ -42,8 +42,8 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
 
 async fn reset_admin(db: &PgPool, hash: &str) -> Result<(), Failure> {
     let mut transaction = db.begin().await?;
-    let and_factor = false;
-    admins::reset(&mut transaction, ADMIN, hash, and_factor).await?;
+    let remove_factor = false;
+    admins::reset_password(&mut transaction, ADMIN, hash, remove_factor).await?;
     Ok(transaction.commit().await?)
 }
 

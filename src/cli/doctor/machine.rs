@@ -72,7 +72,7 @@ async fn is_hotline(address: SocketAddr) -> bool {
     false
 }
 
-/// The start of the answer to a request; `None` if it has no success.
+/// The start of the answer to a request; `None` if the request fails.
 async fn read_start(request: RequestBuilder) -> Option<String> {
     let mut response = request.send().await.ok().filter(|response| response.status().is_success())?;
     let mut bytes = Vec::new();
@@ -125,10 +125,10 @@ fn median_sync_time(folder: &Path) -> io::Result<Duration> {
     let mut file = tempfile::tempfile_in(folder)?;
     let mut times = Vec::with_capacity(SYNCS);
     for _ in 0..SYNCS {
-        let begun = Instant::now();
+        let started_at = Instant::now();
         file.write_all(&[0x5a; SYNC_BYTES])?;
         file.sync_data()?;
-        times.push(begun.elapsed());
+        times.push(started_at.elapsed());
     }
     times.sort_unstable();
     Ok(times[SYNCS / 2])

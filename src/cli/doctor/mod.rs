@@ -84,14 +84,15 @@ async fn read_state(db: &PgPool) -> Result<Option<State>, Error> {
 /// Whether this release can serve the tables.
 fn check_schema(state: &State) -> Finding {
     let found = format!("{}, of Hotline {}", state.migration, state.release);
-    match schema::known() {
-        known if state.least_migration > known => Finding::problem(
-            "schema",
-            format!("{found}: it needs a release with schema {} or newer; this one has {known}", state.least_migration),
-            "install that release; an older one cannot serve these tables",
-        ),
-        _ => Finding::ok("schema", found),
+    let (required, newest) = (state.least_migration, schema::known());
+    if required <= newest {
+        return Finding::ok("schema", found);
     }
+    Finding::problem(
+        "schema",
+        format!("{found}: it needs a release with schema {required} or newer; this one has {newest}"),
+        "install that release; an older one cannot serve these tables",
+    )
 }
 
 fn failed_check(check: &'static str, error: &(dyn std::error::Error + 'static)) -> Finding {

@@ -28,7 +28,7 @@ use crate::service::Settings;
 const CALL_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum number of concurrent calls.
-const CALLS_MAX: usize = 8;
+const CONCURRENT_CALLS_MAX: usize = 8;
 
 /// Maximum number of processes, of channels, and of webhooks that are called; the others are only counted.
 const CALLED_MAX: usize = 500;
@@ -61,7 +61,8 @@ async fn check_peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
     Ok(vec![call_each("peers", calls, next).await])
 }
 
-/// Whether each channel's provider accepts its credentials, or why these cannot be decrypted.
+/// Whether each channel's provider accepts its credentials. A key file that cannot be read is a problem of its own: the
+/// credentials cannot be decrypted.
 async fn check_channels(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let keys = Keyring::at(&settings.key_file);
     if let Err(error) = keys.load() {
@@ -118,14 +119,14 @@ async fn call_each(
     let count = calls.len();
     let called = count.min(CALLED_MAX);
     let failures: Vec<String> =
-        iter(calls.take(CALLED_MAX)).buffered(CALLS_MAX).filter_map(std::future::ready).collect().await;
-    let left_out = if called < count { format!("; {} not called", count - called) } else { String::new() };
+        iter(calls.take(CALLED_MAX)).buffered(CONCURRENT_CALLS_MAX).filter_map(std::future::ready).collect().await;
+    let uncalled_text = if called < count { format!("; {} not called", count - called) } else { String::new() };
     if failures.is_empty() {
-        let found = if count == 0 { "there are none".to_owned() } else { format!("{called} answered{left_out}") };
+        let found = if count == 0 { "there are none".to_owned() } else { format!("{called} answered{uncalled_text}") };
         return Finding::ok(check, found);
     }
     let shown = failures.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
-    Finding::problem(check, format!("{} of {called} failed: {shown}{left_out}", failures.len()), next)
+    Finding::problem(check, format!("{} of {called} failed: {shown}{uncalled_text}", failures.len()), next)
 }
 
 #[cfg(test)]
@@ -134,14 +135,14 @@ mod tests {
 
     #[tokio::test]
     async fn only_calls_that_were_made_are_reported_as_answered() {
-        let call_number = async |number: usize, failing: Option<&'static str>| {
-            let calls = (0..number).map(|_| std::future::ready(failing.map(str::to_owned)));
+        let call_times = async |count: usize, failure: Option<&'static str>| {
+            let calls = (0..count).map(|_| std::future::ready(failure.map(str::to_owned)));
             serde_json::to_value(call_each("channels", calls, "next").await).expect("JSON")["found"].clone()
         };
-        assert_eq!(call_number(0, None).await, "there are none");
-        assert_eq!(call_number(CALLED_MAX, None).await, "500 answered");
-        assert_eq!(call_number(CALLED_MAX + 100, None).await, "500 answered; 100 not called");
-        let found = call_number(CALLED_MAX + 1, Some("no")).await;
+        assert_eq!(call_times(0, None).await, "there are none");
+        assert_eq!(call_times(CALLED_MAX, None).await, "500 answered");
+        assert_eq!(call_times(CALLED_MAX + 100, None).await, "500 answered; 100 not called");
+        let found = call_times(CALLED_MAX + 1, Some("no")).await;
         assert_eq!(found, "500 of 500 failed: no; no; no; no; no; 1 not called");
     }
 }

@@ -77,7 +77,7 @@ impl Member {
         self.conditions().forget(Condition::NodeName, |node| all.iter().any(|(life, _)| life.node == node));
         self.report_folders(all);
         let report = Report { peers, folder: self.0.deps.media_folder.clone() };
-        if let Err(error) = lives::report(&self.0.db, self.life(), &report).await {
+        if let Err(error) = lives::save_report(&self.0.db, self.life(), &report).await {
             tracing::debug!(%error, "the report on other processes could not be saved; will retry");
         }
     }

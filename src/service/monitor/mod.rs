@@ -84,7 +84,7 @@ impl Monitor {
             accepted: true,
             connection_timeouts: error::connection_timeouts(),
             shortage_at: None,
-            refused_changes: app.engine.store().log.refused(),
+            refused_changes: app.engine.store().log.refused_count(),
             app,
         }
     }
@@ -161,7 +161,7 @@ impl Monitor {
 
     fn observe_journal(&mut self) {
         let log = &self.app.engine.store().log;
-        let refused = log.refused();
+        let refused = log.refused_count();
         let newly_refused = refused - std::mem::replace(&mut self.refused_changes, refused);
         if self.durability == Durability::Database {
             // Without a journal, changes are refused because of the database, which `observe_database` reports.

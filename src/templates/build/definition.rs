@@ -1,7 +1,7 @@
 //! The placeholders of a template, which are filled with texts or compared with built components.
 
 use hotline_actors::FieldError;
-use hotline_actors::variables::names;
+use hotline_actors::variables::variable_names;
 use serde_json::{Map, Value, json};
 
 use super::error;
@@ -186,7 +186,7 @@ fn check_count(kind: &str, expected: usize, values: &[String], errors: &mut Vec<
 /// The distinct placeholders of a text: numbered ones in numerical order, named ones in order of occurrence.
 fn placeholders(text: &Value) -> Vec<&str> {
     let mut placeholders: Vec<&str> = Vec::new();
-    for name in names(text.as_str().unwrap_or_default()) {
+    for name in variable_names(text.as_str().unwrap_or_default()) {
         if !placeholders.contains(&name) {
             placeholders.push(name);
         }

@@ -102,7 +102,7 @@ async fn an_erasure_covers_the_tickets_that_were_merged_into_others() {
         done_at: None,
         is_readable: true,
     };
-    assert!(erasures::collect(&app.db, &mut erasure).await.expect("collected"));
+    assert!(erasures::collect_traces(&app.db, &mut erasure).await.expect("collected"));
     assert_eq!(erasure.traces.tickets, BTreeSet::from([first, second, third]));
     assert_eq!(erasure.removed["tickets"], 1);
     app.stop().await;

@@ -75,7 +75,7 @@ async fn find_stops(migrations: &[Migration]) -> Vec<String> {
         sqlx::query_scalar(missing).bind(&LARGE[..]).fetch_all(&database.db).await.expect("an answer");
     assert_eq!(missing, [""; 0], "no such tables");
     let is_over = AtomicBool::new(false);
-    let all: Vec<Migration> = schema::all().into_iter().chain(migrations.iter().cloned()).collect();
+    let all: Vec<Migration> = schema::all_migrations().into_iter().chain(migrations.iter().cloned()).collect();
     let apply = async {
         let applied = migration::run(&database.db, &all, WAIT, &mut |_| {}).await;
         is_over.store(true, Ordering::Release);

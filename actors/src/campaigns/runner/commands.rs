@@ -1,5 +1,5 @@
-//! Commands to a campaign's actor: [`Hold`] pauses it while the campaign is changed, [`Changed`] makes it read the
-//! campaign again.
+//! Commands to a campaign's actor: [`Hold`] pauses it while the campaign is changed, [`CampaignChanged`] makes it read
+//! the campaign again.
 
 use std::sync::Weak;
 
@@ -18,7 +18,7 @@ pub(crate) struct Hold(pub(crate) Weak<()>);
 /// The campaign may have changed, or its hold may have been released.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Changed;
+pub(crate) struct CampaignChanged;
 
 impl Handler<Envelope<Hold>> for CampaignRunner {
     type Result = ();
@@ -40,10 +40,10 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
     }
 }
 
-impl Handler<Changed> for CampaignRunner {
+impl Handler<CampaignChanged> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, _: Changed, cx: &mut Self::Context) {
+    fn handle(&mut self, _: CampaignChanged, cx: &mut Self::Context) {
         self.unused_since = None;
         self.supervise(cx, |this, _| {
             this.slow_start_until = None;

@@ -27,7 +27,7 @@ use hotline_persistence::tables::campaigns::{
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
-pub(crate) use self::commands::{Changed, Hold};
+pub(crate) use self::commands::{CampaignChanged, Hold};
 use self::send::SendProgress;
 use super::pace::{Pace, in_transit_max};
 use super::recipient_queue::{NextRecipient, RecipientQueue, page_size};
@@ -100,7 +100,7 @@ pub struct CampaignRunner {
     hold_replies: Vec<ReplyTo<()>>,
     recipients: RecipientQueue,
     pace: Option<Pace>,
-    /// The recipient being decided: the next one waits for this.
+    /// The recipient whose message is being decided. The next recipient waits until it is.
     deciding: Option<ContactId>,
     /// Recipients whose outcome is not known yet, with the message that may be in the log.
     pending_sends: HashMap<ContactId, Option<MessageId>>,
@@ -118,7 +118,8 @@ pub struct CampaignRunner {
     /// When a start whose recipients were not inserted in time is retried, unless the campaign is changed before.
     slow_start_until: Option<Instant>,
     work_state: DueWorkState,
-    /// When the actor was started, until its first command arrives: by then it is registered, and may retire.
+    /// When the actor was started; `None` after its first command. Before that command the actor may not be registered
+    /// yet, so it does not retire at once.
     unused_since: Option<Instant>,
     status: Arc<ActorStatus<CampaignGauges>>,
 }
@@ -247,7 +248,7 @@ impl DueWork for CampaignRunner {
 
 impl CampaignRunner {
     /// Marks the campaign as stale if a holder has released it: the holder may have changed it, and another message may
-    /// arrive before [`Changed`].
+    /// arrive before [`CampaignChanged`].
     fn drop_released_holds(&mut self) {
         let holders = self.holders.len();
         self.holders.retain(|holder| holder.strong_count() > 0);
@@ -308,8 +309,9 @@ impl CampaignRunner {
         }
         // A restarted queue would load recipients with a pending send again, so loading waits until those have an
         // outcome. Recipients whose turn is far away are not loaded yet, because their data may change by then.
-        let is_soon = self.next_at(run, instant).is_some_and(|at| at <= instant + LOAD_AHEAD_MAX);
-        if is_soon && (!self.recipients.is_new() || self.pending_sends.is_empty()) {
+        let is_turn_near = self.next_at(run, instant).is_some_and(|at| at <= instant + LOAD_AHEAD_MAX);
+        let may_load = !self.recipients.is_new() || self.pending_sends.is_empty();
+        if is_turn_near && may_load {
             self.load(page_size(run.rate_per_minute), run, cx);
         }
         self.verify_old(instant, cx);
@@ -390,7 +392,7 @@ impl CampaignRunner {
     }
 
     /// Records the status of a recipient who is not written to, in an entry of its own.
-    fn append(&mut self, row: RecipientRow) -> Result<(), Refusal> {
+    fn append_status(&mut self, row: RecipientRow) -> Result<(), Refusal> {
         let reservation = self.scope.base.store.log.reserve(self.company)?;
         let (seq, _) = reservation.append(vec![Change::Recipient(Box::new(row))])?;
         self.status.record_append(seq);

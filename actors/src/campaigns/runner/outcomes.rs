@@ -18,13 +18,14 @@ use crate::channels::TransitEnded;
 use crate::clock::now;
 
 impl CampaignRunner {
+    /// Tracks a message that was decided, and lets the next recipient follow.
     fn handle_decision(&mut self, contact: ContactId, message: MessageId, is_queued: bool) {
         if let Some(pending_message) = self.pending_sends.get_mut(&contact) {
             *pending_message = Some(message);
         }
         self.deciding = self.deciding.filter(|deciding| *deciding != contact);
         if !is_queued {
-            // The message has arrived already.
+            // No `TransitEnded` follows for a message that was never queued.
             self.count_for_rate();
         } else if self.work_state.is_retired() {
             // The message is no longer tracked.
@@ -39,7 +40,12 @@ impl CampaignRunner {
         self.pending_sends.get(&recipient.contact_id).copied().flatten()
     }
 
-    fn handle_end(&mut self, recipient: NextRecipient, outcome: Result<Disposition, Refusal>, cx: &mut Mailbox<Self>) {
+    fn handle_send_end(
+        &mut self,
+        recipient: NextRecipient,
+        outcome: Result<Disposition, Refusal>,
+        cx: &mut Mailbox<Self>,
+    ) {
         match outcome {
             Ok(Disposition::Sent) => self.record_sent(&recipient),
             Ok(Disposition::Merged) => self.finish_send(&recipient),
@@ -74,14 +80,14 @@ impl CampaignRunner {
     }
 
     fn handle_check(&mut self, recipient: NextRecipient, refusal: &Refusal, is_waiting: Result<bool, Refusal>) {
-        // The tables have the message.
+        // The tables have the message, so it is sent in spite of the refusal.
         if is_waiting == Ok(false) {
             return self.record_sent(&recipient);
         }
         if let Some(message) = self.decided_message(&recipient).filter(|message| self.in_transit.remove(message)) {
             self.scope.in_transit.forget(self.company, message);
         }
-        // A defect, because the look-up is retried during outages. The recipients are loaded again after a pause.
+        // A refused look-up is a defect: outages are retried. The recipients are loaded again after a pause.
         if is_waiting.is_err() {
             self.finish_send(&recipient);
             self.recipients.restart();
@@ -122,7 +128,7 @@ impl CampaignRunner {
             error: Some(json!(error)),
             updated_at: now(),
         };
-        if self.append(row).is_ok() {
+        if self.append_status(row).is_ok() {
             let is_skipped = status == RecipientStatus::Skipped;
             let count = if is_skipped { &self.scope.skipped } else { &self.scope.failed };
             count.fetch_add(1, Ordering::Relaxed);
@@ -140,7 +146,7 @@ impl Handler<SendProgress> for CampaignRunner {
         self.supervise(cx, |this, cx| match progress {
             SendProgress::Decided { contact, message, is_queued } => this.handle_decision(contact, message, is_queued),
             _ if this.work_state.is_retired() => {}
-            SendProgress::Ended { recipient, outcome } => this.handle_end(recipient, outcome, cx),
+            SendProgress::Ended { recipient, outcome } => this.handle_send_end(recipient, outcome, cx),
             SendProgress::Checked { recipient, refusal, is_waiting } => {
                 this.handle_check(recipient, &refusal, is_waiting);
             }
@@ -151,7 +157,7 @@ impl Handler<SendProgress> for CampaignRunner {
 impl Handler<TransitEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, TransitEnded { message, template: refused_template }: TransitEnded, cx: &mut Self::Context) {
+    fn handle(&mut self, TransitEnded { message, refused_template }: TransitEnded, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| {
             this.refused_template = this.refused_template.or(refused_template);
             this.end_transit(message);

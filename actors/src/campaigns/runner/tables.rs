@@ -68,7 +68,7 @@ enum CampaignUpdate {
 impl CampaignRunner {
     /// Reads the campaign again.
     pub(super) fn read(&mut self, cx: &mut Mailbox<Self>) {
-        let Some(presence) = self.enter_unless(self.is_reading, cx) else { return };
+        let Some(presence) = self.enter_unless_running(self.is_reading, cx) else { return };
         self.is_reading = true;
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         let version = self.version;
@@ -88,12 +88,12 @@ impl CampaignRunner {
                     self.recipients.restart();
                     self.refused_template = None;
                 }
-                let unknown: Vec<MessageId> =
+                let untracked: Vec<MessageId> =
                     in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
-                for message in &unknown {
+                for message in &untracked {
                     self.scope.in_transit.begin(self.company, *message, None, cx.address().recipient());
                 }
-                self.verify(unknown, cx);
+                self.verify(untracked, cx);
                 let run = Arc::new(run);
                 self.state = if is_current { CampaignState::Current(run) } else { CampaignState::Stale(Some(run)) };
             }
@@ -125,13 +125,13 @@ impl CampaignRunner {
 
     /// Checks periodically which long-standing messages in transit were deleted with their contact.
     pub(super) fn verify_old(&mut self, instant: Instant, cx: &mut Mailbox<Self>) {
-        let (before, at) = &self.last_verification;
-        if instant.saturating_duration_since(*at) < VERIFY_EVERY {
+        let (earlier_messages, verified_at) = &self.last_verification;
+        if instant.saturating_duration_since(*verified_at) < VERIFY_EVERY {
             return;
         }
-        let old: Vec<MessageId> = self.in_transit.intersection(before).copied().collect();
+        let old_messages: Vec<MessageId> = self.in_transit.intersection(earlier_messages).copied().collect();
         self.last_verification = (self.in_transit.clone(), instant);
-        self.verify(old, cx);
+        self.verify(old_messages, cx);
     }
 
     fn handle_verification(
@@ -180,9 +180,9 @@ impl CampaignRunner {
 
     /// Starts the campaign at its scheduled time.
     pub(super) fn start_due(&mut self, cx: &mut Mailbox<Self>) {
-        let left = self.slow_start_until.map(|until| until.saturating_duration_since(Instant::now()));
-        match left.filter(|left| !left.is_zero()) {
-            Some(left) => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
+        let remaining = self.slow_start_until.map(|until| until.saturating_duration_since(Instant::now()));
+        match remaining.filter(|remaining| !remaining.is_zero()) {
+            Some(remaining) => self.schedule_tick(remaining.min(SCHEDULED_TICK), cx),
             None => self.update(CampaignUpdate::Start, cx),
         }
     }
@@ -209,7 +209,8 @@ impl CampaignRunner {
         self.update(CampaignUpdate::Pause(reason), cx);
     }
 
-    /// Handles the cancellation: pending recipients are skipped now, and messages in transit at their turn.
+    /// Handles the cancellation: pending recipients are skipped now; messages in transit are withdrawn by their channel
+    /// when their turn to be sent arrives.
     pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, instant: Instant, cx: &mut Mailbox<Self>) {
         if !self.has_skipped_pending && run.pending > 0 {
             self.update(CampaignUpdate::SkipPending, cx);
@@ -223,7 +224,7 @@ impl CampaignRunner {
     }
 
     fn update(&mut self, update: CampaignUpdate, cx: &mut Mailbox<Self>) {
-        let Some(presence) = self.enter_unless(self.is_updating, cx) else { return };
+        let Some(presence) = self.enter_unless_running(self.is_updating, cx) else { return };
         self.is_updating = true;
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
@@ -272,8 +273,8 @@ impl CampaignRunner {
         }
     }
 
-    /// Enters the company unless a task is running; retried later while the company is closed.
-    fn enter_unless(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
+    /// Enters the company unless a task is running. While the company is closed, sets the timer for a retry.
+    fn enter_unless_running(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
         if is_running {
             return None;
         }
@@ -349,7 +350,7 @@ async fn run_update(
         }
         CampaignUpdate::Pause(reason) => {
             let mut transaction = db.begin().await?;
-            let has_paused = campaigns::pause_refused(transaction.connection()?, company, id, reason).await?;
+            let has_paused = campaigns::pause_for_template(transaction.connection()?, company, id, reason).await?;
             transaction.commit().await?;
             Ok(has_paused)
         }

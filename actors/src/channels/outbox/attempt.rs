@@ -1,4 +1,4 @@
-//! One attempt to hand a message over to its provider, and the record of its outcome in the log.
+//! One attempt to send a message to its provider, and the record of its outcome in the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,8 +37,8 @@ pub(super) enum AttemptOutcome {
     Retry(SendFailure),
     /// The message was deleted with its contact before the call.
     Removed,
-    /// There was no call, because the channel is not connected: the message waits. Holds the version of the withdrawals
-    /// at which it was not withdrawn; none: that could not be checked.
+    /// There was no call, because the channel is not connected: the message waits. It is not withdrawn as of this
+    /// version; `None`: that could not be checked.
     Waits(Option<WithdrawalVersion>),
 }
 
@@ -53,12 +53,13 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    fn now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
+    /// The outcome of an attempt whose message has this status now.
+    fn decide_now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
         AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
     }
 
     /// The answer to a message was lost, and a later status names the message: the provider has it.
-    pub(super) fn named(provider_message_id: String) -> Self {
+    pub(super) fn sent_as_named(provider_message_id: String) -> Self {
         let (delivery_status, provider_message_id) = (DeliveryStatus::Sent, Some(provider_message_id));
         Self { delivery_status, at: now(), provider_message_id, is_named: true }
     }
@@ -78,8 +79,7 @@ impl Decision {
     }
 }
 
-/// Hands a message over to its provider. A campaign's message is never sent twice: its attempt is durable before the
-/// call.
+/// Sends a message to its provider. A campaign's message is never sent twice: its attempt is durable before the call.
 pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
     // A message must be durable before it is sent.
     if let Err(error) = scope.base.store.log.wait_until_durable(outgoing.seq).await {
@@ -88,15 +88,15 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     if outgoing.is_removed() {
         return AttemptOutcome::Removed;
     }
-    if let Some(outcome) = outcome_of_earlier(scope, Some(account.kind), &outgoing) {
+    if let Some(outcome) = outcome_of_earlier_attempt(scope, Some(account.kind), &outgoing) {
         return outcome;
     }
-    let (to, to_kind) = match address(scope, &outgoing).await {
+    let (to, to_kind) = match find_address(scope, &outgoing).await {
         Ok(Some(address)) => address,
         Ok(None) => {
             let message = "the contact cannot receive on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
-            return Decision::now(DeliveryStatus::Failed(error), None);
+            return Decision::decide_now(DeliveryStatus::Failed(error), None);
         }
         Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
@@ -108,10 +108,10 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
     hotline_persistence::fail_point!("attempt_begun", |_| std::process::abort());
-    let outcome = hand_over(scope, account, &outgoing, to, to_kind).await;
-    let has_not_left =
+    let outcome = deliver(scope, account, &outgoing, to, to_kind).await;
+    let is_unsent =
         matches!(&outcome, AttemptOutcome::Retry(failure) if !matches!(failure, SendFailure::Unknown { .. }));
-    if has_not_left && let Some(row) = outgoing.take_back_attempt() {
+    if is_unsent && let Some(row) = outgoing.take_back_attempt() {
         // If this cannot be recorded, the message is in doubt after a restart, or its file is sent again.
         let _ = record_attempt(scope, &outgoing, row).await;
     }
@@ -120,7 +120,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
 
 /// Settles a campaign's message while its channel is not connected, if no call is needed: the message may have left in
 /// an earlier run, or is withdrawn. `version` is the current version of the company's withdrawals.
-pub(super) async fn settle_uncalled(
+pub(super) async fn settle_without_call(
     scope: &SenderScope,
     outgoing: &Outgoing,
     version: WithdrawalVersion,
@@ -134,12 +134,12 @@ pub(super) async fn settle_uncalled(
     let (company, channel) = (outgoing.message.company_id, outgoing.message.channel_id);
     let organization = scope.base.directory.company(company);
     let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
-    if let Some(outcome) = outcome_of_earlier(scope, kind, outgoing) {
+    if let Some(outcome) = outcome_of_earlier_attempt(scope, kind, outgoing) {
         return outcome;
     }
     match find_withdrawal(scope, outgoing).await {
         Ok(None) => AttemptOutcome::Waits(Some(version)),
-        Ok(Some(error)) => Decision::now(DeliveryStatus::Failed(error), None),
+        Ok(Some(error)) => Decision::decide_now(DeliveryStatus::Failed(error), None),
         Err(reason) => {
             tracing::debug!(reason, message.id = %outgoing.id(), "checking a campaign's message will be retried");
             AttemptOutcome::Waits(None)
@@ -147,9 +147,13 @@ pub(super) async fn settle_uncalled(
     }
 }
 
-/// The outcome of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
-/// after it was scheduled again. `None`: the message is to be sent.
-fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {
+/// The outcome of an earlier attempt that is in doubt since an earlier run, or after which a status has named the
+/// message. `None`: the message is to be sent.
+fn outcome_of_earlier_attempt(
+    scope: &SenderScope,
+    kind: Option<ChannelType>,
+    outgoing: &Outgoing,
+) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
     // Only WhatsApp's statuses name messages. They do not name the text that follows a file: once the file is accepted,
     // only this text is in doubt.
@@ -166,15 +170,16 @@ fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: 
     let id = scope.inboxes.named_messages.provider_id(channel, outgoing.id())?;
     if attempts.is_part {
         // The status names the message's file. Its text is still to be sent.
-        outgoing.end_doubt(true);
+        outgoing.end_file_doubt();
         // Nothing else sets `file_accepted` between two attempts.
         let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id), text_message_id: None });
         return None;
     }
-    Some(AttemptOutcome::Decided(Decision::named(id)))
+    Some(AttemptOutcome::Decided(Decision::sent_as_named(id)))
 }
 
-async fn hand_over(
+/// Makes the last checks and calls the provider.
+async fn deliver(
     scope: &SenderScope,
     account: Arc<Account>,
     outgoing: &Outgoing,
@@ -186,7 +191,7 @@ async fn hand_over(
     if outgoing.is_of_campaign() {
         match find_withdrawal(scope, outgoing).await {
             Ok(None) => {}
-            Ok(Some(error)) => return Decision::now(DeliveryStatus::Failed(error), None),
+            Ok(Some(error)) => return Decision::decide_now(DeliveryStatus::Failed(error), None),
             Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
         }
     }
@@ -205,12 +210,12 @@ async fn hand_over(
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             scope.attempts.count_accepted();
-            Decision::now(DeliveryStatus::Sent, accepted.provider_message_id)
+            Decision::decide_now(DeliveryStatus::Sent, accepted.provider_message_id)
         }
         Err(failure) => {
             scope.attempts.count_failure(&failure);
             match failure {
-                SendFailure::Failed(error) => Decision::now(DeliveryStatus::Failed(error), None),
+                SendFailure::Failed(error) => Decision::decide_now(DeliveryStatus::Failed(error), None),
                 failure => AttemptOutcome::Retry(failure),
             }
         }
@@ -287,7 +292,7 @@ async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Opt
 }
 
 /// How the provider addresses the recipient; `None` if the contact cannot receive on this channel.
-async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(String, IdentityKind)>, String> {
+async fn find_address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(String, IdentityKind)>, String> {
     let (message, contact) = (&outgoing.message, outgoing.contact());
     let channel = (message.company_id, message.channel_id);
     let has_phone = scope
@@ -296,7 +301,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
         .company(channel.0)
         .and_then(|company| company.channels.get(&channel.1).map(|channel| channel.kind.has_phone()));
     if has_phone == Some(true)
-        && let Some(number) = number(scope, outgoing).await?
+        && let Some(number) = find_number(scope, outgoing).await?
     {
         return Ok(Some((number, IdentityKind::Number)));
     }
@@ -316,7 +321,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
 }
 
 /// The recipient's number. It is read again if the contact has changed since the message was accepted.
-async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
+async fn find_number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
     if !outgoing.is_number_stale {
         return Ok(outgoing.number.clone());
     }
@@ -336,15 +341,16 @@ pub(super) async fn wait_until_unmarked(scope: &SenderScope, company: CompanyId,
     }
 }
 
-/// Records the attempts of a message in the log. Returns a place in the log once they are durable, as [`record`] does.
+/// Records the attempts of a message in the log. Returns a place in the log once they are durable, as
+/// [`record_outcome`] does.
 pub(super) async fn record_attempt(scope: &SenderScope, outgoing: &Outgoing, row: AttemptRow) -> Option<Seq> {
     wait_until_unmarked(scope, outgoing.message.company_id, outgoing.contact()).await;
     scope.status_recorder.record_attempt(outgoing.message.channel_id, row).await
 }
 
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is
-/// durable. None: it cannot be recorded, and the message must not be sent again in this run.
-pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
+/// durable. `None`: the outcome cannot be recorded, and the message must not be sent again in this run.
+pub(super) async fn record_outcome(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     wait_until_unmarked(&scope, outgoing.message.company_id, outgoing.contact()).await;
     let message = &outgoing.message;
     let Decision { delivery_status, at, provider_message_id, is_named } = decision;
@@ -388,8 +394,8 @@ enum TicketOutcome {
     Reaction(Box<Revise>),
 }
 
-/// Asks the ticket until it succeeds, because a message that was sent must not be sent again. `None`: given up after
-/// [`DEFECTS_MAX`] defects.
+/// Asks the ticket to record the outcome until it succeeds, because a message that was sent must not be sent again.
+/// `None`: given up after [`DEFECTS_MAX`] defects.
 async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, outcome: TicketOutcome) -> Option<Seq> {
     let company = outgoing.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);

@@ -9,11 +9,11 @@ use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
 use crate::channels::WithdrawalVersion;
 
-/// An event that a sender waited for. Where it has a `seq`, an entry was recorded in the log, and is durable, at or
-/// before this place; `None`: it could not be recorded.
+/// An event that a sender waited for. `seq` is a place in the log at or after the entry that records the event, once
+/// that entry is durable; `None`: the entry could not be recorded.
 pub(super) enum Event {
     /// An attempt has ended; it used this version of the channel.
-    Attempted { outgoing: Outgoing, version: DateTime<Utc>, outcome: AttemptOutcome },
+    Attempted { outgoing: Outgoing, channel_version: DateTime<Utc>, outcome: AttemptOutcome },
     /// It was recorded that a message is in doubt. `seq` is also `None` if that had been recorded before.
     DoubtRecorded { outgoing: Outgoing, doubt: Doubt, seq: Option<Seq> },
     /// The wait for a status that names a message in doubt has ended. `seq` is that of the doubt; without
@@ -47,5 +47,5 @@ pub(super) struct Doubt {
     /// Whether a status may name the message by our id.
     pub(super) may_be_named: bool,
     /// The version of the channel that sent it.
-    pub(super) version: DateTime<Utc>,
+    pub(super) channel_version: DateTime<Utc>,
 }

@@ -18,8 +18,8 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
-    /// By contact, the lane of another contact with which it was merged, while that lane has messages. New messages to
-    /// the contact are added to that lane, so that a ticket's messages stay in order.
+    /// For a contact, the lane of another contact with which it was merged. New messages to the contact are added to
+    /// that lane while it has messages, so that a ticket's messages stay in order.
     joined: HashMap<ContactId, ContactId>,
 }
 
@@ -29,16 +29,16 @@ struct Lane {
     failures: u32,
     /// The contact that receives the messages: the lane's own, or the one that it was merged into.
     owner: ContactId,
-    /// Whether the first message was taken by [`Lanes::next`] and is not scheduled again yet.
+    /// Whether the first message was returned by [`Lanes::next`] and is not scheduled again yet.
     is_under_way: bool,
     /// The version of the company's withdrawals at which the first message, one of a campaign, was found not to be
     /// withdrawn while the channel was not connected.
-    checked: Option<WithdrawalVersion>,
+    checked_version: Option<WithdrawalVersion>,
 }
 
 impl Lane {
     fn of(owner: ContactId) -> Self {
-        Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false, checked: None }
+        Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false, checked_version: None }
     }
 
     fn first_id(&self) -> Option<MessageId> {
@@ -56,6 +56,7 @@ impl Lanes {
         lane.messages.len() == 1
     }
 
+    /// The lane to which messages of a contact are added.
     fn lane_of(&self, contact: ContactId) -> ContactId {
         self.joined.get(&contact).copied().unwrap_or(contact)
     }
@@ -68,6 +69,7 @@ impl Lanes {
             return;
         }
         let kept_and_moved = match (self.lanes.get(&from_lane), self.lanes.get(&into_lane)) {
+            // Nothing to move: new messages to `into` are added to the other lane.
             (_, None) => {
                 self.joined.insert(into, from_lane);
                 None
@@ -90,9 +92,9 @@ impl Lanes {
     /// are in the order in which they were accepted.
     fn move_messages(&mut self, from_lane: ContactId, to_lane: ContactId) {
         let Some(moved) = self.lanes.remove(&from_lane) else { return };
-        self.ready.retain(|(_, of)| *of != from_lane);
-        self.waiting.retain(|Reverse((_, of))| *of != from_lane);
-        self.joined.values_mut().filter(|of| **of == from_lane).for_each(|of| *of = to_lane);
+        self.ready.retain(|(_, lane)| *lane != from_lane);
+        self.waiting.retain(|Reverse((_, lane))| *lane != from_lane);
+        self.joined.values_mut().filter(|lane| **lane == from_lane).for_each(|lane| *lane = to_lane);
         self.joined.insert(from_lane, to_lane);
         let lane = self.lanes.entry(to_lane).or_insert_with(|| Lane::of(to_lane));
         lane.messages.extend(moved.messages);
@@ -118,19 +120,19 @@ impl Lanes {
 
     /// Removes the messages of a contact that was deleted, and returns them. A message that is under way is only marked
     /// as removed, and stays the first of its lane.
-    pub(super) fn remove_of(&mut self, contact: ContactId) -> Vec<Outgoing> {
+    pub(super) fn remove_messages_of(&mut self, contact: ContactId) -> Vec<Outgoing> {
         let lanes: Vec<ContactId> =
             self.lanes.iter().filter(|(_, lane)| lane.owner == contact).map(|(lane, _)| *lane).collect();
         let mut removed = Vec::new();
-        for contact in lanes {
-            let Some(lane) = self.lanes.get_mut(&contact) else { continue };
+        for lane_key in lanes {
+            let Some(lane) = self.lanes.get_mut(&lane_key) else { continue };
             lane.messages.iter().for_each(Outgoing::mark_removed);
             removed.extend(lane.messages.split_off(usize::from(lane.is_under_way)));
             if lane.messages.is_empty() {
-                self.lanes.remove(&contact);
-                self.ready.retain(|(_, of)| *of != contact);
-                self.waiting.retain(|Reverse((_, of))| *of != contact);
-                self.joined.retain(|_, of| *of != contact);
+                self.lanes.remove(&lane_key);
+                self.ready.retain(|(_, key)| *key != lane_key);
+                self.waiting.retain(|Reverse((_, key))| *key != lane_key);
+                self.joined.retain(|_, key| *key != lane_key);
             }
         }
         removed
@@ -160,7 +162,7 @@ impl Lanes {
     pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
         self.end_waits(now);
         let (_, contact) = self.ready.pop_first()?;
-        self.take_first(contact)
+        self.begin_first(contact)
     }
 
     /// Takes, as [`Lanes::next`] does, up to `max` messages of campaigns that may be settled without a call. Each is
@@ -170,20 +172,20 @@ impl Lanes {
         let is_settleable = |contact: &ContactId| {
             self.lanes.get(contact).is_some_and(|lane| {
                 let first = lane.messages.front().filter(|first| first.is_of_campaign());
-                first.is_some_and(|first| lane.checked != Some(version) || first.attempts().is_in_doubt())
+                first.is_some_and(|first| lane.checked_version != Some(version) || first.attempts().is_in_doubt())
             })
         };
-        let taken: Vec<_> =
+        let settleable: Vec<_> =
             self.ready.iter().filter(|(_, contact)| is_settleable(contact)).take(max).copied().collect();
-        let mut first = Vec::with_capacity(taken.len());
-        for (id, contact) in taken {
+        let mut taken = Vec::with_capacity(settleable.len());
+        for (id, contact) in settleable {
             self.ready.remove(&(id, contact));
-            first.extend(self.take_first(contact));
+            taken.extend(self.begin_first(contact));
         }
-        first
+        taken
     }
 
-    /// Removes those of these messages that are behind the first ones of their lanes, and returns them.
+    /// Removes the messages with these ids and returns them, except those that are the first of their lane.
     pub(super) fn take_behind_first(&mut self, ids: &HashSet<MessageId>) -> Vec<Outgoing> {
         let mut taken = Vec::new();
         for lane in self.lanes.values_mut() {
@@ -199,7 +201,7 @@ impl Lanes {
     pub(super) fn record_check(&mut self, contact: ContactId, version: WithdrawalVersion) {
         let contact = self.lane_of(contact);
         if let Some(lane) = self.lanes.get_mut(&contact) {
-            lane.checked = Some(version);
+            lane.checked_version = Some(version);
         }
     }
 
@@ -208,6 +210,7 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
+    /// Makes lanes ready whose wait has ended.
     fn end_waits(&mut self, now: Instant) {
         while let Some(Reverse((at, contact))) = self.waiting.peek().copied()
             && at <= now
@@ -217,7 +220,8 @@ impl Lanes {
         }
     }
 
-    fn take_first(&mut self, contact: ContactId) -> Option<Outgoing> {
+    /// Marks the lane's first message as under way, and returns a copy of it.
+    fn begin_first(&mut self, contact: ContactId) -> Option<Outgoing> {
         let lane = self.lanes.get_mut(&contact)?;
         lane.is_under_way = true;
         lane.messages.front().cloned()
@@ -249,7 +253,7 @@ impl Lanes {
         lane.messages.pop_front();
         lane.failures = 0;
         lane.is_under_way = false;
-        lane.checked = None;
+        lane.checked_version = None;
         if lane.messages.is_empty() {
             self.lanes.remove(&contact);
             self.joined.retain(|_, lane| *lane != contact);

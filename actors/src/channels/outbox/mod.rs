@@ -9,8 +9,8 @@
 //! unknown outcome is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the
 //! outcome. Most messages have no such action; their outcomes are recorded in batches ([`status_recorder`]).
 //!
-//! The senders and their calls run on an arbiter of their own: requests and the persister do not wait for providers,
-//! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime
+//! The senders and their calls run on an arbiter of their own: requests and the persister do not wait for calls, nor
+//! calls for them. Code on this arbiter never queries the database, because connections belong to the runtime
 //! that opened them.
 //!
 //! Memory is bounded: messages that do not fit are read back from the tables, which hold every queued message.
@@ -137,7 +137,7 @@ impl Outboxes {
         }
     }
 
-    /// Starts to hand messages over, first those left by an earlier run. A second call is refused.
+    /// Starts to send messages, first those left by an earlier run. A second call is refused.
     pub(crate) async fn start(
         &self,
         provider: Arc<dyn Provider>,
@@ -156,7 +156,7 @@ impl Outboxes {
     }
 
     /// Starts to send the backlogs that other processes have left in these channels, before their companies are served.
-    /// Senders of companies that are taken over and still paused after a cancelled move resume.
+    /// Also resumes senders of these companies that a cancelled move has left paused.
     pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
         let Some(scope) = self.scope.get() else { return };
         for sender in self.channels.iter().filter(|sender| is_taken_over(sender.key().0)) {
@@ -184,12 +184,12 @@ impl Outboxes {
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         let mut pending = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
-            let (paused, is_paused) = oneshot::channel();
+            let (paused, receiver) = oneshot::channel();
             entry.addr.do_send(Pause { paused });
-            pending.push(is_paused);
+            pending.push(receiver);
         }
-        let all = futures_util::future::join_all(pending);
-        tokio::time::timeout(PAUSE_TIME_MAX, all)
+        let all_paused = futures_util::future::join_all(pending);
+        tokio::time::timeout(PAUSE_TIME_MAX, all_paused)
             .await
             .map(drop)
             .map_err(|_| Refusal::Unavailable("a provider or the database did not respond".to_owned()))
@@ -198,8 +198,8 @@ impl Outboxes {
     /// Drops the outboxes of a company whose sending is paused. The tables have their messages.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, inboxes: _, in_transit: _, channels, scope } = self;
-        channels.retain(|(of, _), sender| {
-            let is_other = *of != company;
+        channels.retain(|(owner, _), sender| {
+            let is_other = *owner != company;
             if !is_other {
                 sender.addr.do_send(Terminate);
             }

@@ -38,12 +38,12 @@ impl ChannelSender {
     /// Handles an event.
     pub(super) fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Attempted { outgoing, version: channel_version, outcome } => {
+            Event::Attempted { outgoing, channel_version, outcome } => {
                 self.state.calls -= 1;
                 match outcome {
                     AttemptOutcome::Decided(decision) => {
                         self.state.rate_limit_failures = 0;
-                        self.record(outgoing, decision);
+                        self.record_outcome(outgoing, decision);
                     }
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, channel_version, failure),
                     AttemptOutcome::Removed => self.finish_removed(&outgoing),
@@ -97,9 +97,9 @@ impl ChannelSender {
                 OutboxEntry::Unreadable(message) => {
                     let (company, id) = (message.company_id, message.id);
                     tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "queued message is unreadable and was marked as failed");
-                    self.fail(message, MessageError::unreadable());
+                    self.fail_unsendable(message, MessageError::unreadable());
                 }
-                OutboxEntry::Withdrawn(message, error) => self.fail(message, error),
+                OutboxEntry::Withdrawn(message, error) => self.fail_unsendable(message, error),
             }
         }
         let contacts = std::mem::take(&mut self.state.contacts_during_read);
@@ -114,7 +114,8 @@ impl ChannelSender {
         }
     }
 
-    /// Fails withdrawn messages of campaigns, wherever they wait. The first one of a lane is settled where it is.
+    /// Fails the withdrawn messages of campaigns that a search has found, in memory or only in the tables. The first
+    /// message of a lane stays there: it is settled by an attempt without a call.
     fn end_search(
         &mut self,
         version: WithdrawalVersion,
@@ -123,7 +124,7 @@ impl ChannelSender {
     ) {
         self.state.is_searching = false;
         let Some(withdrawn) = withdrawn else { return };
-        // What is being read may be among them. Once the channel is connected, each is settled when it is its turn.
+        // A running read may add some of these messages to memory, and a connected channel settles each at its turn.
         if self.outbox.is_reading() || self.is_paused || self.state.account.is_some() {
             return;
         }
@@ -133,24 +134,24 @@ impl ChannelSender {
         for outgoing in self.state.lanes.take_behind_first(&ids) {
             self.outbox.finish(&outgoing);
         }
-        let mut settled: HashSet<MessageId> = self.state.lanes.ids().into_iter().collect();
-        settled.extend(self.state.recent_outcomes.ids());
-        settled.extend(&self.state.excluded_ids);
+        let mut known_ids: HashSet<MessageId> = self.state.lanes.ids().into_iter().collect();
+        known_ids.extend(self.state.recent_outcomes.ids());
+        known_ids.extend(&self.state.excluded_ids);
         for (message, error) in withdrawn {
-            if !settled.contains(&message.id) {
-                self.fail(message, error);
+            if !known_ids.contains(&message.id) {
+                self.fail_unsendable(message, error);
             }
         }
     }
 
     /// Records the outcome of a message in the log. Until the outcome is durable, the message stays the first of its
     /// lane.
-    fn record(&mut self, outgoing: Outgoing, decision: Decision) {
+    fn record_outcome(&mut self, outgoing: Outgoing, decision: Decision) {
         let scope = self.scope.clone();
         self.state.unrecorded += 1;
         self.state.pending_events.push(
             async move {
-                let seq = attempt::record(scope, outgoing.clone(), decision).await;
+                let seq = attempt::record_outcome(scope, outgoing.clone(), decision).await;
                 Event::Recorded { outgoing, seq }
             }
             .boxed(),
@@ -158,7 +159,7 @@ impl ChannelSender {
     }
 
     /// Fails a message that can never be sent, so that it blocks no other.
-    fn fail(&mut self, message: UnsendableMessage, error: MessageError) {
+    fn fail_unsendable(&mut self, message: UnsendableMessage, error: MessageError) {
         let UnsendableMessage { company_id, ticket_id, contact_id, id } = message;
         // It must not be read again before the tables have the failure.
         self.state.excluded_ids.insert(id);
@@ -212,13 +213,13 @@ impl ChannelSender {
             return self.finish_removed(&outgoing);
         }
         if let SendFailure::Unknown { reason, is_part, may_be_named } = failure {
-            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, version: channel_version });
+            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, channel_version });
             return;
         }
         let time_left = self.time_left(&outgoing);
         if time_left.is_zero() {
             self.scope.attempts.count_given_up();
-            self.record(outgoing, Decision::give_up(failure));
+            self.record_outcome(outgoing, Decision::give_up(failure));
             return;
         }
         let (pause, after) = match failure {
@@ -255,7 +256,7 @@ impl ChannelSender {
     fn begin_doubt(&mut self, outgoing: Outgoing, doubt: Doubt) {
         let (scope, channel) = (self.scope.clone(), self.channel);
         tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent");
-        let row = outgoing.doubt_attempt(&doubt.reason, doubt.is_part, now());
+        let row = outgoing.begin_doubt(&doubt.reason, doubt.is_part, now());
         self.state.unrecorded += 1;
         self.state.pending_events.push(
             async move {
@@ -297,17 +298,17 @@ impl ChannelSender {
         if outgoing.is_removed() {
             return self.finish_removed(&outgoing);
         }
-        let Doubt { reason, is_part, may_be_named: _, version } = doubt;
+        let Doubt { reason, is_part, may_be_named: _, channel_version } = doubt;
         match provider_message_id {
             Some(id) if is_part => {
-                outgoing.end_doubt(true);
+                outgoing.end_file_doubt();
                 // Nothing else sets `file_accepted` while the message is in doubt.
                 let accepted = Accepted { provider_message_id: Some(id), text_message_id: None };
                 let _ = outgoing.file_accepted.set(accepted);
                 let now = Instant::now();
                 self.state.lanes.schedule(outgoing.contact(), now, now);
             }
-            Some(id) => self.record(outgoing, Decision::named(id)),
+            Some(id) => self.record_outcome(outgoing, Decision::sent_as_named(id)),
             None if outgoing.is_of_campaign() => {
                 match seq {
                     Some(seq) => self.state.recent_outcomes.record(seq, outgoing.id()),
@@ -318,8 +319,8 @@ impl ChannelSender {
                 self.finish(&outgoing);
             }
             None => {
-                outgoing.end_doubt(false);
-                self.handle_failure(outgoing, version, SendFailure::Retry { reason, after: None });
+                outgoing.end_doubt();
+                self.handle_failure(outgoing, channel_version, SendFailure::Retry { reason, after: None });
             }
         }
     }
@@ -358,8 +359,8 @@ impl ChannelSender {
         );
     }
 
-    /// Searches the tables for withdrawn messages of campaigns, while the channel is not connected. Without this, one
-    /// that waits behind others, or is only in the tables, would keep its canceled campaign from ending.
+    /// Searches the tables for withdrawn messages of campaigns, while the channel is not connected. Without the search,
+    /// a message that waits behind others, or is only in the tables, would keep its canceled campaign from ending.
     pub(super) fn begin_search(&mut self, version: WithdrawalVersion) {
         if self.state.is_searching || self.state.searched_version == Some(version) {
             return;
@@ -397,7 +398,8 @@ impl ChannelSender {
         self.state.pending_events.push(
             async move {
                 let background = base.background.clone();
-                let entries = background.spawn(async move { read(&base, channel, &known_ids, request).await }).await;
+                let entries =
+                    background.spawn(async move { read_queued(&base, channel, &known_ids, request).await }).await;
                 let entries = entries.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
                 if let Err(refusal) = &entries {
                     tracing::debug!(%refusal, "reading an outbox will be retried");
@@ -418,7 +420,7 @@ fn end_of(pause: Duration, now: Instant) -> Instant {
 /// The first queued messages except those in `known_ids`: the ones in memory, and those with a recent outcome that the
 /// tables may not have. The tables need not be current; they must only have the messages that did not fit into memory,
 /// which were accepted up to `request.seq`.
-async fn read(
+async fn read_queued(
     base: &Base,
     channel: ChannelKey,
     known_ids: &[MessageId],
@@ -434,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_without_end_ends() {
+    fn a_pause_that_is_too_long_for_the_clock_is_replaced() {
         let now = Instant::now();
         assert_eq!(end_of(Duration::from_secs(1), now), now + Duration::from_secs(1));
         assert_eq!(end_of(Duration::MAX, now), now + PAUSE_MAX);

@@ -30,7 +30,7 @@ pub(crate) struct Outgoing {
     /// The acceptance of its file, while the text that is sent after the file is not accepted yet. Shared by all
     /// clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
-    /// The attempts to hand it over. Shared by all clones.
+    /// The attempts to send it. Shared by all clones.
     pub(super) attempts: Arc<Mutex<Attempts>>,
     /// Approximate bytes in memory.
     pub(super) bytes: usize,
@@ -39,9 +39,9 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// The messages and reactions to send among these changes; their place in the log is not known yet.
     pub(super) fn of(changes: &[Change], ticket: &Ticket) -> Vec<Self> {
-        let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
+        let is_queued = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         let outgoing = changes.iter().filter_map(|change| match change {
-            Change::Message(row) if waits(row) => Some(MessageRow::clone(row)),
+            Change::Message(row) if is_queued(row) => Some(MessageRow::clone(row)),
             Change::Revision(row) => match &row.revision {
                 Revision::Reacts { send, .. } => {
                     let conversation = (ticket.row.channel_id, row.contact_id, row.ticket_id);
@@ -101,7 +101,7 @@ impl Outgoing {
         self.is_removed.load(Ordering::Acquire)
     }
 
-    /// The attempts to hand it over.
+    /// The attempts to send it.
     pub(super) fn attempts(&self) -> Attempts {
         self.attempts.lock().clone()
     }
@@ -135,7 +135,7 @@ impl Outgoing {
     }
 
     /// Counts an attempt of unknown outcome. `None`: the doubt is recorded already.
-    pub(super) fn doubt_attempt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
+    pub(super) fn begin_doubt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
         let was_in_doubt = self.attempts.lock().unknown_at.is_some();
         (!was_in_doubt).then(|| {
             self.change_attempts(|attempts| {
@@ -149,13 +149,17 @@ impl Outgoing {
         })
     }
 
-    /// Ends the doubt before the message is handed over again. A file that has left and its text count as one attempt.
-    pub(super) fn end_doubt(&self, has_file_left: bool) {
+    /// Ends the doubt before the message is sent again.
+    pub(super) fn end_doubt(&self) {
+        self.attempts.lock().unknown_at = None;
+    }
+
+    /// Ends the doubt about a message's file, which the provider has, before the text is sent. The two count as one
+    /// attempt.
+    pub(super) fn end_file_doubt(&self) {
         let mut attempts = self.attempts.lock();
         attempts.unknown_at = None;
-        if has_file_left {
-            attempts.count = attempts.count.saturating_sub(1);
-        }
+        attempts.count = attempts.count.saturating_sub(1);
     }
 
     /// Settles the attempts of a message with a final status; `is_named`: a status has named it. `Some`: the row must
@@ -196,9 +200,10 @@ impl Outgoing {
 /// Approximate bytes of a message in memory.
 fn bytes(message: &MessageRow) -> usize {
     const ROW: usize = 512;
-    // The length of its text, of which the parsed object takes a multiple: most messages have none.
-    let object = |object: &Option<serde_json::Value>| object.as_ref().map_or(0, |object| object.to_string().len());
-    ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
+    // The length of the JSON text. The parsed value takes a multiple of it, but most messages have none.
+    let json_bytes = |value: &Option<serde_json::Value>| value.as_ref().map_or(0, |value| value.to_string().len());
+    let body_bytes = message.body.as_ref().map_or(0, String::len);
+    ROW + body_bytes + json_bytes(&message.template) + json_bytes(&message.interactive)
 }
 
 impl From<AddressedMessage> for Outgoing {
@@ -216,24 +221,30 @@ pub(super) mod tests {
 
     use super::*;
 
+    const WHOLE_MESSAGE: bool = false;
+    const SENT: bool = true;
+    const FAILED: bool = false;
+    const NAMED: bool = true;
+    const NOT_NAMED: bool = false;
+
     #[test]
     fn an_attempt_counts_once_unless_it_was_refused() {
         let now = DateTime::UNIX_EPOCH;
         let text = outgoing(1, 1);
         assert_eq!(text.begin_attempt(now), None, "only a campaign's attempt is recorded before its call");
-        assert_eq!(text.settle_attempts(true, false), None, "its status implies one attempt");
+        assert_eq!(text.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
         // An answer was lost, and the message sent again.
         let again = outgoing(2, 1);
-        let doubt = again.doubt_attempt("lost", false, now).expect("a row");
+        let doubt = again.begin_doubt("lost", WHOLE_MESSAGE, now).expect("a row");
         assert_eq!((doubt.attempts.count, doubt.attempts.unknown_at), (1, Some(now)));
-        assert_eq!(again.doubt_attempt("lost", false, now), None, "the doubt is recorded");
-        again.end_doubt(false);
-        let settled = again.settle_attempts(true, false).expect("a row");
+        assert_eq!(again.begin_doubt("lost", WHOLE_MESSAGE, now), None, "the doubt is recorded");
+        again.end_doubt();
+        let settled = again.settle_attempts(SENT, NOT_NAMED).expect("a row");
         assert_eq!((settled.attempts.count, settled.attempts.unknown_at), (2, None));
         // A status has named the message.
         let named = outgoing(3, 1);
-        assert!(named.doubt_attempt("lost", false, now).is_some());
-        assert_eq!(named.settle_attempts(true, true), None, "it was sent once");
+        assert!(named.begin_doubt("lost", WHOLE_MESSAGE, now).is_some());
+        assert_eq!(named.settle_attempts(SENT, NAMED), None, "it was sent once");
     }
 
     #[test]
@@ -249,11 +260,11 @@ pub(super) mod tests {
         let message =
             MessageRow { attempts: serde_json::to_value(&recorded).ok(), ..MessageRow::clone(&refused.message) };
         assert_eq!(Outgoing::new(0, message, None).file_accepted.get(), Some(&accepted()));
-        let settled = refused.settle_attempts(true, false).expect("a row").attempts;
+        let settled = refused.settle_attempts(SENT, NOT_NAMED).expect("a row").attempts;
         assert_eq!((settled.count, settled.file), (1, None));
         let at_once = outgoing(2, 1);
         assert!(at_once.file_accepted.set(accepted()).is_ok());
-        assert_eq!(at_once.settle_attempts(true, false), None, "its status implies one attempt");
+        assert_eq!(at_once.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
     }
 
     #[test]
@@ -263,17 +274,17 @@ pub(super) mod tests {
         let sent = of_campaign();
         let begun = sent.begin_attempt(now).expect("a row").attempts;
         assert!(begun.count == 1 && begun.is_in_doubt());
-        assert_eq!(sent.settle_attempts(true, false), None, "its status implies one attempt");
+        assert_eq!(sent.settle_attempts(SENT, NOT_NAMED), None, "its status implies one attempt");
         let refused = of_campaign();
         assert!(refused.begin_attempt(now).is_some());
         let taken_back = refused.take_back_attempt().expect("a row").attempts;
         assert!(taken_back.count == 0 && !taken_back.is_in_doubt());
         assert_eq!(refused.take_back_attempt(), None);
         assert!(refused.begin_attempt(now).is_some());
-        assert_eq!(refused.settle_attempts(false, false).map(|row| row.attempts.count), Some(0));
+        assert_eq!(refused.settle_attempts(FAILED, NOT_NAMED).map(|row| row.attempts.count), Some(0));
         let lost = of_campaign();
         assert!(lost.begin_attempt(now).is_some());
-        let doubt = lost.doubt_attempt("lost", false, now).expect("a row").attempts;
+        let doubt = lost.begin_doubt("lost", WHOLE_MESSAGE, now).expect("a row").attempts;
         assert_eq!((doubt.count, doubt.begun_at, doubt.unknown_at), (1, None, Some(now)));
     }
 

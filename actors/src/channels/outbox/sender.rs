@@ -215,7 +215,8 @@ impl ChannelSender {
     fn poll_work(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.scope.is_stopping();
-            if self.state.calls + self.state.unrecorded + self.state.unrecorded_failures == 0 {
+            let has_pending = self.state.calls + self.state.unrecorded + self.state.unrecorded_failures > 0;
+            if !has_pending {
                 if is_stopping {
                     return Poll::Ready(());
                 }
@@ -366,12 +367,12 @@ impl ChannelSender {
             let outgoing = state.lanes.next(now)?;
             state.channel_usage.record(state.limits.channel, now);
             state.recipient_usage.record(state.limits.recipient, outgoing.contact(), now);
-            let (version, account, scope) = (connected.version, connected.account.clone(), self.scope.clone());
+            let (channel_version, account, scope) = (connected.version, connected.account.clone(), self.scope.clone());
             state.calls += 1;
             state.pending_events.push(
                 async move {
                     let outcome = attempt::send(&scope, account, outgoing.clone()).await;
-                    Event::Attempted { outgoing, version, outcome }
+                    Event::Attempted { outgoing, channel_version, outcome }
                 }
                 .boxed(),
             );
@@ -392,8 +393,9 @@ impl ChannelSender {
                 self.state.calls += 1;
                 self.state.pending_events.push(
                     async move {
-                        let outcome = attempt::settle_uncalled(&scope, &outgoing, version).await;
-                        Event::Attempted { outgoing, version: DateTime::UNIX_EPOCH, outcome }
+                        let outcome = attempt::settle_without_call(&scope, &outgoing, version).await;
+                        // Without a call no token is refused, so the version is not used.
+                        Event::Attempted { outgoing, channel_version: DateTime::UNIX_EPOCH, outcome }
                     }
                     .boxed(),
                 );

@@ -122,7 +122,7 @@ impl Handler<ContactRemoved> for ChannelSender {
 
     fn handle(&mut self, ContactRemoved(contact): ContactRemoved, _: &mut Self::Context) {
         self.add_arrivals();
-        for outgoing in self.state.lanes.remove_of(contact) {
+        for outgoing in self.state.lanes.remove_messages_of(contact) {
             self.outbox.finish(&outgoing);
             self.scope.in_transit.end(self.channel.0, outgoing.id());
         }

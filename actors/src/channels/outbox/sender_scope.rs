@@ -14,8 +14,8 @@ use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
 
-/// What senders need of the tickets: to record the status of a message, which decides what follows, or the outcome of a
-/// reaction; and which contacts are marked, because they are being merged or deleted.
+/// The interface of senders to tickets. A ticket records the status of a message and decides its follow-up action, or
+/// records the outcome of a reaction. Contacts that are being merged or deleted are marked.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Whether the contact is being merged or deleted.
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;

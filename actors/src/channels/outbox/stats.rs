@@ -37,8 +37,9 @@ impl Attempts {
         self.given_up.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn increment(&self, end: usize) {
-        self.ends[end].fetch_add(1, Ordering::Relaxed);
+    /// Counts an attempt; `label` is an index into [`LABELS`].
+    fn increment(&self, label: usize) {
+        self.ends[label].fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -56,7 +57,7 @@ pub struct AttemptCount {
 pub struct SendingStats {
     /// Messages in memory that wait for their turn.
     pub waiting: usize,
-    /// Messages that are being handed over.
+    /// Messages in a call to their provider.
     pub calling: usize,
     /// Messages whose outcome is decided but not yet durable.
     pub recording: usize,

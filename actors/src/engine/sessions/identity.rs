@@ -58,7 +58,8 @@ impl Sessions {
         except: Option<&SessionId>,
     ) -> Result<(), Refusal> {
         let db = self.base.reads().tables(company).await?;
-        for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
+        let is_verified = false;
+        for (_, session) in webchat_sessions::active_of_contact(db, company, contact, is_verified).await? {
             if Some(&session) != except {
                 match self.ask(company, &session, End { idle_since: None, attached: None, by: current_author() }).await
                 {
@@ -168,7 +169,8 @@ impl Sessions {
         attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<Option<SessionRow>, Refusal> {
         let db = self.base.reads().tables(company).await?;
-        for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
+        let is_verified = true;
+        for (channel, id) in webchat_sessions::active_of_contact(db, company, contact, is_verified).await? {
             if channel == webchat {
                 match self.ask(company, &id, Admit { token, attached: attached.clone() }).await {
                     // The session has just ended.
@@ -221,9 +223,9 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // Messages may have been missed in two spans: before the last session, since the time from which it showed them;
-        // and after its visitor was last seen, if it then lasted for the idle time. One that ended sooner counts as
-        // followed to its end.
+        // Messages may have been missed in two spans. The first is before the last session began, from the time from
+        // which it shows messages. The second is from when its visitor was last seen to its end, if that lasted for the
+        // idle time; otherwise the visitor counts as present until the end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

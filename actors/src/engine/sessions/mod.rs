@@ -56,15 +56,15 @@ impl Sessions {
         row: &SessionRow,
         attached: Option<&AttachedChanges<SessionRow>>,
     ) -> Result<Durable, Refusal> {
-        let (cache, contact) = (self.contacts.cache(), (row.company_id, row.contact_id));
-        let version = cache.version(contact);
-        let found = self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
-        cache.marks.unless_marked(contact, || {
-            if cache.version(contact) != version {
-                return Err(Refusal::ContactLeaving(contact.1));
+        let (cache, contact_key) = (self.contacts.cache(), (row.company_id, row.contact_id));
+        let version = cache.version(contact_key);
+        let contact = self.contacts.get(row.company_id, row.contact_id).await?.ok_or(Refusal::NotFound)?;
+        cache.marks.unless_marked(contact_key, || {
+            if cache.version(contact_key) != version {
+                return Err(Refusal::ContactLeaving(row.contact_id));
             }
             // A merge has verified the contact since this unverified visitor was matched with it.
-            if found.verified && !row.verified {
+            if contact.verified && !row.verified {
                 return Err(Refusal::NotFound);
             }
             self.append(row, attached)
@@ -127,7 +127,7 @@ impl Sessions {
         Ok(VisitorSession::start_with(&self.scope, row, &client_ids))
     }
 
-    /// Drops the actors of sessions whose contact is or may be deleted: the next request reads the session again.
+    /// Drops the actors of sessions that were, or may have been, deleted: the next request reads the session again.
     pub(super) fn forget(&self, company: CompanyId, sessions: &[SessionId]) {
         for session in sessions {
             let key = (company, session.clone());

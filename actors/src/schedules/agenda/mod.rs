@@ -5,8 +5,8 @@
 //!   were created since the last load. The others are in the tables, and are loaded as time passes. If there are too
 //!   many, the latest are evicted.
 //! - Each conversation sends one message at a time, the oldest first; its others are queued.
-//! - A read of the tables may be older than a decision. So while one is running, no decided message is dropped, and the
-//!   state in memory takes precedence over what was read.
+//! - A read of the tables may be older than a decision. So while a read is running, no message with a new state is
+//!   dropped, and the state in memory takes precedence over what was read.
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,8 @@ pub(super) struct Agenda {
     bytes: usize,
     /// The number of running reads.
     active_reads: usize,
-    /// Messages inserted while a read was running. Those that need not stay are removed when the last read ends.
+    /// Messages inserted while a read was running. Those that need not stay in memory are removed when the last read
+    /// ends.
     inserted_ids: Vec<ScheduleId>,
 }
 

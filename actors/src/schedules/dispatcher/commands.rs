@@ -49,7 +49,7 @@ impl ScheduleDispatcher {
 
     fn update(&mut self, row: &ScheduleRow, update: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         check_pending(row)?;
-        let UpdateSchedule { changes, contact: (contact_id, contact), version, attached, by, .. } = update;
+        let UpdateSchedule { changes, contact_id, contact, version, attached, by, .. } = update;
         // The recipient has changed since the caller looked it up; the caller retries.
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
             return Err(Refusal::Retired);

@@ -32,7 +32,7 @@ struct OutcomeChecked {
 
 impl ScheduleDispatcher {
     /// Handles the outcome of sending a message.
-    fn settle(&mut self, report: DispatchReport, cx: &mut Mailbox<Self>) {
+    fn handle_report(&mut self, report: DispatchReport, cx: &mut Mailbox<Self>) {
         let DispatchReport { row, outcome, is_recorded } = report;
         if self.work_state.is_retired() {
             return;
@@ -127,7 +127,7 @@ impl Handler<DispatchEnded> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, DispatchEnded(report): DispatchEnded, cx: &mut Self::Context) {
-        self.supervise(cx, |this, cx| this.settle(report, cx));
+        self.supervise(cx, |this, cx| this.handle_report(report, cx));
     }
 }
 

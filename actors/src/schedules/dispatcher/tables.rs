@@ -19,7 +19,7 @@ use crate::clock::now;
 /// Maximum rows of a load: up to 13 MiB, because a text may have 64 KiB.
 const LOAD_ROWS: i64 = 200;
 
-/// Interval between prefetches: conversations that are not used in between are evicted.
+/// Interval between prefetches, shorter than the default time after which an idle conversation retires.
 const PREFETCH_EVERY: Duration = Duration::from_secs(120);
 
 /// Concurrent prefetches: a small part of the company's share of the database.
@@ -175,7 +175,7 @@ pub(super) async fn find_row(
     Ok(schedules::find(scope.base.reads().tables(company).await?, company, id).await?)
 }
 
-/// The first pending messages that are due after `after`, until `until`.
+/// The first pending messages that are due after the position `after`, up to the time `until`.
 async fn load_pending(
     scope: &ScheduleScope,
     company: CompanyId,
@@ -188,7 +188,7 @@ async fn load_pending(
     match rows.last() {
         Some(last) if rows.len() as i64 >= LOAD_ROWS => Ok(PendingPage { until: last.due(), rows, has_more: true }),
         _ => {
-            let has_more = schedules::next(db, company, until).await?.is_some();
+            let has_more = schedules::next_due_at(db, company, until).await?.is_some();
             Ok(PendingPage { rows, until: (until, ScheduleId::new(i64::MAX)), has_more })
         }
     }

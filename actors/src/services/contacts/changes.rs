@@ -70,7 +70,8 @@ impl Drop for ContactChanges {
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // After the read, even if `settle` did it before: the change may have been committed since.
+                // Recorded after the read, even if `settle` has recorded it before: the change may have been committed
+                // since.
                 contacts.tickets.outboxes.record_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
@@ -192,20 +193,20 @@ impl Contacts {
     }
 
     /// Deletes a contact with all its data. A concurrent opening either comes first, and the deletion is refused, or it
-    /// comes later and finds no contact. `forget` drops the contact's sessions from memory.
+    /// comes later and finds no contact. `forget_sessions` drops the contact's sessions from memory.
     pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
         id: ContactId,
         expected: Expected,
-        forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
+        forget_sessions: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
         // The deletion runs to its end even if the caller was cancelled.
         let presence = self.base.store.ownership().follow(company);
         let removal = self.base.background.spawn(act_as(current_author(), async move {
             let _presence = presence;
-            contacts.remove_marked(company, id, &expected, forget).await
+            contacts.remove_marked(company, id, &expected, forget_sessions).await
         }));
         removal.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
@@ -215,7 +216,7 @@ impl Contacts {
         company: CompanyId,
         id: ContactId,
         expected: &Expected,
-        forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
+        forget_sessions: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
         check_unused(contacts::find_deletion_blockers(self.base.reads().tables(company).await?, company, id).await?)?;
@@ -232,7 +233,7 @@ impl Contacts {
             contacts.settle_eventually(company, &[id]).await;
             contacts.base.store.publish_removal(company);
             contacts.drop_messages_of_deleted(company, id).await;
-            forget(&sessions);
+            forget_sessions(&sessions);
             drop(guard);
         };
         match outcome {

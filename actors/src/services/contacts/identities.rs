@@ -19,8 +19,8 @@ use crate::tickets::Author;
 /// Pause before a sender's new keys are saved again after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a message of a sender who is known by one key waits until their other key is saved: a database outage must
-/// not delay it.
+/// How long a message waits until its sender's new key is saved, if another key has identified the sender: a database
+/// outage must not delay the message.
 const NEW_KEYS_TIME_MAX: Duration = Duration::from_secs(2);
 
 impl Contacts {

@@ -24,7 +24,7 @@ use crate::channels::InTransit;
 use crate::contacts::{ContactCache, ContactFacts, RequiredFacts};
 use crate::ticket_actor::TicketScope;
 use crate::tickets::{Author, LastInbound, Open, Send, default_queue};
-use crate::variables::{ContactValues, names};
+use crate::variables::{ContactValues, variable_names};
 
 /// How long the opening of a ticket waits for the contact's values of variables: a database outage must not delay it.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
@@ -138,7 +138,7 @@ impl Contacts {
         let queue = organization.queues.get(&open.queue.or(default_queue(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
         let mut greeting = Send::text(text, Author::AUTOMATION);
-        if names(text).any(ContactValues::need_contact) {
+        if variable_names(text).any(ContactValues::may_include) {
             // Without the database the greeting is sent with these variables empty.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
             greeting.facts.values = values.ok().and_then(Result::ok).unwrap_or_default();

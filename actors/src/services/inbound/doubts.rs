@@ -20,7 +20,7 @@ const SEARCH_EVERY: Duration = Duration::from_secs(5);
 /// Maximum messages settled in one search: each is an entry of the log.
 const SETTLED_MAX: i64 = 500;
 
-/// Before every message.
+/// The position before every message.
 const START: (CompanyId, MessageId) = (CompanyId::new(0), MessageId::new(0));
 
 impl Inbound {
@@ -58,8 +58,8 @@ impl Inbound {
         }
     }
 
-    /// Settles the first messages in doubt after this one. Returns the message after which the next search begins: so
-    /// messages that cannot be settled keep no later ones from it.
+    /// Settles the first messages in doubt after this position. Returns the position where the next search begins, so
+    /// that messages that cannot be settled do not block later ones.
     async fn settle_doubts(&self, after: (CompanyId, MessageId)) -> Result<(CompanyId, MessageId), Refusal> {
         let ownership = self.base.store.ownership();
         let time_max = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);

@@ -74,7 +74,7 @@ impl Inbound {
         Ok(Echoed::Message(Box::new(row)))
     }
 
-    /// Settles a campaign's message whose answer was lost: the echo shows that it has left.
+    /// Settles a campaign's message for which the provider's answer was lost: the echo shows that it has left.
     async fn end_doubt(
         self: &Arc<Self>,
         company: CompanyId,
@@ -175,6 +175,6 @@ impl Inbound {
             SentPart::Attachment => None,
         };
         let db = self.base.reads().tables(company).await?;
-        Ok(messages::was_sent(db, company, conversation, text, at).await?)
+        Ok(messages::may_have_sent(db, company, conversation, text, at).await?)
     }
 }

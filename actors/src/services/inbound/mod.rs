@@ -104,7 +104,7 @@ pub struct ChangedSender {
 /// A phone number as a provider writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Digits.
+    /// Digits, beginning with the country code.
     pub digits: String,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
@@ -233,7 +233,7 @@ impl Inbound {
     }
 
     /// Receives a message of a known contact in the open ticket, else in a new one. If the contact was merged into
-    /// another, the message is received there.
+    /// another, that contact receives it.
     ///
     /// # Errors
     /// Why it could not be received.
@@ -297,7 +297,7 @@ impl Inbound {
             },
             _ => {
                 let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                // A contact who writes on a phone channel without a number is known by an id, which an answer can use.
+                // An answer goes to the sender's id if the channel has no phone numbers, or the contact has none.
                 let reachable = author != Author::OTHER_APP && (!has_phone || contact.number.is_none());
                 let open = Open { company, channel, contact, reachable, queue: None, user: None, author };
                 self.tickets.attempt_opening(open, command.clone()).await
@@ -338,8 +338,8 @@ impl Inbound {
         Ok(contact)
     }
 
-    /// Records the id from which a contact has written last: answers are sent to it. It is saved after the provider's
-    /// call is answered.
+    /// Records the address of a sender without a number: later messages to the contact are sent to the address that it
+    /// last wrote from. It is saved in the background.
     fn record_address(self: &Arc<Self>, company: CompanyId, channel: ChannelId, contact: ContactId, from: &Sender) {
         let (Some(address), None) = (&from.address, &from.number) else { return };
         if !self.inboxes.record_address((company, channel), contact, address) {
@@ -352,7 +352,7 @@ impl Inbound {
             {
                 // The next message saves it again.
                 inbound.inboxes.forget_address((company, channel), contact);
-                tracing::debug!(%error, "could not save by which id a contact is answered");
+                tracing::debug!(%error, "could not save the address that a contact last wrote from");
             }
         };
         self.base.spawn_for(company, save);
@@ -428,7 +428,7 @@ fn is_receive_conflict(refusal: &Refusal) -> bool {
     is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
 }
 
-/// The contact's referral, in one entry with their message.
+/// The change that records a contact's referral, in the entry of the message that brought it.
 fn referral_change(referral: Referral) -> AttachedChanges<MessageRow> {
     Arc::new(move |message: &MessageRow| {
         Ok(vec![Change::Referral(Box::new(ReferralRow {

@@ -1,5 +1,5 @@
-//! News of providers: what happens to a message after it was sent, and notices that are no messages. They open no
-//! ticket, do not count as unread, and no one waits for an answer because of them.
+//! News of providers: revisions (edits, deletions and reactions) of messages, and notices. They open no ticket and do
+//! not count as unread, and no contact waits for an answer because of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,11 +40,11 @@ pub struct Notice {
     pub from: Sender,
     /// The readable text.
     pub body: String,
-    /// Who handles the conversation from now on, if it says so.
+    /// Who handles the conversation from now on, if the notice says so.
     pub handled_by: Option<HandledBy>,
 }
 
-/// What became of a revision.
+/// The outcome of [`Inbound::revise`].
 #[derive(Debug)]
 pub enum Revised {
     /// The message was revised; this is its state before.
@@ -57,8 +57,8 @@ pub enum Revised {
 
 impl Inbound {
     /// Revises a message. If it is not known yet, the revision is stored until it is. A provider's message with several
-    /// files is stored as several (`m`, `m#2`, …): the deletion of a further one is stored for all further ones, which
-    /// may be received later.
+    /// files is stored as several parts (`m`, `m#2`, …). The deletion of an unknown part after the first is stored for
+    /// all parts after the first, which may be received later.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -96,7 +96,7 @@ impl Inbound {
                 return Ok(Revised::Early);
             }
             inbox.early_statuses.add(&early.provider_message_id, now());
-            // A message of ours may have got this id since the look-up.
+            // The outbox may have recorded this id for a message that it sent, since the look-up.
             self.apply_early_statuses(company, channel, vec![message_id]);
             return Ok(Revised::Early);
         };
@@ -116,7 +116,7 @@ impl Inbound {
         at: DateTime<Utc>,
     ) -> Result<bool, Refusal> {
         let revise = Revise::reported(row.id, revision, at);
-        if !revise.changes(row) {
+        if !revise.has_effect_on(row) {
             return Ok(false);
         }
         match self.tickets.ask_following(company, row.ticket_id, revise).await {
@@ -145,7 +145,7 @@ impl Inbound {
         self.revise_row(company, &row, revision, at).await.map(drop)
     }
 
-    /// Records that the text after a message's file has failed, although its provider had accepted it.
+    /// Records that a message's text, sent after its file, has failed, although the provider had accepted it.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -166,7 +166,7 @@ impl Inbound {
     }
 
     /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored
-    /// until they expire: one message of the provider may be several here.
+    /// until they expire, for further parts of the provider's message.
     pub(super) async fn apply_early_revisions(
         &self,
         company: CompanyId,
@@ -189,7 +189,7 @@ impl Inbound {
         Ok(true)
     }
 
-    /// A message that was just received, with the revisions applied that its provider has reported before.
+    /// A message that was just received, after the revisions that its provider reported earlier are applied.
     pub(super) async fn with_early_revisions(
         self: &Arc<Self>,
         company: CompanyId,
@@ -201,11 +201,11 @@ impl Inbound {
         if !inbox.early_statuses.may_contain(id) {
             return row;
         }
-        let revised = async {
+        let apply = async {
             self.apply_early_revisions(company, channel, id).await?;
             self.base.reads().message_by_provider_id(company, channel, id).await
         };
-        match revised.await {
+        match apply.await {
             Ok(Some(revised)) => revised,
             Ok(None) => row,
             Err(_) => {

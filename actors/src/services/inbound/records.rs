@@ -1,4 +1,4 @@
-//! What is recorded of a contact without a message.
+//! A contact's referral and opt-out that a provider reports without a message.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{OptOut, Referral, ReferralRow};
@@ -10,8 +10,8 @@ use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::clock::now;
 
 impl Inbound {
-    /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who
-    /// never wrote has no contact yet; their referral comes again with their first message.
+    /// Records the referral of a contact who came by an advertisement or link without writing a message. Does nothing
+    /// for someone who never wrote: the provider repeats the referral with their first message.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -31,14 +31,13 @@ impl Inbound {
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
-    /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller
-    /// then looks it up again.
+    /// Appends a change of a contact in an entry of its own. Refused if the contact was or is being deleted or merged:
+    /// the caller then looks it up again.
     async fn append_for_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
         let (cache, key) = (self.contacts.cache(), (company, contact));
         let version = cache.version(key);
         if self.contacts.get(company, contact).await?.is_none() {
-            // The contact was deleted or merged since it was found: the next look-up finds the one that has its keys
-            // now.
+            // The contact was deleted or merged since it was found: the next look-up finds the remaining contact.
             cache.forget(company, contact);
             return Err(Refusal::Retired);
         }

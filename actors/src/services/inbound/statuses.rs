@@ -27,8 +27,8 @@ const SWEEP_ROWS_MAX: i64 = 10_000;
 /// Pause before early statuses are retried after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Maximum messages that one watermark of a provider updates in a round, and maximum rounds. One contact never has more
-/// messages in transit.
+/// Maximum messages that one watermark of a provider updates in a round, and maximum rounds. A contact never has more
+/// messages in transit than both allow.
 const WATERMARK_MESSAGES_MAX: i64 = 200;
 const WATERMARK_ROUNDS_MAX: usize = 10;
 
@@ -39,7 +39,7 @@ impl Inbound {
         let load = || async {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
-            let received_ids = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
+            let received_ids = messages::received_ids(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
             let mut early_ids = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
             early_ids.extend(early_revisions::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?);
             let inbox = Inbox::of(&received_ids, EarlyStatusIndex::of(&early_ids, now()), now());
@@ -69,7 +69,7 @@ impl Inbound {
 
     /// Records a status that a provider reports for a message. It may arrive before the outbox has recorded the
     /// provider's id of the message; it is then stored until the message is known. `names` is our own id of the
-    /// message, if the status returns it: that tells the outbox that the message has left.
+    /// message, if the status carries it: that proves to the outbox that the provider has the message.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -187,7 +187,7 @@ impl Inbound {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
             for id in ids {
-                let apply = || inbound.apply_statuses_of(company, channel, &id);
+                let apply = || inbound.try_apply_early_statuses(company, channel, &id);
                 if let Err(refusal) = while_unavailable(RETRY_PAUSE, apply).await {
                     tracing::warn!(%refusal, company.id = %company, "could not apply an early message status");
                 }
@@ -195,7 +195,7 @@ impl Inbound {
         });
     }
 
-    async fn apply_statuses_of(
+    async fn try_apply_early_statuses(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -209,16 +209,17 @@ impl Inbound {
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         // A status that is stored from now on is added to the index again.
         inbox.early_statuses.remove(id);
-        let keeps_revisions = self.apply_stored(company, channel, id, message).await;
-        if !matches!(keeps_revisions, Ok(false)) {
+        let applied = self.apply_stored_news(company, channel, id, message).await;
+        let nothing_stays_stored = matches!(applied, Ok(false));
+        if !nothing_stays_stored {
             inbox.early_statuses.add(id, now());
         }
-        keeps_revisions.map(drop)
+        applied.map(drop)
     }
 
     /// Applies the stored statuses and revisions of a message, and deletes the statuses. Returns whether revisions stay
     /// stored.
-    async fn apply_stored(
+    async fn apply_stored_news(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -226,12 +227,12 @@ impl Inbound {
         message: MessageRef,
     ) -> Result<bool, Refusal> {
         let db = self.base.db(company);
-        let mut applied = Vec::new();
+        let mut applied_statuses = Vec::new();
         for early in early_statuses::of_message(db, company, channel, id).await? {
-            applied.push(early.delivery_status.status().as_str());
+            applied_statuses.push(early.delivery_status.status().as_str());
             self.update_status(company, message, early.delivery_status, early.at).await?;
         }
-        early_statuses::remove(db, company, channel, id, &applied).await?;
+        early_statuses::remove(db, company, channel, id, &applied_statuses).await?;
         self.apply_early_revisions(company, channel, id).await
     }
 
@@ -244,7 +245,7 @@ impl Inbound {
         }
     }
 
-    /// Sweeps once: also called when this process begins to serve more companies.
+    /// Runs one sweep: also called when this process begins to serve more companies.
     pub async fn sweep_early_statuses(self: &Arc<Self>) {
         if let Err(refusal) = self.try_sweep_early_statuses().await {
             tracing::debug!(%refusal, "sweep of early statuses will be retried");

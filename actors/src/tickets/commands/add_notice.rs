@@ -1,13 +1,12 @@
 use hotline_persistence::Change;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
-use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tickets::HandledBy;
 
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Adds a notice of the provider, such as a changed security code, which only the company sees. The contact has not
-/// written: the notice is not unread, no one waits because of it, and no conversation window begins.
+/// Adds a provider's notice, for example of a changed security code. Only the company sees it. It is no message of the
+/// contact: it does not count as unread, begins no conversation window, and no contact waits because of it.
 #[derive(Clone, Debug)]
 pub struct AddNotice {
     /// The notice.
@@ -25,8 +24,7 @@ impl Command for AddNotice {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        let author = Author { source: Source::Automation, ..Author::CONTACT };
-        let mut notice = cx.message(ticket, Direction::Internal, &author, &self.body)?;
+        let mut notice = cx.message(ticket, Direction::Internal, &Author::AUTOMATION, &self.body)?;
         notice.kind = MessageType::System;
         // A notice is not sent to anyone, so it has its final status at once.
         notice.status = MessageStatus::Sent;

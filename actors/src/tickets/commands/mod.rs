@@ -64,6 +64,7 @@ fn check_user(organization: &Organization, id: UserId, queue: Option<QueueId>) -
     }
 }
 
+/// Whether the user belongs to the queue; `true` without a queue, or after its deletion.
 fn is_member(organization: &Organization, user: UserId, queue: Option<QueueId>) -> bool {
     queue.and_then(|id| organization.queues.get(&id)).is_none_or(|queue| queue.users.contains(&user))
 }

@@ -34,10 +34,12 @@ impl Command for React {
             return Ok(self.message);
         }
         let is_visible = deleted_at.is_none() && self.message.direction != Direction::Internal;
-        let to = self.message.provider_message_id.as_deref().filter(|_| is_visible);
-        let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
+        let message_id = self.message.provider_message_id.as_deref().filter(|_| is_visible);
+        let message_id =
+            message_id.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
         // A provider's message with several files is several messages here, with `#` and a number after its id.
-        let to = to.split_once('#').map_or(to, |(provider_id, _)| provider_id).to_owned();
+        let to = message_id.split_once('#').map_or(message_id, |(provider_id, _)| provider_id).to_owned();
+        // The contact has not seen a reaction that failed, but still sees the one before it.
         let seen_emoji =
             current.and_then(|current| if current.error.is_some() { current.before } else { current.emoji });
         let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
@@ -46,7 +48,7 @@ impl Command for React {
             ticket_id: ticket.row.id,
             contact_id: ticket.row.contact_id,
             message_id: self.message.id,
-            revision: Revision::Reacts { reaction: self.reaction(send.id, seen_emoji, cx.now), send },
+            revision: Revision::Reacts { reaction: self.new_reaction(send.id, seen_emoji, cx.now), send },
             at: cx.now,
             noted_at: cx.now,
             source: self.author.source,
@@ -67,7 +69,7 @@ impl Command for React {
 }
 
 impl React {
-    fn reaction(&self, sent_as: MessageId, before: Option<String>, at: DateTime<Utc>) -> Reaction {
+    fn new_reaction(&self, sent_as: MessageId, before: Option<String>, at: DateTime<Utc>) -> Reaction {
         let (user_id, user_name) = self.author.user.clone().unzip();
         Reaction {
             key: Reaction::OF_COMPANY.to_owned(),

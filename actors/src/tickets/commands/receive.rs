@@ -36,7 +36,7 @@ pub struct Receive {
     pub provider_message_id: Option<String>,
     /// When they wrote it, by the provider's clock; shown as `sentAt`. A call of the provider may arrive late.
     pub written_at: Option<DateTime<Utc>>,
-    /// Whether it went to another app, which handles the conversation: no one waits for the company.
+    /// Whether it went to another app, which handles the conversation: the contact does not wait for the company.
     pub standby: bool,
 }
 
@@ -74,7 +74,7 @@ impl Command for Receive {
         } else if ticket.row.handled_by.is_none() {
             ticket.row.handled_by = HandledBy::app(None);
         }
-        // A contact who writes on a phone channel without a number is known by an id, which an answer can use.
+        // On a phone channel, a contact without a number is answered at the id from which it wrote.
         let channel = cx.organization.channels.get(&ticket.row.channel_id);
         let has_phone = channel.is_some_and(|channel| channel.kind.has_phone());
         ticket.reachable |= !has_phone || ticket.contact.number.is_none();

@@ -8,8 +8,8 @@ use hotline_persistence::{Change, CompanyId, ContactId, MessageId, TicketId};
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, LastMessage, Ticket};
 
-/// A message of the ticket was edited or deleted, or someone has reacted to it; also in a closed ticket. This is no
-/// message: nothing is opened, counted or assigned, and no one waits for an answer.
+/// A message of the ticket was edited or deleted, or someone has reacted to it. Also accepted in a closed ticket. It
+/// does not open or assign the ticket or count as a message, and the contact does not wait because of it.
 #[derive(Clone, Debug)]
 pub struct Revise {
     /// Which message of this ticket.
@@ -45,13 +45,13 @@ impl Command for Revise {
 }
 
 impl Revise {
-    /// Whether it changes what is stored of this message. A reaction's withdrawal that arrives before the reaction is
-    /// stored too, so that the reaction is not shown later.
-    pub fn changes(&self, message: &MessageRow) -> bool {
+    /// Whether this revision changes the stored revisions of the message. The withdrawal of a reaction changes them
+    /// even if it arrives before the reaction, so that the reaction is not shown later.
+    pub fn has_effect_on(&self, message: &MessageRow) -> bool {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
         let before = message.revisable();
         let mut revised = before.clone();
-        // The result covers only the fields that are shown, so what is stored is compared instead.
+        // `apply` returns only changes of fields that the API shows, so the stored revisions are compared instead.
         let _ = revised.apply(&row);
         revised != before
     }

@@ -35,8 +35,8 @@ impl Command for SetMedia {
     }
 }
 
-/// A provider has accepted the text that follows the file of an outbound message, and reports that it has failed after
-/// all. The file has left, so the message keeps its status, and shows the error.
+/// The text of an outbound message, which is sent after its file, has failed, although the provider had accepted it.
+/// The file was sent, so the message keeps its status, and shows the error.
 #[derive(Clone, Debug)]
 pub struct FailText {
     /// Which message of this ticket.

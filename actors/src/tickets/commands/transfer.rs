@@ -47,8 +47,8 @@ impl Command for Transfer {
         if (queue, user) == (ticket.row.queue_id, ticket.row.user_id) {
             return Ok(ticket.clone());
         }
-        let from = assignment(cx.organization, ticket.row.queue_id, ticket.row.user_id);
-        let to = assignment(cx.organization, queue, user);
+        let from = assignment_json(cx.organization, ticket.row.queue_id, ticket.row.user_id);
+        let to = assignment_json(cx.organization, queue, user);
         ticket.row.queue_id = queue;
         ticket.row.user_id = user;
         cx.touch(ticket);
@@ -57,6 +57,6 @@ impl Command for Transfer {
     }
 }
 
-fn assignment(organization: &Organization, queue: Option<QueueId>, user: Option<UserId>) -> Value {
+fn assignment_json(organization: &Organization, queue: Option<QueueId>, user: Option<UserId>) -> Value {
     json!({"queue": named_queue(organization, queue), "assignedTo": named_user(organization, user)})
 }

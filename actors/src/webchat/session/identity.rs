@@ -59,15 +59,15 @@ impl Handler<Envelope<Admit>> for VisitorSession {
     fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
         let Some((Admit { token, attached }, reply_to)) = admit.accept() else { return };
         self.status.record_use();
-        let hashes_before: Vec<KeyHash> = self.row.tokens().collect();
-        let add = |row: &mut SessionRow| {
+        let hashes_before: Vec<KeyHash> = self.row.all_token_hashes().collect();
+        let add_token = |row: &mut SessionRow| {
             row.token_hashes.push(token.to_vec());
             let surplus = row.token_hashes.len().saturating_sub(TOKENS_MAX);
             row.token_hashes.drain(..surplus);
         };
-        let admitted = self.update_row(add, attached);
+        let admitted = self.update_row(add_token, attached);
         if let Ok(row) = &admitted {
-            let hashes_after: Vec<KeyHash> = row.tokens().collect();
+            let hashes_after: Vec<KeyHash> = row.all_token_hashes().collect();
             for evicted in hashes_before.iter().filter(|hash| !hashes_after.contains(hash)) {
                 self.scope.tokens.remove(evicted);
             }
@@ -84,7 +84,7 @@ impl VisitorSession {
         change: impl FnOnce(&mut SessionRow),
         attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<SessionRow, Refusal> {
-        if self.retired {
+        if self.is_retired {
             return Err(Refusal::Retired);
         }
         self.check_active()?;
@@ -105,9 +105,9 @@ impl Handler<Envelope<Leave>> for VisitorSession {
         let Some((leave, reply_to)) = leave.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.status.record_use();
         let (scope, row) = (self.scope.clone(), self.row.clone());
-        let retired = self.retired;
+        let is_retired = self.is_retired;
         let outcome =
-            async move { if retired { Err(Refusal::Retired) } else { end_with_note(scope, row, leave.note).await } };
+            async move { if is_retired { Err(Refusal::Retired) } else { end_with_note(scope, row, leave.note).await } };
         AtomicResponse::new(Box::pin(outcome.into_actor(self).map(|outcome, session, _| {
             let result = outcome.and_then(|ended_row| match ended_row {
                 Some(row) => {

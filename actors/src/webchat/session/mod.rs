@@ -65,7 +65,7 @@ pub struct VisitorSession {
     client_messages: ClientMessages,
     pub(super) sockets: Sockets,
     pub(super) status: Arc<ActorStatus>,
-    pub(super) retired: bool,
+    pub(super) is_retired: bool,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     end_signal: Option<oneshot::Sender<()>>,
 }
@@ -83,8 +83,9 @@ pub(crate) type VisitorTokens = DashMap<KeyHash, (CompanyId, SessionId)>;
 
 impl Drop for VisitorSession {
     fn drop(&mut self) {
-        // If a successor exists already, its tokens are found in the tables instead.
-        for hash in self.row.tokens() {
+        // If another actor of this session has started already, its tokens are removed too, and are then read from the
+        // tables.
+        for hash in self.row.all_token_hashes() {
             self.scope.tokens.remove(&hash);
         }
     }
@@ -134,8 +135,8 @@ pub struct End {
 #[rtype(result = "Result<(), Refusal>")]
 pub struct MarkPresent;
 
-/// The session's contact or ticket was merged into another: the rows in the tables have the change already. Send it
-/// while the contact is still marked for the merge, so that the session appends no change before it.
+/// The session's contact or ticket was merged into another: the rows in the tables have the change already. It is
+/// sent while the contact is marked for the merge, so that the session appends no change before it.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct SessionMoved {
@@ -160,7 +161,7 @@ impl VisitorSession {
         let status = Arc::new(ActorStatus::default());
         let arbiter = scope.base.arbiters.of(row.contact_id.0);
         let client_messages = ClientMessages::of(used_client_ids);
-        for hash in row.tokens() {
+        for hash in row.all_token_hashes() {
             scope.tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
@@ -170,7 +171,7 @@ impl VisitorSession {
             client_messages,
             sockets,
             status: status.clone(),
-            retired: false,
+            is_retired: false,
             end_signal: None,
         };
         ActorHandle { addr: Self::start_in_arbiter(&arbiter, |_| actor), status }
@@ -199,7 +200,7 @@ impl VisitorSession {
 
     /// Records when the visitor was present, while the session is active.
     pub(super) fn record_presence(&mut self, at: DateTime<Utc>) -> Result<(), Refusal> {
-        if self.row.status != SessionStatus::Active || self.retired || at <= self.row.last_seen_at {
+        if self.row.status != SessionStatus::Active || self.is_retired || at <= self.row.last_seen_at {
             return Ok(());
         }
         // No caller waits for it: if it is lost, `lastSeenAt` is merely older.
@@ -244,7 +245,7 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
         let scope = self.scope.clone();
         let row = self.row.clone();
         let lookup = self.client_messages.look_up(command.client_id.as_deref());
-        let active_check = if self.retired { Err(Refusal::Retired) } else { self.check_active() };
+        let active_check = if self.is_retired { Err(Refusal::Retired) } else { self.check_active() };
         let receive = async move {
             // A retry is answered even after the session has ended, because its first message was received.
             let must_read_tables = match lookup {
@@ -274,8 +275,8 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
     }
 }
 
-/// Delivers the visitor's message to the conversation; the session's row becomes durable in the same entry. Returns the
-/// message, and the new row unless the message is a retry.
+/// Receives the visitor's message in the conversation, and appends the session's new row in the same entry. Returns the
+/// message, and the new row unless the message is a retry. `active_check` refuses new messages, but not retries.
 async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
@@ -337,12 +338,13 @@ impl Handler<Envelope<End>> for VisitorSession {
 
 impl VisitorSession {
     pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
-        if self.retired {
+        if self.is_retired {
             return Err(Refusal::Retired);
         }
         if end.idle_since.is_some() && !self.sockets.is_empty() {
-            // With an open socket, the visitor is present. Recorded, so that the sweep does not retry at once.
-            return self.record_presence(self.sockets.presence_after(now()));
+            // With an open socket, the visitor is present. This is recorded so that the next sweep of idle sessions
+            // does not try to end this one again.
+            return self.record_presence(self.sockets.latest_presence(now()));
         }
         let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);
         if self.row.status == SessionStatus::Ended || !is_idle {
@@ -394,10 +396,10 @@ impl Handler<Envelope<ShowSession>> for VisitorSession {
     fn handle(&mut self, show: Envelope<ShowSession>, _: &mut Self::Context) {
         let Some((ShowSession, reply_to)) = show.accept() else { return };
         self.status.record_use();
-        if self.retired {
+        if self.is_retired {
             return reply_to.send(Err(Refusal::Retired));
         }
-        let row = SessionRow { last_seen_at: self.sockets.presence_after(self.row.last_seen_at), ..self.row.clone() };
+        let row = SessionRow { last_seen_at: self.sockets.latest_presence(self.row.last_seen_at), ..self.row.clone() };
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));
     }
 }
@@ -410,13 +412,13 @@ impl Handler<Retire> for VisitorSession {
             && self.status.idle_s() >= retire.idle_s
             && self.status.last_seq() <= self.scope.base.store.log.flushed()
         {
-            self.retired = true;
+            self.is_retired = true;
             self.scope.hot.remove(&self.key(), &self.status);
         }
     }
 }
 
-/// A running task ends first, because an actor in an atomic response takes no other message.
+/// A message that is being received is completed first: during an `AtomicResponse`, an actor handles no other message.
 impl Handler<Dismiss> for VisitorSession {
     type Result = ();
 
@@ -424,12 +426,12 @@ impl Handler<Dismiss> for VisitorSession {
         self.end_signal = Some(end_signal);
         if !self.sockets.is_empty() {
             // A present visitor must not count as idle before the browser reconnects.
-            if let Err(refusal) = self.record_presence(self.sockets.presence_after(now())) {
+            if let Err(refusal) = self.record_presence(self.sockets.latest_presence(now())) {
                 tracing::debug!(%refusal, "could not record a visitor's presence");
             }
         }
         self.sockets.disconnect_all(DisconnectReason::Moved);
-        self.retired = true;
+        self.is_retired = true;
         self.scope.hot.remove(&self.key(), &self.status);
     }
 }

@@ -15,7 +15,7 @@ use crate::webchat::watch::Push;
 /// needs no memory here.
 pub const PUSHES_MAX: usize = 64;
 
-/// Maximum bytes of these pushes: sixteen messages of the longest text. A single push may be larger.
+/// Maximum bytes that wait for one socket: sixteen messages of the longest text. A single push may be larger.
 pub const PUSH_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum bytes that wait for all sockets of the process.
@@ -35,15 +35,17 @@ pub fn push_channel() -> (PushSender, PushReceiver) {
     // Not tokio's, which takes 2 KiB while it is empty.
     let (sender, receiver) = unbounded();
     let (end_sender, end_receiver) = watch::channel(None);
-    (PushSender { queue: sender, queued: Arc::default(), end_sender }, PushReceiver { queue: receiver, end_receiver })
+    (
+        PushSender { queue: sender, queue_size: Arc::default(), end_sender },
+        PushReceiver { queue: receiver, end_receiver },
+    )
 }
 
 /// The sending end of a socket's queue, used by its session.
 #[derive(Clone)]
 pub struct PushSender {
     queue: UnboundedSender<QueuedPush>,
-    /// The size of this socket's queue.
-    queued: Arc<QueueSize>,
+    queue_size: Arc<QueueSize>,
     /// Sends the time at which the session ended.
     end_sender: watch::Sender<Option<DateTime<Utc>>>,
 }
@@ -69,7 +71,7 @@ struct QueueSize {
 /// The place of a push in a queue; dropping it frees the place.
 struct QueuePlace {
     bytes: usize,
-    queued: Arc<QueueSize>,
+    queue_size: Arc<QueueSize>,
 }
 
 /// Why a push cannot be added.
@@ -87,16 +89,16 @@ impl PushSender {
         if let Push::Ended(at) = push {
             self.end_sender.send_replace(Some(*at));
         }
-        // Only the session's actor adds, so the queue of its socket cannot grow meanwhile.
+        // Only the session's actor adds pushes, so the queue cannot grow between these checks and the addition.
         let (queued_bytes, total_bytes) =
-            (self.queued.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
-        let is_full = self.queued.pushes.load(Ordering::Relaxed) >= PUSHES_MAX
+            (self.queue_size.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
+        let is_full = self.queue_size.pushes.load(Ordering::Relaxed) >= PUSHES_MAX
             || queued_bytes > 0 && queued_bytes + bytes > PUSH_BYTES_MAX;
         let exceeds_total = queued_bytes > SLACK_BYTES && total_bytes + bytes > ALL_PUSH_BYTES_MAX;
         if is_full || exceeds_total {
             return Err(PushError::Full);
         }
-        let place = QueuePlace::take(self.queued.clone(), bytes);
+        let place = QueuePlace::reserve(self.queue_size.clone(), bytes);
         let added = self.queue.unbounded_send(QueuedPush { push: push.clone(), _place: place });
         added.map_err(|_| PushError::Closed)
     }
@@ -105,12 +107,12 @@ impl PushSender {
 impl PushReceiver {
     /// The next push; none once the session has dropped its end.
     pub async fn next(&mut self) -> Option<Push> {
-        self.queue.next().await.map(|queued| queued.push)
+        self.queue.next().await.map(|queued_push| queued_push.push)
     }
 
     /// The next push, if there is one now.
     pub fn next_now(&mut self) -> Option<Push> {
-        self.queue.try_recv().ok().map(|queued| queued.push)
+        self.queue.try_recv().ok().map(|queued_push| queued_push.push)
     }
 
     /// Receives the time at which the session ended, also for a socket that does not take pushes yet.
@@ -120,18 +122,18 @@ impl PushReceiver {
 }
 
 impl QueuePlace {
-    fn take(queued: Arc<QueueSize>, bytes: usize) -> Self {
-        queued.pushes.fetch_add(1, Ordering::Relaxed);
-        queued.bytes.fetch_add(bytes, Ordering::Relaxed);
+    fn reserve(queue_size: Arc<QueueSize>, bytes: usize) -> Self {
+        queue_size.pushes.fetch_add(1, Ordering::Relaxed);
+        queue_size.bytes.fetch_add(bytes, Ordering::Relaxed);
         TOTAL_BYTES.fetch_add(bytes, Ordering::Relaxed);
-        Self { bytes, queued }
+        Self { bytes, queue_size }
     }
 }
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
-        self.queued.pushes.fetch_sub(1, Ordering::Relaxed);
-        self.queued.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.queue_size.pushes.fetch_sub(1, Ordering::Relaxed);
+        self.queue_size.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         TOTAL_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
@@ -178,7 +180,7 @@ mod tests {
         large.add(&push, PUSH_BYTES_MAX + 1).expect("a single push may be larger");
         assert_eq!(large.add(&push, 1), Err(PushError::Full));
         assert!(large_receiver.next().await.is_some() && large_receiver.next_now().is_none());
-        assert_eq!(large.queued.bytes.load(Ordering::Relaxed), 0, "a push that was taken is not counted");
+        assert_eq!(large.queue_size.bytes.load(Ordering::Relaxed), 0, "a push that was taken is not counted");
         large.add(&push, PUSH_BYTES_MAX / 2).expect("room");
         // In total.
         let (largest, largest_receiver) = push_channel();

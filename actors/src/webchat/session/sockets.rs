@@ -22,9 +22,9 @@ pub const SOCKETS_MAX: usize = 10;
 #[derive(Default)]
 pub(in crate::webchat) struct Sockets {
     open_sockets: Vec<Socket>,
-    /// Retained while there are any sockets.
+    /// The subscription to the conversation; present while there are any sockets.
     watch: Option<Watch>,
-    last_id: u64,
+    last_socket_id: u64,
     /// When the visitor last showed a sign of life on any socket.
     last_presence: Option<DateTime<Utc>>,
 }
@@ -96,9 +96,9 @@ impl Sockets {
         self.open_sockets.is_empty()
     }
 
-    /// When the visitor was last present on a socket, or `earliest` if that is later.
-    pub(super) fn presence_after(&self, earliest: DateTime<Utc>) -> DateTime<Utc> {
-        self.last_presence.map_or(earliest, |presence| presence.max(earliest))
+    /// The later of `other` and the time at which the visitor was last present on a socket.
+    pub(super) fn latest_presence(&self, other: DateTime<Utc>) -> DateTime<Utc> {
+        self.last_presence.map_or(other, |presence| presence.max(other))
     }
 
     /// Disconnects all sockets.
@@ -129,7 +129,7 @@ impl Handler<Envelope<Attach>> for VisitorSession {
     fn handle(&mut self, attach: Envelope<Attach>, cx: &mut ActorContext<Self>) {
         let Some((attach, reply_to)) = attach.accept() else { return };
         let attached = self.attach(attach, cx);
-        // The state a refusal refers to must be durable as well.
+        // If the session is refused as ended, its end must be durable before the caller learns of it.
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), attached);
     }
 }
@@ -137,7 +137,7 @@ impl Handler<Envelope<Attach>> for VisitorSession {
 impl VisitorSession {
     fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<AttachedSocket>, Refusal> {
         self.status.record_use();
-        if self.retired {
+        if self.is_retired {
             return Err(Refusal::Retired);
         }
         self.check_active()?;
@@ -148,8 +148,8 @@ impl VisitorSession {
         let watchers = &self.scope.watchers;
         let watch = self.sockets.watch.get_or_insert_with(|| watchers.watch(conversation, cx.address().recipient()));
         let typing = watch.typing.clone();
-        self.sockets.last_id += 1;
-        let id = self.sockets.last_id;
+        self.sockets.last_socket_id += 1;
+        let id = self.sockets.last_socket_id;
         self.sockets.open_sockets.push(Socket {
             id,
             push_sender: attach.push_sender,
@@ -168,7 +168,7 @@ impl VisitorSession {
         Ok(Some(AttachedSocket { row, id, session: cx.address(), typing }))
     }
 
-    /// If the last socket was detached, records that the visitor is idle from now on.
+    /// If no socket is left, ends the subscription and records that the visitor was present until now.
     fn record_departure(&mut self) {
         if !self.sockets.is_empty() || self.sockets.watch.take().is_none() {
             return;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::super::binaries::{choose, parse_major_version};
+use super::super::binaries::{choose_binaries, parse_major_version};
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, ClusterOptions};
 use super::{Folder, connect, execute, scalar};
@@ -101,7 +101,7 @@ async fn a_failed_start_reports_the_reason() {
 #[tokio::test]
 async fn missing_binaries_are_reported_with_the_packages_to_install() {
     let user = OsUser::choose(None).unwrap();
-    let error = choose(Vec::new(), None, &user).await.unwrap_err();
+    let error = choose_binaries(Vec::new(), None, &user).await.unwrap_err();
     let text = error.to_string();
     for hint in [
         "apt-get install postgresql",

@@ -31,7 +31,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Self {
-        let root = crate::in_memory().map_or_else(TempDir::new, TempDir::new_in).unwrap();
+        let root = crate::memory_folder().map_or_else(TempDir::new, TempDir::new_in).unwrap();
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).unwrap();
         Self { root }
     }

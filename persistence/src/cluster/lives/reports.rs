@@ -10,7 +10,7 @@ use crate::cluster::LifeId;
 use crate::document::Document;
 use crate::error::with_timeout;
 
-/// What a process reports.
+/// The report of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Report {
@@ -20,7 +20,7 @@ pub struct Report {
     pub folder: Option<String>,
 }
 
-/// Another process, as one process sees it.
+/// Whether the reporting process can reach another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PeerReport {
@@ -55,8 +55,7 @@ impl ReportedLife {
     }
 }
 
-/// Every life with its last heartbeat and what it last reported. A report is `None` if there is none or it cannot be
-/// read.
+/// Every life with its last heartbeat and its last report. A report is `None` if there is none or it cannot be read.
 pub async fn reports(db: &PgPool) -> Result<Vec<(LifeRow, Option<Report>)>> {
     let all = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
             (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms, b.report,
@@ -73,8 +72,8 @@ pub async fn report_ages(db: &PgPool) -> Result<Vec<(LifeId, i64)>> {
     with_timeout(sqlx::query_as(ages).fetch_all(db)).await
 }
 
-/// Saves what a life reports, in its own row.
-pub async fn report(db: &PgPool, life: LifeId, report: &Report) -> Result<()> {
+/// Saves the report of a life, in the life's own row.
+pub async fn save_report(db: &PgPool, life: LifeId, report: &Report) -> Result<()> {
     let update = "update beats set report = $2, reported_at = clock_timestamp() where life = $1";
     with_timeout(sqlx::query(update).bind(life).bind(Json(report)).execute(db)).await.map(drop)
 }

@@ -29,7 +29,7 @@ pub struct SealRow {
     pub done: bool,
 }
 
-/// Sealed lives whose slots are not yet released, and those of the last minute.
+/// The sealed lives: those whose slots are not released yet, and others until [`super::forget_seals`] deletes them.
 pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
@@ -44,7 +44,7 @@ pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> 
     for _ in 0..SEAL_ATTEMPTS_MAX {
         match with_timeout(try_seal(db, successor, dead)).await {
             Ok(is_sealed) => {
-                // Its writes are refused from now on; this releases the locks its sessions hold.
+                // The life's writes are refused from now on; ending its sessions releases their locks.
                 end_sessions(db, dead).await?;
                 return Ok(is_sealed);
             }
@@ -67,6 +67,7 @@ async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<
     .bind(dead)
     .execute(&mut *transaction)
     .await?;
+    // A life does not seal itself: `$1 <> $2` is always true, so that each statement uses both parameters.
     for statement in [
         "update seals set heir = $1 where heir = $2 and not done",
         "delete from beats where life = $2 and $1 <> $2",
@@ -90,9 +91,9 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(statement).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
-/// Takes over the unfinished seals whose successor ended without naming another: no other process would finish them.
-/// Returns how many. The new successor calls [`release_slots`] after the same wait as if it had sealed these lives
-/// itself.
+/// Takes over the unfinished seals whose successor has ended without another life inheriting them: no other process
+/// would finish them. Returns how many. The new successor calls [`release_slots`] after the same wait as if it had
+/// sealed these lives itself.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when `life` is over; when the database cannot answer.
@@ -109,8 +110,8 @@ pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
     .await
 }
 
-/// Releases the slots of a sealed life and marks the seal as done. Call it once the lease of that life can no longer
-/// hold. Returns false when another successor has taken over.
+/// Releases the slots of a sealed life and marks the seal as done. Call it only when the lease of that life has surely
+/// ended. Returns false when another successor has taken over.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when `successor` is over; when the database cannot answer.

@@ -142,10 +142,10 @@ impl<'a> EventCollector<'a> {
                 Change::Delivered(receipt) | Change::Seen(receipt) => {
                     self.receipts.insert((receipt.company_id, receipt.ticket_id), (index, receipt.at));
                 }
-                // The ticket has an event of its own for it.
+                // Reading a ticket has a ticket event of its own (`EventType::Read`).
                 Change::Read(_) => {}
                 Change::Session(row) => self.sessions.push((index, row)),
-                // It is recorded when a ticket opens, and the ticket has the event.
+                // A contact's last channel changes when a ticket opens, which has an event.
                 Change::ContactChannel(_) => {}
                 Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
@@ -176,7 +176,7 @@ impl<'a> EventCollector<'a> {
         let mut previous = PreviousRows::default();
         if !self.revisions.is_empty() {
             let keys = self.revisions.iter().map(|(_, row)| (row.company_id, row.message_id));
-            previous.revisables = messages::revisables(db, keys).await?;
+            previous.revisables = messages::read_revisables(db, keys).await?;
         }
         if !self.sessions.is_empty() {
             let ids = self.sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));

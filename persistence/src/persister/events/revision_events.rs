@@ -23,13 +23,15 @@ impl EventCollector<'_> {
             return Ok(());
         }
         let revised = changed_messages.iter().filter(|changed| changed.by == ChangeCause::Revision);
-        let revised: HashMap<_, _> = revised.map(|changed| ((changed.company, changed.id), changed)).collect();
+        let revised_messages: HashMap<_, _> = revised.map(|changed| ((changed.company, changed.id), changed)).collect();
         let contact_keys = self.revisions.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let contacts = embedded_contacts(db, contact_keys).await?;
         let mut revisables = self.revisables_before(previous_rows);
         for (index, row) in &self.revisions {
             let key = (row.company_id, row.message_id);
-            let (Some(changed), Some(revisable)) = (revised.get(&key), revisables.get_mut(&key)) else { continue };
+            let (Some(changed), Some(revisable)) = (revised_messages.get(&key), revisables.get_mut(&key)) else {
+                continue;
+            };
             // A revision that changes no shown field has no event.
             let Some(previous) = revisable.apply(row) else { continue };
             let kind = match &row.revision {

@@ -15,6 +15,7 @@ use crate::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
 impl EventCollector<'_> {
+    /// Adds one event for each scheduled message that was created, changed or finished.
     pub(super) async fn add_schedule_events(
         &self,
         db: &mut PgConnection,
@@ -25,14 +26,14 @@ impl EventCollector<'_> {
         if self.schedules.is_empty() {
             return Ok(());
         }
-        let previous = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
-        let current = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
-        let contacts = embedded_contacts(db, current.chain(previous)).await?;
+        let previous_contacts = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
+        let current_contacts = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
+        let contacts = embedded_contacts(db, current_contacts.chain(previous_contacts)).await?;
         let failed = self.schedules.iter().filter(|(_, row)| has_failed_on_its_own(row));
-        let failed = failed.map(|(_, row)| (row.company_id, row.contact_id));
-        let without_contact: Vec<_> = failed.filter(|contact| !contacts.contains_key(contact)).collect();
-        let deleted = cascades::deleted_contacts(db, without_contact).await?;
-        let mut latest: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
+        let failed_contacts = failed.map(|(_, row)| (row.company_id, row.contact_id));
+        let missing_contacts: Vec<_> = failed_contacts.filter(|contact| !contacts.contains_key(contact)).collect();
+        let deletions = cascades::deleted_contacts(db, missing_contacts).await?;
+        let mut latest_rows: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (index, row) in &self.schedules {
             let key = (row.company_id, row.id);
             let source_row = SourceRow { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
@@ -40,8 +41,8 @@ impl EventCollector<'_> {
             if row.status == ScheduleStatus::Pending && refusals.contains(&source_row) {
                 continue;
             }
-            let previous_row = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
-            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| has_failed_on_its_own(row));
+            let previous_row = latest_rows.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
+            let deletion = deletions.get(&(row.company_id, row.contact_id)).filter(|_| has_failed_on_its_own(row));
             let contact_was = row.contact_was.clone().or_else(|| deletion?.deleted_contact());
             let previous = previous_row
                 .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
@@ -59,7 +60,7 @@ impl EventCollector<'_> {
                 // A finished scheduled message never becomes pending again.
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
-            latest.insert(key, row);
+            latest_rows.insert(key, row);
             let by = deletion.map(|deletion| deletion.by.clone()).or_else(|| row.by.clone());
             let by = Some(by.unwrap_or_default());
             let contact = contacts.get(&(row.company_id, row.contact_id)).cloned();
@@ -71,8 +72,8 @@ impl EventCollector<'_> {
     }
 }
 
-/// Whether a scheduled message failed by itself when it was due, perhaps because its contact was deleted before. If the
-/// deletion of the contact has failed it, `contact_was` is set.
+/// Whether a scheduled message failed when it was due, perhaps because its contact was deleted before. `contact_was` is
+/// set only if the deletion itself made the scheduled message fail.
 fn has_failed_on_its_own(row: &ScheduleRow) -> bool {
     row.status == ScheduleStatus::Failed && row.contact_was.is_none()
 }

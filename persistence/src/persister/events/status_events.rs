@@ -36,7 +36,7 @@ impl EventCollector<'_> {
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) {
         let caused_by = |by| changed.iter().filter(move |changed| changed.by == by);
-        let mut add = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
+        let mut add_event = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
             let kind = match status {
                 MessageStatus::Sent => EventKind::MessageSent,
                 MessageStatus::Delivered => EventKind::MessageDelivered,
@@ -51,19 +51,19 @@ impl EventCollector<'_> {
             events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
         // The status of each message while its reports are replayed: at first the one before this batch.
-        let mut replayed: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> =
+        let mut replayed_statuses: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> =
             caused_by(ChangeCause::Progress)
                 .map(|changed| ((changed.company, changed.id), (changed.previous, changed)))
                 .collect();
         for StatusReport { index, company, message, status, at } in &self.status_reports {
-            let Some((previous, changed)) = replayed.get_mut(&(*company, *message)) else { continue };
+            let Some((previous, changed)) = replayed_statuses.get_mut(&(*company, *message)) else { continue };
             // A failed message was at most sent; any other has passed every status before its current one.
-            let is_passed = match changed.status {
+            let was_reached = match changed.status {
                 MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
                 current => status.rank() <= current.rank(),
             };
-            if is_passed && status.rank() > previous.rank() {
-                add(*index, *at, *previous, *status, changed);
+            if was_reached && status.rank() > previous.rank() {
+                add_event(*index, *at, *previous, *status, changed);
                 *previous = *status;
             }
         }
@@ -71,7 +71,7 @@ impl EventCollector<'_> {
         receipts.sort_by_key(|changed| (changed.company, changed.ticket, changed.id, changed.status.rank()));
         for changed in receipts {
             let Some((index, at)) = self.receipts.get(&(changed.company, changed.ticket)) else { continue };
-            add(*index, *at, changed.previous, changed.status, changed);
+            add_event(*index, *at, changed.previous, changed.status, changed);
         }
         for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in
             caused_by(ChangeCause::File).copied()

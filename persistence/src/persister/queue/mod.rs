@@ -30,8 +30,8 @@ const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 /// further entries are refused.
 const CHANGES_MAX: usize = 300_000;
 
-/// How long a list waits for the persister. A batch takes some ten milliseconds, so five seconds mean that the database
-/// has a problem, and an error is better for the caller.
+/// How long a list waits for the persister. A batch takes some tens of milliseconds, so five seconds mean that the
+/// database has a problem, and an error is better for the caller.
 const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// One durable decision that is to be written to the tables.
@@ -78,10 +78,11 @@ struct Buffer {
     changes: usize,
     /// The newest entry that arrived.
     newest: Seq,
-    /// Entries after `loaded_to` are only on disk.
+    /// Whether entries after `loaded_to` are only on disk.
     is_spilling: bool,
     /// When the first entry that is only on disk arrived.
     spilled_since: Option<Instant>,
+    /// The newest entry that was read back. When spilling begins: the entry before the first spilled one.
     loaded_to: Seq,
     /// When the oldest entry arrived that is not in the tables. Stored, because a batch that is being written is no
     /// longer in `entries`.
@@ -132,7 +133,7 @@ impl FlushQueue {
     }
 
     /// Makes an entry urgent if its events have a listener.
-    fn mark_urgent(&self, entry: &Entry) {
+    fn mark_if_urgent(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listener_count() > 0)
             && entry.changes.first().is_some_and(|change| news.has_listener(change.company()))
         {
@@ -153,7 +154,7 @@ impl FlushQueue {
         let mut buffer = self.buffer.lock();
         let is_first = !buffer.has_work();
         for entry in entries {
-            self.mark_urgent(&entry);
+            self.mark_if_urgent(&entry);
             buffer.push(entry, now, self.can_spill.then_some(self.capacity));
         }
         self.notify(buffer, is_first);
@@ -164,31 +165,31 @@ impl FlushQueue {
         let mut buffer = self.buffer.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
         let entry = Entry { seq, changes, signal: Some(signal) };
-        self.mark_urgent(&entry);
+        self.mark_if_urgent(&entry);
         let is_first = !buffer.has_work();
         buffer.push(entry, Instant::now(), None);
         self.notify(buffer, is_first);
         seq
     }
 
-    /// Notifies of new entries. The persister is woken for the first entry, and again once entries are urgent: while it
-    /// gathers, each wake-up would be a system call of the thread that makes entries durable.
+    /// Notifies waiters of new entries. Wakes the persister for the first entry, and again once entries are urgent. It
+    /// is not woken for each entry it gathers: a wake-up is a system call of the thread that makes entries durable.
     fn notify(&self, buffer: MutexGuard<'_, Buffer>, is_first: bool) {
         let newest = buffer.newest;
-        let wakes = is_first || buffer.is_urgent() || self.has_barrier();
+        let must_wake = is_first || buffer.is_urgent() || self.has_barrier();
         drop(buffer);
         self.synced_seq.send_if_modified(|synced| {
             let is_newer = newest > *synced;
             *synced = newest.max(*synced);
             is_newer
         });
-        if wakes {
+        if must_wake {
             self.arrivals.notify_one();
         }
     }
 
     /// Checks that a log without a journal accepts another decision.
-    pub(crate) fn has_room(&self) -> Result<()> {
+    pub(crate) fn check_room(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the log is closing".to_owned()));
         }
@@ -236,7 +237,7 @@ impl FlushQueue {
 
     /// The entries of the next transaction: those up to the newest urgent one, otherwise a short batch, so that later
     /// callers wait briefly. A large batch is taken only when there is a backlog.
-    pub(super) fn take(&self) -> NextEntries {
+    pub(super) fn take_entries(&self) -> NextEntries {
         let barrier = self.barrier.load(Ordering::Acquire);
         let mut buffer = self.buffer.lock();
         let Some(first) = buffer.entries.front().map(|(_, entry)| entry.seq) else {
@@ -265,7 +266,7 @@ impl FlushQueue {
 
     /// Marks entries up to `seq` as read back from the journal. Once they include the newest entry, the queue buffers
     /// in memory again.
-    pub(super) fn read_back(&self, seq: Seq) {
+    pub(super) fn mark_read_back(&self, seq: Seq) {
         let mut buffer = self.buffer.lock();
         buffer.loaded_to = seq.max(buffer.loaded_to);
         if buffer.loaded_to >= buffer.newest {
@@ -280,7 +281,7 @@ impl FlushQueue {
         self.flushes.changes.add(changes);
         self.flushes.duration_ns.add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
         let mut buffer = self.buffer.lock();
-        buffer.oldest_since = buffer.oldest();
+        buffer.oldest_since = buffer.oldest_arrival();
         drop(buffer);
         self.flushed_seq.send_replace(seq);
     }
@@ -380,7 +381,7 @@ impl Buffer {
 
     /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them
     /// count as that old until all are read back.
-    fn oldest(&self) -> Option<Instant> {
+    fn oldest_arrival(&self) -> Option<Instant> {
         let spilled_since = if self.is_spilling { self.spilled_since } else { None };
         self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled_since).min()
     }

@@ -19,7 +19,7 @@ fn entry(seq: Seq) -> Entry {
 }
 
 fn take_seqs(queue: &FlushQueue) -> Vec<Seq> {
-    match queue.take() {
+    match queue.take_entries() {
         NextEntries::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
         _ => Vec::new(),
     }
@@ -30,12 +30,12 @@ fn entries_beyond_the_capacity_are_read_back_exactly_once() {
     let queue = FlushQueue::with_capacity(0, true, 2);
     queue.push((1..=5).map(entry));
     assert_eq!(take_seqs(&queue), [1, 2]);
-    let NextEntries::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
+    let NextEntries::Spilled { from: 3 } = queue.take_entries() else { panic!("3 to 5 are on disk only") };
     // Entries 6 and 7 are synced, and read back with the others, before `push` receives them.
-    queue.read_back(7);
+    queue.mark_read_back(7);
     queue.push((6..=8).map(entry));
     assert_eq!(take_seqs(&queue), [8]);
-    assert!(matches!(queue.take(), NextEntries::Nothing));
+    assert!(matches!(queue.take_entries(), NextEntries::Nothing));
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn entries_bypass_memory_while_earlier_ones_are_only_on_disk() {
     let queue = FlushQueue::with_capacity(0, true, 1);
     queue.push((1..=4).map(entry));
     assert_eq!(take_seqs(&queue), [1]);
-    queue.read_back(3);
+    queue.mark_read_back(3);
     queue.push([entry(5)].into_iter());
-    let NextEntries::Spilled { from: 4 } = queue.take() else { panic!("4 and 5 are on disk only") };
-    queue.read_back(5);
+    let NextEntries::Spilled { from: 4 } = queue.take_entries() else { panic!("4 and 5 are on disk only") };
+    queue.mark_read_back(5);
     queue.push([entry(6)].into_iter());
     assert_eq!(take_seqs(&queue), [6]);
 }
@@ -66,7 +66,7 @@ fn the_lag_is_the_age_of_the_oldest_unflushed_entry() {
     assert_eq!(take_seqs(&queue), [2]);
     queue.record_flush(2, 1, PAUSE);
     assert!(queue.lag() >= PAUSE, "entries 3 and 4, on disk only, are as old: {:?}", queue.lag());
-    queue.read_back(4);
+    queue.mark_read_back(4);
     queue.record_flush(4, 2, PAUSE);
     assert_eq!(queue.lag(), Duration::ZERO);
     assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
@@ -89,11 +89,11 @@ fn an_urgent_entry_is_taken_without_later_ones() {
 #[test]
 fn a_log_without_a_journal_refuses_entries_that_do_not_fit() {
     let queue = FlushQueue::with_capacity(0, false, 1);
-    assert!(queue.has_room().is_ok());
+    assert!(queue.check_room().is_ok());
     queue.push_numbered(&AtomicU64::new(0), entry(1).changes, Durable::pending().0);
-    assert!(queue.has_room().is_err());
+    assert!(queue.check_room().is_err());
     assert_eq!(take_seqs(&queue), [1]);
-    assert!(queue.has_room().is_ok());
+    assert!(queue.check_room().is_ok());
 }
 
 #[tokio::test]

@@ -67,10 +67,10 @@ pub(super) async fn insert_all(
     board: BoardId,
     stages: &[NewStage],
 ) -> Result<()> {
-    let mut last = 0;
+    let mut highest = 0;
     let positions = stages.iter().map(|stage| {
-        let position = stage.position.unwrap_or(last + 1);
-        last = last.max(position);
+        let position = stage.position.unwrap_or(highest + 1);
+        highest = highest.max(position);
         position
     });
     let positions: Vec<i32> = positions.collect();

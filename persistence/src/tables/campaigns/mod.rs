@@ -31,10 +31,11 @@ use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp
 /// Time limit for inserting or deleting recipients: a million take about twenty seconds.
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Why a campaign does not start, although the database answers.
+/// The message of the error when a campaign does not start because inserting its recipients takes too long.
 pub const RECIPIENTS_TOO_SLOW: &str = "the campaign's recipients were not inserted within 120 s";
 
-/// Maximum recipients that one statement skips when a campaign is canceled: it takes a tenth of a second.
+/// Maximum recipients that one statement skips after a campaign was canceled. Such a statement takes a tenth of a
+/// second.
 pub const SKIP_BATCH_SIZE: i64 = 5000;
 
 /// Maximum number of a company's unfinished campaigns: each has an actor with a timer, and its message in memory.
@@ -182,8 +183,8 @@ pub async fn list(
     table::list(db, company, filter, page).await
 }
 
-/// Whether the company has its maximum number of unfinished campaigns. Until the caller's transaction ends, no other
-/// one of the company gets an answer, so that the limit is not exceeded.
+/// Whether the company has its maximum number of unfinished campaigns. A concurrent call for the company waits until
+/// the caller's transaction ends, so that together they do not exceed the limit.
 pub async fn has_unfinished_max(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
     let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('campaigns:' || $1::text, 0))").bind(company);
     with_timeout(lock.execute(&mut *db)).await?;
@@ -292,7 +293,7 @@ pub async fn pause(
 
 /// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if no recipient is
 /// pending, or the campaign is no longer being sent.
-pub async fn pause_refused(
+pub async fn pause_for_template(
     db: &mut PgConnection,
     company: CompanyId,
     id: CampaignId,
@@ -354,7 +355,7 @@ async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: Campai
          join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
-    // The server's limit comes first, unless the server does not answer at all.
+    // The server's limit is shorter, so that this one only applies when the server does not answer at all.
     let time_max = RECIPIENTS_TIME_MAX + STATEMENT_TIME_MAX;
     let insert = insert.bind(company).bind(id).execute(db);
     let is_in_time = with_timeout_of(time_max, async {
@@ -366,8 +367,8 @@ async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: Campai
     if is_in_time.await? { Ok(()) } else { Err(Error::Unavailable(RECIPIENTS_TOO_SLOW.to_owned())) }
 }
 
-/// Starts a campaign if it is still scheduled, and due; returns whether it was started. The event's author is its
-/// creator.
+/// Starts a campaign if it is still scheduled, and due; returns whether it was started. The event's author is the
+/// campaign's creator.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let campaign = match lock(&mut *db, company, id).await {
         Ok(campaign) => campaign,
@@ -398,8 +399,8 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     })
 }
 
-/// Cancels a locked campaign, and skips a first batch of the recipients that were not written to; [`skip_canceled`]
-/// skips the others.
+/// Cancels a locked campaign, and skips a first batch of the recipients without a message; [`skip_canceled`] skips the
+/// others.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let previous = lock(&mut *db, company, id).await?;
     set_status(&mut *db, company, id, CampaignStatus::Canceled, None).await?;
@@ -452,7 +453,7 @@ pub struct CampaignRun {
     pub integration_id: Option<TokenId>,
     pub user_id: Option<UserId>,
     pub pending: i64,
-    /// Whether any recipient is settled or was written to.
+    /// Whether any recipient is settled or has a message.
     pub has_begun: bool,
 }
 
@@ -473,7 +474,7 @@ pub async fn find_run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignI
 /// unsettled recipients.
 pub async fn unfinished(db: impl PgExecutor<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, CampaignId)>> {
     let condition = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
-    let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(slots.numbers());
+    let select = sqlx::query_as(AssertSqlSafe(select_unfinished(condition))).bind(slots.numbers());
     with_timeout(select.fetch_all(db)).await
 }
 
@@ -482,11 +483,11 @@ pub async fn unfinished_of_company(
     db: impl PgExecutor<'_>,
     company: CompanyId,
 ) -> Result<Vec<(CompanyId, CampaignId)>> {
-    let select = sqlx::query_as(AssertSqlSafe(unfinished_where("k.company_id = c.id and c.id = $1"))).bind(company);
+    let select = sqlx::query_as(AssertSqlSafe(select_unfinished("k.company_id = c.id and c.id = $1"))).bind(company);
     with_timeout(select.fetch_all(db)).await
 }
 
-fn unfinished_where(condition: &str) -> String {
+fn select_unfinished(condition: &str) -> String {
     format!(
         "select k.company_id, k.id from companies c, lateral (select company_id, id from campaigns k where {condition}
              and {UNFINISHED} offset 0) k

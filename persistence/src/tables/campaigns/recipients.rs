@@ -1,9 +1,9 @@
 //! The recipients of campaigns, and their outcomes.
 //!
 //! The recipients are fixed when a campaign starts. After that only the persister updates them, except for
-//! [`skip_canceled`]. The journal records, with the message if there is one, that a recipient was written to or
-//! skipped; a message's status is copied in the transaction that writes it. Triggers maintain the counts per status on
-//! the campaign.
+//! [`skip_canceled`]. A recipient gets a message, or is skipped: the journal has a [`RecipientRow`] for it, next
+//! to the message if there is one. Later the transaction that writes a message's status also copies it to the
+//! recipient. Triggers maintain the campaign's counts per status.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct RecipientRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Settles pending recipients; others stay unchanged.
+/// Writes the outcomes of pending recipients without a message; all others stay unchanged.
 pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std::result::Result<(), sqlx::Error> {
     macro_rules! column {
         ($field:ident) => {
@@ -82,8 +82,9 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Copies the status of their message to recipients with one of these messages, and to those who are one of these
-/// contacts. A message that was not sent because its campaign was canceled or its contact opted out counts as skipped.
+/// Copies the status of each of these messages to its recipient, and to each of these contacts, where it is a
+/// recipient, the status of its message. A message that was not sent because its campaign was canceled or its contact
+/// opted out counts as skipped.
 pub(crate) async fn update_recipients(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -122,8 +123,8 @@ pub(crate) async fn update_recipients(
     Ok(())
 }
 
-/// Sets the recipients of these messages to `unknown`. The time is when an attempt to send began whose outcome is
-/// unknown.
+/// Sets the recipients of these messages to `unknown`. Each message has the time at which the attempt with the unknown
+/// outcome began.
 pub(crate) async fn mark_unknown(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId, DateTime<Utc>)],
@@ -147,18 +148,19 @@ pub(crate) async fn mark_unknown(
     Ok(())
 }
 
-/// A campaign's message of which it is unknown whether it was sent.
+/// A campaign's message for which it is unknown whether the provider received it.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct UnknownMessage {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub id: MessageId,
-    /// Its id at the provider, if a status has named the message meanwhile.
+    /// Its id at the provider, if a status with our id of the message has arrived meanwhile.
     pub provider_message_id: Option<String>,
 }
 
-/// The first `limit` unknown messages of campaigns after the message `after` that can be settled: a status has named
-/// them, or they have been unknown since before `before`. Only for background work.
+/// The unknown messages of campaigns that can be settled: a status with our id of the message has arrived, or the
+/// message has been unknown since before `before`. Returns the first `limit` after the message `after`. Only for
+/// background work.
 pub async fn settleable_messages(
     db: impl Database<'_>,
     slots: &SlotFilter,
@@ -182,7 +184,7 @@ pub async fn settleable_messages(
     with_timeout(select.bind(after.0).bind(after.1).bind(limit).fetch_all(db)).await
 }
 
-/// A recipient to write to.
+/// A recipient that has no message yet.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct WaitingRecipient {
     pub contact_id: ContactId,
@@ -192,7 +194,7 @@ pub struct WaitingRecipient {
     pub is_group: bool,
 }
 
-/// The first `limit` recipients that are still to be written to, after the contact `after`, by contact id.
+/// The first `limit` pending recipients without a message after the contact `after`, by contact id.
 pub async fn waiting_recipients(
     db: impl Database<'_>,
     company: CompanyId,
@@ -220,7 +222,7 @@ pub async fn waiting_recipients(
     .await
 }
 
-/// Whether a recipient is still to be written to.
+/// Whether a recipient is pending and has no message yet.
 pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignId, contact: ContactId) -> Result<bool> {
     with_timeout(
         sqlx::query_scalar(
@@ -249,7 +251,7 @@ pub async fn messages_in_transit(db: impl Database<'_>, company: CompanyId, id: 
     .await
 }
 
-/// Skips recipients of a canceled campaign that were not written to; returns how many, at most [`SKIP_BATCH_SIZE`].
+/// Skips recipients of a canceled campaign that have no message; returns how many, at most [`SKIP_BATCH_SIZE`].
 pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
     let update = sqlx::query(
         // By row location, so that no plan scans all other recipients for each row.

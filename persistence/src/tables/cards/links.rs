@@ -27,8 +27,8 @@ pub async fn set_custom_values(
     CARD_VALUES.set(db, company, &values).await
 }
 
-/// Whether the company has a ticket. The ticket and its contact are locked against deletion until the transaction ends.
-pub async fn hold_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
+/// Locks a ticket and its contact against deletion until the transaction ends; returns whether the company has it.
+pub async fn lock_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
     let lock = sqlx::query(
         "select from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id
          where t.company_id = $1 and t.id = $2 for key share of c, t",

@@ -16,8 +16,8 @@ use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use utoipa::ToSchema;
 
 pub use indicators::{BoardGoals, Indicators, Sum, goals, indicators};
-pub use links::{CONTACTS, hold_ticket, set_custom_values};
-pub use positions::{CardPosition, LockedStage, Target, board_and_list_exist, is_at, lock_stage, place};
+pub use links::{CONTACTS, lock_ticket, set_custom_values};
+pub use positions::{CardPosition, LockedStage, Target, board_and_list_exist, is_in_place, lock_stage, place};
 pub use products::{
     CardProduct, CardProductId, CatalogueProduct, Line, add_line, change_line, count_lines, find_line,
     lock_catalogue_products, remove_line, set_lines,
@@ -154,8 +154,8 @@ impl CardFilter {
     }
 }
 
-/// The end of a condition that a card is assigned to a user or on a board that they see
-/// ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]), after `exists (select from (select` and the user's id.
+/// The rest of the condition `exists (select from (select <the user's id>…`: the card is assigned to the user, or on a
+/// board that they see ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]).
 const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
@@ -173,7 +173,7 @@ pub async fn list(
     let key = if is_by_position { "k.position" } else { "k.id" };
     // `$1` is the company: the list's first bound value.
     let select = format!(") {SELECT} join page on page.id = k.id where k.company_id = $1");
-    let has_more_conditions = [
+    let has_conditions_beyond_stage = [
         filter.assigned_user_id.is_some(),
         filter.status_id.is_some(),
         filter.business_id.is_some(),
@@ -193,7 +193,7 @@ pub async fn list(
         .equals("k.won", filter.won)
         .equals("k.lost", filter.lost)
         .contains("k.search", filter.search.as_deref())
-        .related(
+        .has_related(
             "select from card_contacts x where x.company_id = k.company_id and x.card_id = k.id and x.contact_id",
             filter.contact_id,
         )
@@ -201,7 +201,7 @@ pub async fn list(
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
         .only_by("exists (select from (select", filter.seen_by, VISIBLE_TO)
-        .mark_heavy_if(has_more_conditions)
+        .mark_heavy_if(has_conditions_beyond_stage)
         // A stage's index is by position, but a cursor needs the cards by id.
         .mark_heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
@@ -228,7 +228,7 @@ async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> 
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
 
-/// Limits for the first cards of all stages of a board, so that the largest board takes no more memory than a few pages
+/// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages
 /// of cards.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstCards {
@@ -265,15 +265,15 @@ pub async fn first_of_stages(
     let find = sqlx::query(sql).bind(company).bind(board).bind(rows);
     let find = if limits.of_user.is_some() { find.bind(limits.of_user) } else { find };
     let found = with_timeout(find.fetch_all(db)).await?;
-    let mut contacts: HashMap<BoardListId, usize> = HashMap::new();
+    let mut contact_counts: HashMap<BoardListId, usize> = HashMap::new();
     let mut cards = document::read_all::<Card>(&found);
     cards.retain(|card| {
         let Some(list) = &card.list else { return false };
         // Cards are dropped from the end of a stage, once its share of contacts is used up.
-        let contacts = contacts.entry(list.id).or_default();
-        let is_first = *contacts == 0;
-        *contacts += card.contact_ids.len().max(1);
-        is_first || *contacts <= limits.contacts / stage_count
+        let contact_count = contact_counts.entry(list.id).or_default();
+        let is_first = *contact_count == 0;
+        *contact_count += card.contact_ids.len().max(1);
+        is_first || *contact_count <= limits.contacts / stage_count
     });
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
     for loaded in load_contacts(db, company, cards).await? {

@@ -21,7 +21,7 @@ const DIGITS_MAX: i32 = 100;
 /// moves.
 const RESPACE_DIGITS: i32 = DIGITS_MAX / 2;
 
-/// Number of cards to respace at first; multiplied by four until there is enough space.
+/// Number of cards that are respaced at first. It is multiplied by four until their steps are large enough.
 const RESPACE_CARDS: i64 = 128;
 
 /// A locked stage: until the transaction ends, no other transaction can add cards to it or delete it.
@@ -31,7 +31,7 @@ pub struct LockedStage {
     pub done_list: bool,
 }
 
-/// Selects a stage of a board.
+/// The stage of a board that [`lock_stage`] locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// This stage, if it belongs to the board.
@@ -92,29 +92,28 @@ pub async fn place(
     card: Option<CardId>,
     rank: Rank,
 ) -> Result<CardPosition> {
-    let Some(rank) = rank else { return bottom(db, company, stage).await };
-    let Neighbours { above, below } = neighbours(db, company, stage, card, rank).await?;
+    let Some(rank) = rank else { return bottom_position(db, company, stage).await };
+    let Neighbours { above, below } = find_neighbours(db, company, stage, card, rank).await?;
     match (above, below) {
-        (_, None) => bottom(db, company, stage).await,
-        (None, Some(below)) => Ok(CardPosition(scalar(db, "select ceil($1::numeric - 1)::text", &[&below]).await?)),
-        (Some(above), Some(below)) => match between(db, &above, &below).await? {
+        (_, None) => bottom_position(db, company, stage).await,
+        (None, Some(below)) => Ok(CardPosition(fetch_text(db, "select ceil($1::numeric - 1)::text", &[&below]).await?)),
+        (Some(above), Some(below)) => match position_between(db, &above, &below).await? {
             Some(position) => Ok(position),
             None => {
                 respace(db, company, stage, &above).await?;
-                let Neighbours { below, .. } = neighbours(db, company, stage, card, rank).await?;
+                let Neighbours { below, .. } = find_neighbours(db, company, stage, card, rank).await?;
                 match below {
                     // A respaced gap always has a position between; otherwise the card would share that of `below`.
-                    Some(below) => Ok(between(db, &above, &below).await?.unwrap_or(CardPosition(below))),
-                    None => bottom(db, company, stage).await,
+                    Some(below) => Ok(position_between(db, &above, &below).await?.unwrap_or(CardPosition(below))),
+                    None => bottom_position(db, company, stage).await,
                 }
             }
         },
     }
 }
 
-/// Whether a card is in a locked stage, and no other card is between its position and `position`: then it need not
-/// move.
-pub async fn is_at(
+/// Whether a card need not move: it is in the locked stage, and no other card is between its position and `position`.
+pub async fn is_in_place(
     db: &mut PgConnection,
     company: CompanyId,
     card: CardId,
@@ -136,7 +135,7 @@ struct Neighbours {
 }
 
 /// The positions of the cards just above and below a rank, ignoring the card itself.
-async fn neighbours(
+async fn find_neighbours(
     db: &mut PgConnection,
     company: CompanyId,
     stage: LockedStage,
@@ -158,7 +157,7 @@ async fn neighbours(
 }
 
 /// The position after the last card.
-async fn bottom(db: &mut PgConnection, company: CompanyId, stage: LockedStage) -> Result<CardPosition> {
+async fn bottom_position(db: &mut PgConnection, company: CompanyId, stage: LockedStage) -> Result<CardPosition> {
     let query = sqlx::query_scalar(
         "select (floor(coalesce(max(position), 0)) + 1)::text from cards where company_id = $1 and list_id = $2",
     );
@@ -166,7 +165,7 @@ async fn bottom(db: &mut PgConnection, company: CompanyId, stage: LockedStage) -
 }
 
 /// The shortest fraction near the middle of two positions; `None` if it would be too long.
-async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Option<CardPosition>> {
+async fn position_between(db: &mut PgConnection, above: &str, below: &str) -> Result<Option<CardPosition>> {
     let query = sqlx::query_scalar(
         // One digit more than the gap's first digit: rounding moves the middle by at most a twentieth of the gap.
         "select trim_scale(round((above + below) * 0.5, digits))::text from (
@@ -178,7 +177,7 @@ async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Opti
     Ok(found.map(CardPosition))
 }
 
-/// Respaces as many cards after a position as needed to make room.
+/// Spreads cards after the position `above` evenly: as many as needed for steps larger than the minimum.
 async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, above: &str) -> Result<()> {
     let mut cards = RESPACE_CARDS;
     let step = loop {
@@ -210,7 +209,7 @@ async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, 
     Ok(())
 }
 
-async fn scalar(db: &mut PgConnection, statement: &'static str, values: &[&str]) -> Result<String> {
+async fn fetch_text(db: &mut PgConnection, statement: &'static str, values: &[&str]) -> Result<String> {
     let query = values.iter().fold(sqlx::query_scalar(statement), |query, value| query.bind(*value));
     with_timeout(query.fetch_one(db)).await
 }

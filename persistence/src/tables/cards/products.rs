@@ -71,12 +71,12 @@ pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, 
         "select product_id, name, sku, quantity, unit_price from card_products
          where company_id = $1 and card_id = $2 order by id",
     );
-    let before: Vec<LineRow> = with_timeout(query.bind(company).bind(card).fetch_all(&mut *db)).await?;
-    let is_same = |(before, line): (&LineRow, &Line)| {
-        (before.0, &before.1, &before.2) == (line.product_id, &line.name, &line.sku)
-            && (before.3, before.4) == (line.quantity, line.unit_price)
+    let existing: Vec<LineRow> = with_timeout(query.bind(company).bind(card).fetch_all(&mut *db)).await?;
+    let is_same = |((product_id, name, sku, quantity, unit_price), line): (&LineRow, &Line)| {
+        (*product_id, name, sku) == (line.product_id, &line.name, &line.sku)
+            && (*quantity, *unit_price) == (line.quantity, line.unit_price)
     };
-    if before.len() == lines.len() && before.iter().zip(lines).all(is_same) {
+    if existing.len() == lines.len() && existing.iter().zip(lines).all(is_same) {
         return Ok(());
     }
     with_timeout(async {

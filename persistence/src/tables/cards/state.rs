@@ -49,7 +49,7 @@ pub async fn move_card(
     Ok(())
 }
 
-/// Concludes a locked, open card.
+/// Marks a locked, open card as won or lost.
 pub async fn conclude(
     db: &mut PgConnection,
     company: CompanyId,

@@ -1,7 +1,8 @@
 //! What the deletion of a record changes on the records that refer to it: their content, events and `updatedAt`
-//! ([decision 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
+//! ([decision 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)). A record shows another one
+//! if its representation in the API contains it.
 //!
-//! A million records may refer to one. That one is deleted first, and a row of `cascades` says that references to it
+//! A million records may refer to one. That one is deleted first, and a row of `cascades` records that references to it
 //! are left. Steps then remove these references, each in its own transaction with its events. References that are left
 //! are never visible, because every read joins the deleted record. A change that replaces references leaves those to a
 //! deleted record to the steps, or removes them first ([`settle`]).
@@ -21,7 +22,7 @@ pub use steps::{
     DeletedRecord, STEP_RECORDS, companies, count_failure, find, finish, lock_record, record_deletion,
     remove_references_at_once, settle, step, unfinished,
 };
-pub(crate) use steps::{deleted_contacts, forget_tickets};
+pub(crate) use steps::{deleted_contacts, unlink_tickets};
 
 macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
@@ -254,12 +255,12 @@ impl Cascade {
         self.references().iter().filter(move |reference| reference.when == when)
     }
 
-    /// Locks the record and selects how others show it: company `$1`, its id `$2`.
+    /// Locks the record and selects its view, the JSON that records show of it: company `$1`, its id `$2`.
     pub fn lock_sql(self) -> String {
         format!("select {} from {} where company_id = $1 and id = $2 for update", self.view_sql(), self.table())
     }
 
-    /// How others show it, as an expression of its row. The deletion of a contact reads the whole contact instead.
+    /// The expression of the record's view over its row. The deletion of a contact uses the whole contact instead.
     fn view_sql(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",

@@ -1,4 +1,5 @@
-//! The deletion of a record that others show: the references removed at once, the row for those left, and the steps.
+//! The deletion of a record that others show: references that are removed at once, the row of `cascades` that records
+//! that others are left, and the steps that remove those.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +31,7 @@ pub struct DeletedRecord {
     pub cascade: Cascade,
     /// Who deleted it.
     pub by: By,
-    /// Its representation in other records, or null if unreadable: then they change without an event.
+    /// What other records show of it, as JSON, or null if unreadable: then they change without an event.
     view: Value,
 }
 
@@ -40,12 +41,12 @@ impl DeletedRecord {
         serde_json::from_value(self.view.clone()).ok()
     }
 
-    fn view<T: DeserializeOwned>(&self) -> Option<T> {
+    fn parse_view<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_value(self.view.clone()).ok()
     }
 
     /// The value of the deleted custom field on a record. `event_data` is that of the record's references.
-    fn value(&self, event_data: &[Option<String>]) -> Option<CustomFieldValue> {
+    fn custom_field_value(&self, event_data: &[Option<String>]) -> Option<CustomFieldValue> {
         let Value::Object(mut field) = self.view.clone() else { return None };
         field.insert("value".to_owned(), json!(event_data.first()?.as_ref()?));
         serde_json::from_value(Value::Object(field)).ok()
@@ -55,10 +56,10 @@ impl DeletedRecord {
     fn restore_on_contact(&self, row: &mut ContactRow, event_data: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
-                row.tags.extend(self.view::<contacts::ContactTag>());
+                row.tags.extend(self.parse_view::<contacts::ContactTag>());
                 row.tags.sort_by_key(|tag| tag.id);
             }
-            Cascade::CustomField(_) => row.custom_fields.extend(self.value(event_data)),
+            Cascade::CustomField(_) => row.custom_fields.extend(self.custom_field_value(event_data)),
             _ => {}
         }
     }
@@ -66,11 +67,11 @@ impl DeletedRecord {
     /// Adds the deleted record to a card again. `event_data` is that of the card's references.
     fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, event_data: &[Option<String>]) {
         match self.cascade {
-            Cascade::CardStatus(_) => card.status = self.view().map(Json),
-            Cascade::Business(_) => card.business = self.view().map(Json),
-            Cascade::CardOrigin(_) => card.origin = self.view().map(Json),
-            Cascade::User(_) => card.assigned_to = self.view().map(Json),
-            Cascade::CustomField(_) => card.custom_fields.extend(self.value(event_data)),
+            Cascade::CardStatus(_) => card.status = self.parse_view().map(Json),
+            Cascade::Business(_) => card.business = self.parse_view().map(Json),
+            Cascade::CardOrigin(_) => card.origin = self.parse_view().map(Json),
+            Cascade::User(_) => card.assigned_to = self.parse_view().map(Json),
+            Cascade::CustomField(_) => card.custom_fields.extend(self.custom_field_value(event_data)),
             Cascade::Product(id) => {
                 let lines: Vec<i64> = event_data.iter().flatten().filter_map(|line| line.parse().ok()).collect();
                 for line in card.products.iter_mut().filter(|line| lines.contains(&line.id.0)) {
@@ -78,7 +79,7 @@ impl DeletedRecord {
                 }
             }
             Cascade::Contact(_) => {
-                contacts.extend(self.view::<ContactRow>());
+                contacts.extend(self.parse_view::<ContactRow>());
                 contacts.sort_by_key(|contact| contact.id);
             }
             Cascade::Tag(_) | Cascade::ProductCategory(_) | Cascade::Queue(_) => {}
@@ -86,8 +87,8 @@ impl DeletedRecord {
     }
 }
 
-/// Locks a record that is being deleted, so that no other begins to refer to it, and returns how others show it; `None`
-/// if there is no such record.
+/// Locks a record that is being deleted, so that no new reference to it is added. Returns what other records show of
+/// it, as JSON; `None` if there is no such record.
 pub async fn lock_record(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
     let lock = sqlx::query_scalar(AssertSqlSafe(cascade.lock_sql())).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
@@ -149,7 +150,7 @@ pub async fn companies(
 }
 
 #[derive(FromRow)]
-struct Row {
+struct CascadeRow {
     noun: String,
     id: i64,
     #[sqlx(rename = "shown", try_from = "Document")]
@@ -165,14 +166,14 @@ pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64)
         "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
     );
     let found = with_timeout(found.bind(company).bind(limit).fetch_all(db)).await?;
-    Ok(read(company, &found))
+    Ok(parse_rows(company, &found))
 }
 
-/// What is recorded of a deleted record; `None` when no reference to it is left.
+/// The recorded deletion of a record; `None` when no reference to it is left.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<DeletedRecord>> {
     let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
     let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
-    Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
+    Ok(parse_rows(company, &with_timeout(found.fetch_all(db)).await?).pop())
 }
 
 /// Finds the contacts among `ids` that are deleted and that others may still refer to. For the persister, which writes
@@ -192,7 +193,7 @@ pub(crate) async fn deleted_contacts(
     );
     for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = row.try_get("company_id")?;
-        for record in read(company, std::slice::from_ref(&row)) {
+        for record in parse_rows(company, std::slice::from_ref(&row)) {
             if let Cascade::Contact(contact) = record.cascade {
                 found.insert((company, contact), record);
             }
@@ -201,12 +202,12 @@ pub(crate) async fn deleted_contacts(
     Ok(found)
 }
 
-fn read(company: CompanyId, rows: &[PgRow]) -> Vec<DeletedRecord> {
-    let parse = |Row { noun, id, view, by }| {
+fn parse_rows(company: CompanyId, rows: &[PgRow]) -> Vec<DeletedRecord> {
+    let parse = |CascadeRow { noun, id, view, by }| {
         let by = serde_json::from_value(by).unwrap_or_default();
         Some(DeletedRecord { company, cascade: Cascade::of(&noun, id)?, by, view })
     };
-    document::read_all::<Row>(rows).into_iter().filter_map(parse).collect()
+    document::read_all::<CascadeRow>(rows).into_iter().filter_map(parse).collect()
 }
 
 /// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there
@@ -221,7 +222,7 @@ pub async fn step(db: &mut PgConnection, record: &DeletedRecord) -> Result<bool>
     }
     let mut has_more = false;
     for reference in cascade.references_when(When::InSteps) {
-        has_more |= remove_next(&mut *db, record, reference).await?;
+        has_more |= remove_from_next(&mut *db, record, reference).await?;
     }
     Ok(has_more)
 }
@@ -239,11 +240,11 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
          order by g.created_at, g.noun, g.id",
     );
     let found = with_timeout(found.bind(company).bind(card).fetch_all(&mut *db)).await?;
-    for record in read(company, &found) {
+    for record in parse_rows(company, &found) {
         for reference in
             record.cascade.references_when(When::InSteps).filter(|reference| reference.owner == RecordKind::Cards)
         {
-            act_as(record.by.clone(), remove_from(&mut *db, &record, reference, &[card.0])).await?;
+            act_as(record.by.clone(), remove_from_records(&mut *db, &record, reference, &[card.0])).await?;
         }
     }
     Ok(())
@@ -322,7 +323,7 @@ async fn touch(db: &mut PgConnection, company: CompanyId, reference: &Reference,
     Ok(())
 }
 
-async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference) -> Result<bool> {
+async fn remove_from_next(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference) -> Result<bool> {
     let DeletedRecord { company, cascade, .. } = *record;
     let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?;
     if ids.is_empty() {
@@ -339,12 +340,17 @@ async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &
     if !lock.is_empty() {
         with_timeout(sqlx::query(lock).bind(company).bind(&ids).execute(&mut *db)).await?;
     }
-    remove_from(db, record, reference, &ids).await?;
+    remove_from_records(db, record, reference, &ids).await?;
     Ok(has_more)
 }
 
 /// Removes a deleted record from the locked records `ids` that still show it, and writes their events.
-async fn remove_from(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference, ids: &[i64]) -> Result<()> {
+async fn remove_from_records(
+    db: &mut PgConnection,
+    record: &DeletedRecord,
+    reference: &Reference,
+    ids: &[i64],
+) -> Result<()> {
     let DeletedRecord { company, cascade, .. } = *record;
     let removed = remove_references(&mut *db, company, cascade, reference, ids).await?;
     let ids: Vec<i64> = removed.keys().copied().collect();
@@ -372,7 +378,7 @@ async fn remove_from(db: &mut PgConnection, record: &DeletedRecord, reference: &
 }
 
 /// Removes deleted tickets from the cards that were created from them, with their events.
-pub(crate) async fn forget_tickets(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
+pub(crate) async fn unlink_tickets(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
     loop {
         let find = sqlx::query_scalar(
             "select id from cards where company_id = $1 and ticket_id = any ($2) order by id limit $3",

@@ -9,14 +9,14 @@ use crate::error::with_timeout;
 use crate::sealed::{self, KeyError, Keyring};
 use crate::{ChannelId, Result};
 
-/// The last error of a channel whose key is missing. [`connect_found`] finds the channels by it.
-const MISSING: &str = "the key that encrypts its credentials is missing";
+/// The last error of a channel whose key is missing, by which [`connect_found`] finds such channels.
+const MISSING_KEY: &str = "the key that encrypts its credentials is missing";
 
 /// The last error of a channel that needs its credentials again.
-const ABANDONED: &str = "the key that encrypted its credentials is lost; enter them again";
+const ABANDONED_KEY: &str = "the key that encrypted its credentials is lost; enter them again";
 
-/// Disconnects the channels that need a secret whose key is missing; returns how many channels have such a secret. A
-/// webchat needs no secret, so it stays connected.
+/// Disconnects the channels that need a secret whose key is missing. A webchat needs no secret, so it stays connected.
+/// Returns the number of channels with such a secret, whether disconnected or not.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -35,8 +35,8 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
         // With settings of a newer release, which this one cannot read, the status stays.
         let has_credentials = row.settings().map_or(true, |settings| settings.has_required_credentials(row.kind));
         let status = if has_credentials { row.status } else { ChannelStatus::Disconnected };
-        if row.last_error.as_deref() != Some(MISSING) || row.status != status {
-            set_status(&mut transaction, &row, status, Some(MISSING)).await?;
+        if row.last_error.as_deref() != Some(MISSING_KEY) || row.status != status {
+            set_status(&mut transaction, &row, status, Some(MISSING_KEY)).await?;
         }
         transaction.commit().await?;
     }
@@ -48,13 +48,13 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
-    let ids = sqlx::query_scalar("select id from channels where last_error = $1 order by id").bind(MISSING);
+    let ids = sqlx::query_scalar("select id from channels where last_error = $1 order by id").bind(MISSING_KEY);
     let ids: Vec<ChannelId> = with_timeout(ids.fetch_all(db)).await?;
     for id in ids {
         let mut transaction = db.begin().await?;
         let Some(mut row) = lock(&mut transaction, id).await? else { continue };
         let is_key_missing = open_secrets(&mut row, keys);
-        if is_key_missing || row.last_error.as_deref() != Some(MISSING) {
+        if is_key_missing || row.last_error.as_deref() != Some(MISSING_KEY) {
             continue;
         }
         let has_credentials = row.settings().is_ok_and(|settings| settings.has_required_credentials(row.kind));
@@ -65,7 +65,8 @@ pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
     Ok(())
 }
 
-/// Removes every secret that is sealed with this key; returns the channels, and the number of secrets.
+/// Removes every secret that is sealed with this key, and disconnects the channels that need such a secret. Returns the
+/// channels from which secrets were removed, and the number of these secrets.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -84,10 +85,10 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
         let update = sqlx::query("update channels set settings = $3 where company_id = $1 and id = $2");
         with_timeout(update.bind(row.company_id).bind(id).bind(Json(&row.settings)).execute(&mut *db)).await?;
         // Secrets that other keys seal stay, and count as set.
-        let settings = ChannelSettings::read(&sealed::as_if_open(&row.settings));
+        let settings = ChannelSettings::read(&sealed::mark_as_unsealed(&row.settings));
         let has_credentials = settings.map_or(true, |settings| settings.has_required_credentials(row.kind));
         let (status, error) =
-            if has_credentials { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED)) };
+            if has_credentials { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED_KEY)) };
         set_status(&mut *db, &row, status, error).await?;
     }
     Ok((channels, secrets))
@@ -102,8 +103,8 @@ async fn lock(db: &mut PgConnection, id: ChannelId) -> Result<Option<ChannelRow>
 /// Opens the secrets, and leaves out those that cannot be opened; returns whether the key of one is missing.
 fn open_secrets(row: &mut ChannelRow, keys: &Keyring) -> bool {
     let id = row.id.to_string();
-    let unopened = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);
-    unopened.iter().any(|secret| KeyError::missing_key(&secret.error).is_some())
+    let lost_secrets = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);
+    lost_secrets.iter().any(|secret| KeyError::missing_key(&secret.error).is_some())
 }
 
 async fn set_status(

@@ -1,4 +1,4 @@
-//! Channels through which contacts write. Plain; created on the command line, readable over the API.
+//! Channels through which contacts write. Changed by transactions, not by actors.
 
 mod missing_keys;
 mod news;
@@ -108,11 +108,11 @@ impl ChannelRow {
     /// works without it, and other channels are not affected.
     pub fn open(&mut self, keys: &Keyring) {
         let row_id = self.id.to_string();
-        for secret in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
+        for lost in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
             // A missing key is reported once, at the start.
-            if !keys.is_reported(&secret.error) {
-                tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = secret.field,
-                    error = %secret.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
+            if !keys.is_reported(&lost.error) {
+                tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = lost.field,
+                    error = %lost.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
             }
         }
     }
@@ -152,7 +152,7 @@ fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
 /// Maximum channels of a company: every process has them in memory, and reads them again at each change.
 pub const CHANNELS_MAX: i64 = 1_000;
 
-/// Whether a company has as many channels as it can have.
+/// Whether a company has the maximum number of channels.
 pub async fn are_full(db: impl PgExecutor<'_>, company: CompanyId) -> Result<bool> {
     let exists = sqlx::query_scalar("select exists (select from channels where company_id = $1 offset $2 - 1)");
     with_timeout(exists.bind(company).bind(CHANNELS_MAX).fetch_one(db)).await
@@ -332,10 +332,10 @@ async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: Channe
         sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
     let Some(mut row) = row else { return Ok(None) };
     let row_id = row.id.to_string();
-    for secret in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
-        match secret.error {
+    for lost in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
+        match lost.error {
             KeyError::Damaged => {
-                tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = secret.field,
+                tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = lost.field,
                 "a channel's damaged secret was cleared; set it again")
             }
             error => return Err(error.into()),
@@ -370,7 +370,7 @@ pub async fn refuse_token(
         );
         let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
         let mut transaction = db.transaction().await?;
-        // The settings changed or were resealed meanwhile, perhaps with a new token: check again.
+        // No row: the settings were changed or resealed meanwhile, perhaps with a new token. Check again.
         if let Some(changed) = with_timeout(update.fetch_optional(transaction.connection()?)).await? {
             write_event(transaction.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
             return transaction.commit().await;

@@ -94,7 +94,7 @@ pub async fn add_alert(db: impl Database<'_>, company: CompanyId, id: ChannelId,
     transaction.commit().await
 }
 
-/// Reconnects a channel whose last error is this one.
+/// Reconnects a channel in status `error` whose last error is this one.
 pub async fn reinstate(db: impl Database<'_>, company: CompanyId, id: ChannelId, error: &str) -> Result<()> {
     let mut transaction = db.transaction().await?;
     let update = sqlx::query(

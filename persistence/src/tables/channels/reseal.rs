@@ -31,15 +31,15 @@ pub enum ResealScope {
 /// stays.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::Key`] when a secret cannot be opened.
+/// When the database cannot answer; [`crate::Error::Key`] when the key of a secret is missing.
 pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u64> {
     let rows =
         with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
     // An unreadable row is left unchanged and does not block the others.
     let channels = document::read_all::<StoredSettings>(&rows);
     let is_due = |stored: &Value| {
-        // Earlier releases stored a secret as plain text, which `without_secrets` leaves. Settings that this release cannot
-        // read count none.
+        // Earlier releases stored a secret as plain text, which `without_secrets` leaves. Settings that this release
+        // cannot read count as having none.
         let settings = ChannelSettings::read(&sealed::without_secrets(stored));
         let unsealed = settings.map_or(0, |settings| sealed::count_unsealed(&settings));
         unsealed > 0 || scope == ResealScope::All && sealed::count_sealed(stored) > 0

@@ -49,8 +49,8 @@ pub struct ChannelSettings {
     /// The provider's base URL; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_url: Option<String>,
-    /// Whether that URL was set on the command line. The operator's URL may lead into a private network; one that was
-    /// set in the panel is checked on every call.
+    /// Whether `provider_url` was set on the command line. The operator's URL may lead into a private network; one that
+    /// was set in the panel is checked on every call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_provider_url_operators: bool,
     /// Messages per second to all recipients, 0: unlimited; `None`: the installation's default.

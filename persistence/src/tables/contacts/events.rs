@@ -25,7 +25,7 @@ pub struct ContactTracker {
 /// Reads contacts that are about to be changed, created or deleted, within the transaction of the change. They are
 /// locked until its end, so that the events of a contact are in the order of its changes, and the last event shows all
 /// of them.
-pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
+pub async fn track_changes(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
     lock_rows(&mut *db, company, ids).await?;
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
     Ok(ContactTracker {
@@ -39,7 +39,7 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
 /// all of them first, so that no two transactions wait for each other.
 pub(crate) async fn lock_rows(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
     if !ids.is_empty() {
-        // One by one, by their key: for many the planner would read all contacts of the company.
+        // Each row is found by its key: for many ids at once, the planner would read all contacts of the company.
         let lock = "select from (select distinct id from unnest($2::bigint[]) x (id) order by id) x, lateral (
              select from contacts where company_id = $1 and id = x.id for no key update) locked";
         with_timeout(sqlx::query(lock).bind(company).bind(ids).execute(db)).await?;
@@ -53,7 +53,7 @@ pub async fn record_created(db: &mut PgConnection, company: CompanyId, ids: &[Co
 }
 
 /// Sets the `updated_at` of locked contacts from which a deleted record was removed, and writes their events. `restore`
-/// adds the record to a contact again.
+/// adds the record to a copy of the contact, which then is the contact before the removal.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -119,23 +119,23 @@ impl ContactTracker {
 
     /// Sets the `updatedAt` of changed contacts, unless their change has done so.
     async fn set_updated_at(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
-        let is_undated = |row: &&mut ContactRow| {
+        let has_old_date = |row: &&mut ContactRow| {
             let before = self.before.get(&row.id).filter(|before| before.updated_at == row.updated_at);
             before.is_some_and(|before| is_changed(before, row))
         };
-        let mut undated: HashMap<ContactId, &mut ContactRow> =
-            rows.iter_mut().filter(is_undated).map(|row| (row.id, row)).collect();
-        if undated.is_empty() {
+        let mut rows_to_date: HashMap<ContactId, &mut ContactRow> =
+            rows.iter_mut().filter(has_old_date).map(|row| (row.id, row)).collect();
+        if rows_to_date.is_empty() {
             return Ok(());
         }
-        let ids: Vec<ContactId> = undated.keys().copied().collect();
+        let ids: Vec<ContactId> = rows_to_date.keys().copied().collect();
         let sql = format!(
             "update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2) returning id, updated_at"
         );
         let update = sqlx::query_as(AssertSqlSafe(sql)).bind(self.company).bind(ids).fetch_all(db);
         let dates: Vec<(ContactId, DateTime<Utc>)> = with_timeout(update).await?;
         for (id, updated_at) in dates {
-            if let Some(row) = undated.get_mut(&id) {
+            if let Some(row) = rows_to_date.get_mut(&id) {
                 row.updated_at = updated_at;
             }
         }
@@ -170,24 +170,23 @@ fn add_change_events(
     events: &mut Vec<NewEvent>,
 ) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
-    let (had, has) = (tags(before), tags(after));
+    let (old_tags, new_tags) = (tags(before), tags(after));
     let without_tags = |row: &ContactRow| {
-        let mut json = serde_json::to_value(row).unwrap_or_default();
+        let mut json = without_last_channel(row);
         if let Some(fields) = json.as_object_mut() {
             fields.remove("tags");
-            fields.remove("lastChannel");
         }
         json
     };
     if let Some(previous) = events::previous(&without_tags(before), &without_tags(after)) {
         events.push(event(change_kind, after.updated_at, after, Some(previous))?);
     }
-    let previous = || Some(json!({"tags": &*before.tags}));
-    if has.difference(&had).next().is_some() {
-        events.push(event(EventKind::ContactTagged, after.updated_at, after, previous())?);
+    let previous_tags = || Some(json!({"tags": &*before.tags}));
+    if new_tags.difference(&old_tags).next().is_some() {
+        events.push(event(EventKind::ContactTagged, after.updated_at, after, previous_tags())?);
     }
-    if had.difference(&has).next().is_some() {
-        events.push(event(EventKind::ContactUntagged, after.updated_at, after, previous())?);
+    if old_tags.difference(&new_tags).next().is_some() {
+        events.push(event(EventKind::ContactUntagged, after.updated_at, after, previous_tags())?);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Bulk import of contacts in a handful of statements.
 //!
 //! Each statement looks up its rows by key, one after the other: the cost of an import grows with its own rows, never
-//! with the number of contacts of any company. `offset 0` prevents other joins.
+//! with the number of contacts of a company. The `offset 0` in the statements keeps the planner from other joins.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
@@ -27,7 +27,7 @@ pub struct Candidate {
 const CONTACTS_PER_STATEMENT: usize = 100;
 
 /// Locks a company against other imports until the transaction ends: two concurrent ones could deadlock on each other's
-/// numbers. Also sets the transaction's planner options for the statements below.
+/// numbers. Also sets planner options for the transaction's later statements.
 pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
     // only the statistics know whether those are few.
@@ -52,19 +52,19 @@ pub async fn lock_candidates(
     emails: &[String],
     codes: &[&str],
 ) -> Result<Vec<Candidate>> {
-    identities::lock(&mut *db, company, numbers.iter().map(|number| identities::number_key(number))).await?;
+    identities::lock_keys(&mut *db, company, numbers.iter().map(|number| identities::number_key(number))).await?;
     let numbers: Vec<String> = numbers.iter().flat_map(|number| phone_numbers::spellings(number)).collect();
     with_timeout(
         sqlx::query_as(
             // Rows are locked in the same order everywhere.
             "select c.id, c.number, c.email, c.code from (
                  select distinct x.id from (
-                     select y.id from (select distinct unnest($2::text[]) as text) said cross join lateral (
-                         select id from contacts where company_id = $1 and number = said.text offset 0) y
-                     union all select y.id from (select distinct unnest($3::text[]) as text) said cross join lateral (
-                         select id from contacts where company_id = $1 and lower(email) = said.text offset 0) y
-                     union all select y.id from (select distinct unnest($4::text[]) as text) said cross join lateral (
-                         select id from contacts where company_id = $1 and code = said.text offset 0) y) x
+                     select y.id from (select distinct unnest($2::text[]) as text) wanted cross join lateral (
+                         select id from contacts where company_id = $1 and number = wanted.text offset 0) y
+                     union all select y.id from (select distinct unnest($3::text[]) as text) wanted cross join lateral (
+                         select id from contacts where company_id = $1 and lower(email) = wanted.text offset 0) y
+                     union all select y.id from (select distinct unnest($4::text[]) as text) wanted cross join lateral (
+                         select id from contacts where company_id = $1 and code = wanted.text offset 0) y) x
                  order by x.id) found
              cross join lateral (select id, number, email, code from contacts
                  where company_id = $1 and id = found.id offset 0 for no key update) c
@@ -79,12 +79,12 @@ pub async fn lock_candidates(
     .await
 }
 
-/// Those of these tags that exist, locked against deletion until the transaction ends.
+/// Locks these tags against deletion until the transaction ends; returns those that exist.
 pub async fn lock_existing_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     with_timeout(
         sqlx::query_scalar(
-            "select t.id from (select distinct unnest($2::bigint[]) as id order by 1) said
-             cross join lateral (select id from tags where company_id = $1 and id = said.id offset 0 for key share) t
+            "select t.id from (select distinct unnest($2::bigint[]) as id order by 1) wanted
+             cross join lateral (select id from tags where company_id = $1 and id = wanted.id offset 0 for key share) t
              order by t.id",
         )
         .bind(company)
@@ -149,7 +149,7 @@ pub async fn update_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
     execute_in_chunks(db, company, sql, contacts).await
 }
 
-/// Runs a statement with the ids and columns of some contacts at a time.
+/// Runs a statement for [`CONTACTS_PER_STATEMENT`] contacts at a time, and binds their ids and columns.
 async fn execute_in_chunks(
     db: &mut PgConnection,
     company: CompanyId,

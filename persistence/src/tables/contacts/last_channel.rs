@@ -44,15 +44,15 @@ pub(crate) async fn set_last_channel(
     Ok(())
 }
 
-/// If a channel has at most this many contacts, they are all found before other conditions apply.
+/// A channel with at most this many contacts has few: all of them are found before other conditions apply.
 const FEW_CONTACTS_MAX: i64 = 10_000;
 
 /// How a list of contacts `c` is filtered by their last channel.
 ///
 /// With a search or a time span, PostgreSQL would join all contacts of the channel with all contacts that match the
 /// other conditions, because it expects few of either. So if the channel has few contacts, they are found first;
-/// otherwise each row of the list is checked individually: `offset 0` prevents a join, and keeps a list by time spans
-/// in its natural order.
+/// otherwise each row of the list is checked individually: `offset 0` prevents a join, so that a list with time spans
+/// is read in its order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LastChannelFilter {
     /// PostgreSQL chooses the join; `None`: all contacts.
@@ -74,9 +74,9 @@ impl LastChannelFilter {
         let count = sqlx::query_scalar::<_, i64>(
             "select count(*) from (select from contact_last_channels where company_id = $1 and channel_id = $2 limit $3) l",
         );
-        let found = with_timeout(count.bind(company).bind(channel).bind(FEW_CONTACTS_MAX + 1).fetch_one(db)).await?;
+        let count = with_timeout(count.bind(company).bind(channel).bind(FEW_CONTACTS_MAX + 1).fetch_one(db)).await?;
         Ok(match filter.search {
-            _ if found <= FEW_CONTACTS_MAX => Self::Few(channel),
+            _ if count <= FEW_CONTACTS_MAX => Self::Few(channel),
             Some(_) => Self::EachFound(channel),
             None => Self::EachInOrder(channel),
         })
@@ -114,7 +114,7 @@ impl LastChannelFilter {
             Self::Few(channel) => list.only_by(OF_CHANNEL, Some(channel), "))"),
             Self::EachFound(channel) => list.only_by(OF_CONTACT, Some(channel), " offset 0)"),
             Self::EachInOrder(channel) => {
-                list.within("c.id", page, ") c").only_by(OF_CONTACT, Some(channel), " offset 0)")
+                list.order_within_group("c.id", page, ") c").only_by(OF_CONTACT, Some(channel), " offset 0)")
             }
         }
     }

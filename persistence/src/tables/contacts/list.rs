@@ -16,29 +16,29 @@ pub async fn list(
     filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
-    let filter = &filter.clone().with_number(db, company).await?;
+    let filter = &filter.clone().resolve_number(db, company).await?;
     let channel_filter = LastChannelFilter::of(db, company, filter).await?;
-    if let Some((scan, limit)) = best_scan(db, company, filter, channel_filter, page).await? {
+    if let Some((scan, limit)) = fastest_scan(db, company, filter, channel_filter, page).await? {
         let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, limit);
         let found = with_timeout(list.page_of_subquery(db.heavy(), "c.id", page, &select_page())).await?;
         if found.has_more {
             return Ok(found);
         }
     }
-    let list = conditions(Select::new(channel_filter.statement_start(), "c.company_id", company), filter);
+    let list = add_conditions(Select::new(channel_filter.statement_start(), "c.company_id", company), filter);
     let db = list.weigh(db, page);
     with_timeout(channel_filter.apply(list, page).page_of_subquery(db, "c.id", page, &select_page())).await
 }
 
-/// Adds all conditions except for the channel.
-fn conditions(list: Select, filter: &ContactFilter) -> Select {
+/// Adds the filter's conditions except for the channel.
+fn add_conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
         .only_by("c.id = any (", filter.number_owner_ids.clone(), ")")
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
         .equals("c.code", filter.code.as_deref())
         .equals("c.origin", filter.origin.as_deref())
         .equals("c.is_group", filter.is_group)
-        .related(
+        .has_related(
             "select from contact_tags x where x.company_id = c.company_id and x.contact_id = c.id and x.tag_id",
             filter.tag_id,
         )
@@ -52,11 +52,13 @@ fn select_page() -> String {
     format!(") {SELECT} join page on page.id = c.id where c.company_id = $1")
 }
 
-/// Maximum number of contacts that are scanned in list order for a deep page: a thousand take half a millisecond, those
-/// of a channel one and a half ([`Scan::time`]). Finding all contacts by the index may take as long.
+/// Maximum number of contacts that are scanned in list order for a deep page. A thousand take half a millisecond, or
+/// one and a half if they are a channel's ([`Scan::time`]). Finding all contacts by an index may take as long as the
+/// longest scan.
 const SCAN_CONTACTS_MAX: i64 = 200_000;
 
-/// Contacts sampled to estimate how many a deep page has to scan. For other pages, no more than these are scanned.
+/// Number of contacts that are sampled to estimate how many a deep page has to scan. Any other page scans at most this
+/// many.
 const SAMPLE_CONTACTS: i64 = 2_000;
 
 /// Contacts that can be scanned in list order.
@@ -69,7 +71,7 @@ enum Scan {
 }
 
 impl Scan {
-    /// The time for so many contacts, in half microseconds. Each contact of a channel has to be looked up.
+    /// The time to scan this many contacts, in half microseconds. Each contact of a channel has to be looked up.
     fn time(self, contacts: i64) -> i64 {
         match self {
             Self::All => contacts,
@@ -81,14 +83,20 @@ impl Scan {
 /// What a scan returns.
 #[derive(Clone, Copy)]
 enum ScanResult {
+    /// The number of matching contacts.
     Count,
     /// The ids of the page.
     Page,
 }
 
-/// The scans that may fill a page sooner than an index. An index finds and sorts all contacts with a word or within a
-/// span before it returns a page. A scan reads contacts in list order: if many match, the first ones fill the page.
-fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRequest) -> impl Iterator<Item = Scan> {
+/// The scans that may fill a page sooner than an index. With an index, all contacts with a word or within a span are
+/// found and sorted before a page is returned. A scan reads contacts in list order: if many match, the first ones fill
+/// the page.
+fn possible_scans(
+    filter: &ContactFilter,
+    channel_filter: LastChannelFilter,
+    page: PageRequest,
+) -> impl Iterator<Item = Scan> {
     let may_scan_all = filter.search.is_some() && page.is_deep() && !channel_filter.has_few_contacts();
     // An origin with a span has an index of its own.
     let channel =
@@ -105,7 +113,7 @@ fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRe
 
 /// The scan that is expected to fill a page soonest, and the number of contacts to scan; `None` if every scan is too
 /// long.
-async fn best_scan(
+async fn fastest_scan(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &ContactFilter,
@@ -113,7 +121,7 @@ async fn best_scan(
     page: PageRequest,
 ) -> Result<Option<(Scan, i64)>> {
     let mut best: Option<(Scan, i64)> = None;
-    for scan in scans(filter, channel_filter, page) {
+    for scan in possible_scans(filter, channel_filter, page) {
         let limit = if page.is_deep() {
             let probe = scan_first(company, filter, channel_filter, page, scan, ScanResult::Count, SAMPLE_CONTACTS);
             let found = with_timeout(probe.count(db.heavy())).await?;
@@ -143,10 +151,10 @@ fn scan_first(
 ) -> Select {
     match scan {
         Scan::All => {
-            let list = scan_blocks(company, page, result).first(limit, "c.id", page, ") c");
-            channel_filter.apply(conditions(list, filter), page)
+            let list = scan_blocks(company, page, result).limit_to_first(limit, "c.id", page, ") c");
+            channel_filter.apply(add_conditions(list, filter), page)
         }
-        Scan::OfChannel(channel) => conditions(scan_channel(company, channel, page, result, limit), filter),
+        Scan::OfChannel(channel) => add_conditions(scan_channel(company, channel, page, result, limit), filter),
     }
 }
 
@@ -158,22 +166,22 @@ fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, resul
     };
     let begin = format!("{select} (select l.contact_id from contact_last_channels l");
     // `offset 0` keeps PostgreSQL from starting with the contacts.
-    let each = format!(
+    let join_contacts = format!(
         ") l cross join lateral (select {SCAN_COLUMNS} from contacts c
             where c.company_id = $1 and c.id = l.contact_id offset 0) c"
     );
-    Select::new(&begin, "l.company_id", company).equals("l.channel_id", Some(channel)).first(
+    Select::new(&begin, "l.company_id", company).equals("l.channel_id", Some(channel)).limit_to_first(
         limit,
         "l.contact_id",
         page,
-        &each,
+        &join_contacts,
     )
 }
 
 /// Starts a scan of a company's contacts in list order, by blocks of ids: whatever PostgreSQL estimates for a company,
 /// it reads no more contacts than asked for.
 fn scan_blocks(company: CompanyId, page: PageRequest, result: ScanResult) -> Select {
-    let (order, next) = if page.descending {
+    let (order, is_next_block) = if page.descending {
         (" desc", format!("id < block << {BLOCK_BITS}"))
     } else {
         ("", format!("id >= (block + 1) << {BLOCK_BITS}"))
@@ -186,13 +194,13 @@ fn scan_blocks(company: CompanyId, page: PageRequest, result: ScanResult) -> Sel
         "with recursive blocks (block) as (
             (select id >> {BLOCK_BITS} from contacts where company_id = $1 order by id{order} limit 1)
             union all
-            select (select id >> {BLOCK_BITS} from contacts where company_id = $1 and {next} order by id{order} limit 1)
+            select (select id >> {BLOCK_BITS} from contacts where company_id = $1 and {is_next_block} order by id{order} limit 1)
             from blocks where block is not null
         ){select} (select c.* from (select block from blocks limit {BLOCKS_MAX}) b
             cross join lateral (select {SCAN_COLUMNS} from contacts c"
     );
     let block = format!("c.id >= b.block << {BLOCK_BITS} and c.id < (b.block + 1) << {BLOCK_BITS}");
-    Select::new(&begin, "c.company_id", company).only(Some(&block)).within("c.id", page, ") c")
+    Select::new(&begin, "c.company_id", company).only(Some(&block)).order_within_group("c.id", page, ") c")
 }
 
 /// Contacts of a block have ids that differ only in this many low bits.

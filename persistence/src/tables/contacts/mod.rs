@@ -1,4 +1,4 @@
-//! Contacts: the people and groups a company talks to. Plain.
+//! Contacts: the people and groups a company talks to. Changed by transactions, not by actors.
 
 mod events;
 mod find_or_create;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
-pub use events::{ContactTracker, record_created, watch};
+pub use events::{ContactTracker, record_created, track_changes};
 pub(crate) use events::{lock_rows, record_merged, without_last_channel, write_removal_events};
 pub use find_or_create::{ContactByNumber, find_or_create_by_number};
 pub use identities::{address_of, by_address, replace_number_as_name};
@@ -137,7 +137,7 @@ pub struct ContactRef {
     pub verified: bool,
 }
 
-/// The written part of a contact; related data is in other tables.
+/// The table of contacts; related data is in other tables.
 impl Table for ContactRef {
     const NAME: &'static str = "contacts";
     const NOUN: &'static str = "contact";
@@ -165,8 +165,8 @@ pub struct ContactFilter {
 }
 
 impl ContactFilter {
-    /// Finds the contacts with the filter's number.
-    async fn with_number(mut self, db: impl Database<'_>, company: CompanyId) -> Result<Self> {
+    /// Sets `number_owner_ids`, if the filter has a number.
+    async fn resolve_number(mut self, db: impl Database<'_>, company: CompanyId) -> Result<Self> {
         if let Some(number) = &self.number {
             self.number_owner_ids = Some(identities::ids_by_number(db, company, number).await?);
         }
@@ -188,13 +188,13 @@ pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[Contac
 }
 
 /// Locks contacts against deletion until the transaction ends; returns whether all of them exist.
-pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
+pub async fn lock_against_deletion(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
     let mut distinct = ids.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
-    let hold = sqlx::query("select from contacts where company_id = $1 and id = any ($2) order by id for key share")
+    let lock = sqlx::query("select from contacts where company_id = $1 and id = any ($2) order by id for key share")
         .bind(company);
-    Ok(with_timeout(hold.bind(&distinct).fetch_all(db)).await?.len() == distinct.len())
+    Ok(with_timeout(lock.bind(&distinct).fetch_all(db)).await?.len() == distinct.len())
 }
 
 /// The fields of a contact that conversations need, or `None`.
@@ -203,8 +203,8 @@ pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> R
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
-/// As [`find_ref`], for several contacts; returns those that exist. With `settled`, it waits for changes whose outcome
-/// is unknown, such as a commit on a broken connection.
+/// As [`find_ref`], for several contacts; returns those that exist. With `settled`, it waits for open transactions that
+/// change these contacts: a commit on a broken connection may still be running, and its outcome is unknown.
 pub async fn find_refs(
     db: impl Database<'_>,
     company: CompanyId,

@@ -44,7 +44,7 @@ impl Referral {
     }
 
     /// Applies the fields that `later` sets.
-    fn add(&mut self, later: &Self) {
+    fn update_from(&mut self, later: &Self) {
         let Self { ctwa_clid, source_url, source_id, headline, media_type, media_url } = later;
         let fields = [
             (&mut self.ctwa_clid, ctwa_clid),
@@ -62,7 +62,7 @@ impl Referral {
     }
 }
 
-/// Several reports on one contact combined: equivalent to applying them one after the other.
+/// Combines the reports on each contact into one, which has the same effect as all of them in order.
 fn combine(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
     let mut combined: BTreeMap<(CompanyId, ContactId), ReferralRow> = BTreeMap::new();
     for row in rows {
@@ -70,7 +70,7 @@ fn combine(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
             Entry::Vacant(first) => drop(first.insert((*row).clone())),
             Entry::Occupied(mut entry) => {
                 let earlier = entry.get_mut();
-                earlier.referral.add(&row.referral);
+                earlier.referral.update_from(&row.referral);
                 earlier.at = earlier.at.max(row.at);
             }
         }
@@ -88,7 +88,7 @@ pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -
     }
     sqlx::query(
         // Rows are locked in the same order everywhere: an import changes many contacts as well.
-        "with held as (
+        "with locked as (
              select c.company_id, c.id, x.ctwa_clid, x.source_url, x.source_id, x.headline, x.media_type, x.media_url,
                  x.at
              from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
@@ -98,17 +98,17 @@ pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -
              order by c.company_id, c.id for no key update of c
          )
          update contacts c set
-             ctwa_clid = coalesce(held.ctwa_clid, c.ctwa_clid),
-             source_url = coalesce(held.source_url, c.source_url),
-             source_id = coalesce(held.source_id, c.source_id),
-             headline = coalesce(held.headline, c.headline),
-             media_type = coalesce(held.media_type, c.media_type),
-             media_url = coalesce(held.media_url, c.media_url),
-             updated_at = greatest(c.updated_at, held.at)
-         from held where c.company_id = held.company_id and c.id = held.id and (
-             coalesce(held.ctwa_clid, c.ctwa_clid), coalesce(held.source_url, c.source_url),
-             coalesce(held.source_id, c.source_id), coalesce(held.headline, c.headline),
-             coalesce(held.media_type, c.media_type), coalesce(held.media_url, c.media_url)
+             ctwa_clid = coalesce(locked.ctwa_clid, c.ctwa_clid),
+             source_url = coalesce(locked.source_url, c.source_url),
+             source_id = coalesce(locked.source_id, c.source_id),
+             headline = coalesce(locked.headline, c.headline),
+             media_type = coalesce(locked.media_type, c.media_type),
+             media_url = coalesce(locked.media_url, c.media_url),
+             updated_at = greatest(c.updated_at, locked.at)
+         from locked where c.company_id = locked.company_id and c.id = locked.id and (
+             coalesce(locked.ctwa_clid, c.ctwa_clid), coalesce(locked.source_url, c.source_url),
+             coalesce(locked.source_id, c.source_id), coalesce(locked.headline, c.headline),
+             coalesce(locked.media_type, c.media_type), coalesce(locked.media_url, c.media_url)
          ) is distinct from (c.ctwa_clid, c.source_url, c.source_id, c.headline, c.media_type, c.media_url)",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{Acquire, FromRow, PgConnection, Postgres};
 
-use super::{ContactRow, identities, record_created, watch};
+use super::{ContactRow, identities, record_created, track_changes};
 use crate::error::with_timeout;
 use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, phone_numbers};
@@ -30,14 +30,14 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Whether nothing identifies this visitor: then every opening creates a new contact.
+    /// Whether nothing identifies this visitor. Such a visitor gets a new contact whenever a session is opened.
     pub fn is_anonymous(&self) -> bool {
         identity_keys(self).is_empty()
     }
 
     /// Whether [`fill_empty_fields`] would add something to this contact.
     pub fn adds_to(&self, contact: &ContactRow) -> bool {
-        let is_named = ![Some(DEFAULT_NAME), contact.number.as_deref(), contact.email.as_deref()]
+        let has_default_name = [Some(DEFAULT_NAME), contact.number.as_deref(), contact.email.as_deref()]
             .contains(&Some(contact.name.as_str()));
         let pairs = [
             (&self.email, &contact.email),
@@ -48,7 +48,7 @@ impl Visitor {
             (&self.utm_campaign, &contact.utm_campaign),
             (&self.utm_id, &contact.utm_id),
         ];
-        self.name.as_ref().is_some_and(|name| !is_named && *name != contact.name)
+        self.name.as_ref().is_some_and(|name| has_default_name && *name != contact.name)
             || pairs.iter().any(|(new, current)| new.is_some() && current.is_none())
     }
 }
@@ -67,14 +67,14 @@ pub struct VouchedContact {
 /// The contact of a visitor described by the company's own server: matched by external id, then number, then e-mail;
 /// otherwise created.
 ///
-/// Openings of one company with the same identity are serialized, so that a visitor never gets two contacts.
+/// Concurrent calls with the same identity are serialized, so that a visitor never gets two contacts.
 pub async fn find_or_create_visitor(
     db: impl Acquire<'_, Database = Postgres>,
     company: CompanyId,
     visitor: &Visitor,
 ) -> Result<VouchedContact> {
     let mut transaction = with_timeout(db.begin()).await?;
-    identities::lock(&mut transaction, company, identity_keys(visitor)).await?;
+    identities::lock_keys(&mut transaction, company, identity_keys(visitor)).await?;
     let contact = with_timeout(async {
         let found: Option<VouchedContact> = sqlx::query_as(include_str!("visitor.sql"))
             .bind(company)
@@ -108,7 +108,7 @@ fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
     [number, email, external_id].into_iter().flatten().collect()
 }
 
-/// Adds the website's external id to a contact that was created in another way.
+/// Sets the website's external id of a contact that has none.
 async fn remember_external_id(
     db: &mut PgConnection,
     company: CompanyId,
@@ -204,9 +204,9 @@ pub async fn sign_in(
     session_contact: Option<AnonymousContact<'_>>,
 ) -> Result<SignedInContact> {
     let mut transaction = db.begin().await?;
-    identities::lock(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
+    identities::lock_keys(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
     let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
-    let tracker = watch(transaction.connection()?, company, &tracked).await?;
+    let tracker = track_changes(transaction.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {
         let connection = transaction.connection().map_err(|_| sqlx::Error::PoolClosed)?;
         let found: Option<ContactId> =
@@ -261,7 +261,7 @@ pub async fn sign_in(
     Ok(signed_in)
 }
 
-/// Fills in empty fields of a contact with what is known now; a default name counts as empty. A number that belongs to
+/// Fills empty fields of a contact with the visitor's data; a default name counts as empty. A number that belongs to
 /// another contact is skipped.
 pub async fn fill_empty_fields(
     db: impl Database<'_>,
@@ -269,14 +269,14 @@ pub async fn fill_empty_fields(
     id: ContactId,
     visitor: &Visitor,
 ) -> Result<()> {
-    match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
+    match fill_empty_fields_with_number(db, company, id, visitor, visitor.number.as_deref()).await {
         // The number was taken meanwhile.
-        Err(Error::Taken(_)) => fill_with(db, company, id, visitor, None).await,
+        Err(Error::Taken(_)) => fill_empty_fields_with_number(db, company, id, visitor, None).await,
         result => result,
     }
 }
 
-async fn fill_with(
+async fn fill_empty_fields_with_number(
     db: impl Database<'_>,
     company: CompanyId,
     id: ContactId,
@@ -285,9 +285,9 @@ async fn fill_with(
 ) -> Result<()> {
     let mut transaction = db.transaction().await?;
     if let Some(number) = number {
-        identities::lock(transaction.connection()?, company, [identities::number_key(number)]).await?;
+        identities::lock_keys(transaction.connection()?, company, [identities::number_key(number)]).await?;
     }
-    let tracker = watch(transaction.connection()?, company, &[id]).await?;
+    let tracker = track_changes(transaction.connection()?, company, &[id]).await?;
     let update = sqlx::query(
         "update contacts c set updated_at = now(),
              name = case when c.name in ($12, c.number, c.email) then coalesce($3, c.name) else c.name end,
@@ -334,7 +334,7 @@ pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: Contact
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
     );
     let mut transaction = db.transaction().await?;
-    let tracker = watch(transaction.connection()?, company, &[id]).await?;
+    let tracker = track_changes(transaction.connection()?, company, &[id]).await?;
     with_timeout(update.bind(company).bind(id).execute(transaction.connection()?)).await?;
     tracker.record(transaction.connection()?, &[id]).await?;
     transaction.commit().await

@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use super::watch;
+use super::track_changes;
 use crate::error::with_timeout;
 use crate::table::{Links, map_constraint};
 use crate::tables::custom_fields::{CONTACT_VALUES, CustomFieldId};
@@ -21,7 +21,7 @@ const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id",
 /// The field of each unique constraint.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
 
-/// Replaces the tags of contacts: `tagged` contains each pair of contact and tag.
+/// Replaces the tags of contacts by those in `contact_tags`.
 ///
 /// # Errors
 /// [`Error::NotFound`] when a tag does not exist.
@@ -29,14 +29,15 @@ pub async fn set_tags(
     db: &mut PgConnection,
     company: CompanyId,
     contacts: &[ContactId],
-    tagged: &[(ContactId, TagId)],
+    contact_tags: &[(ContactId, TagId)],
 ) -> Result<()> {
-    let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
+    let (ids, tags): (Vec<_>, Vec<_>) = contact_tags.iter().copied().unzip();
     with_timeout(async {
         sqlx::query(
-            // Deletes the links that are not in `tagged`. `offset 0` makes PostgreSQL find the links of each contact by
-            // the primary key, whatever its statistics say. Deleting them by `ctid` is safe because links are never
-            // updated, only inserted and deleted. Links to a deleted tag stay: its deletion removes them in steps.
+            // Deletes the links that are not in `contact_tags`. `offset 0` makes PostgreSQL find the links of each
+            // contact by the primary key, whatever its statistics say. Deleting them by `ctid` is safe because links
+            // are never updated, only inserted and deleted. Links to a deleted tag stay: its deletion removes them in
+            // steps.
             "delete from contact_tags where ctid = any (array(
                  select link.row_id from unnest($2::bigint[]) as changed (contact) cross join lateral (
                      select ctid as row_id, contact_id, tag_id from contact_tags
@@ -85,7 +86,7 @@ pub async fn set_custom_values(
 /// # Errors
 /// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let tracker = watch(&mut *db, company, &[contact]).await?;
+    let tracker = track_changes(&mut *db, company, &[contact]).await?;
     if !TAGS.add(&mut *db, company, contact, tag).await? {
         return Ok(());
     }
@@ -97,7 +98,7 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 /// # Errors
 /// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let tracker = watch(&mut *db, company, &[contact]).await?;
+    let tracker = track_changes(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
         return tracker.record(db, &[contact]).await;
     }

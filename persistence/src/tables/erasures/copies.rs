@@ -1,8 +1,8 @@
 //! The copies of a contact's data that remain after the contact is deleted: events, the attempts of their deliveries,
 //! recorded responses, and rows that PostgreSQL refused.
 //!
-//! The search may take many minutes. Each statement enters the company, so a move of the company to another process
-//! waits for one statement only; the search then fails here and begins again there.
+//! The search may take many minutes. A company cannot move to another process of the cluster while one of these
+//! statements runs ([`run_here`]), but it can between two of them: the search then fails here and begins again there.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const DELIVERIES_PER_STEP: i64 = 5_000;
 /// Number of recorded responses, or of refused rows, that are read at once: usually less than a MiB.
 const ROWS_PER_STEP: i64 = 500;
 
-/// Runs a statement while the company is served here.
+/// Runs a statement while the company is served by this process.
 ///
 /// # Errors
 /// When the company is not served here, or the database cannot answer.
@@ -99,7 +99,7 @@ pub async fn forget_deliveries(db: impl Database<'_>, ownership: &Ownership, era
     let lanes: Vec<String> = contact.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
     let (mut after, mut changed) = ((0_i64, 0_i64), 0);
     loop {
-        // No index has the lanes of deliveries that were made.
+        // All deliveries are read: no index has the lanes of finished ones.
         let find = sqlx::query_as::<_, (i64, i64, bool)>(
             "select webhook_id, event_id, lane = any ($4) and attempts <> '[]' from webhook_deliveries
              where company_id = $1 and (webhook_id, event_id) > ($2, $3) order by webhook_id, event_id limit $5",

@@ -1,4 +1,4 @@
-//! People whose data is to be erased: what is left to be done, where their data is, and what was removed.
+//! Erasures: contacts whose data is to be removed, the records with their data, and what was removed.
 //!
 //! The contact itself is deleted as any contact is ([`super::contact_removal`]). This module removes the copies that
 //! remain in events, deliveries, recorded responses and refused rows.
@@ -20,7 +20,7 @@ use crate::document::Document;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, Result, SessionId, TicketId};
 
-/// Maximum erasures that one run reads; the others follow.
+/// Maximum number of erasures that one run reads; later runs read the others.
 const PENDING_MAX: i64 = 20;
 
 /// The records that belong to a contact.
@@ -91,8 +91,8 @@ pub async fn request(db: impl Database<'_>, company: CompanyId, contact: Contact
     let mut transaction = db.transaction().await?;
     let connection = transaction.connection()?;
     // A merge of the contact ends first, or finds that the contact is being erased.
-    let hold = sqlx::query("select from contacts where company_id = $1 and id = $2 for key share");
-    with_timeout(hold.bind(company).bind(contact).execute(&mut *connection)).await?;
+    let lock = sqlx::query("select from contacts where company_id = $1 and id = $2 for key share");
+    with_timeout(lock.bind(company).bind(contact).execute(&mut *connection)).await?;
     let request = sqlx::query(
         "insert into erasures (company_id, contact_id)
          select c.id, x.contact from companies c cross join lateral (
@@ -155,7 +155,7 @@ struct FoundRecords {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<bool> {
+pub async fn collect_traces(db: impl Database<'_>, erasure: &mut Erasure) -> Result<bool> {
     let (company, contact) = (erasure.company_id, erasure.contact_id);
     let find = sqlx::query_as(
         "select exists (select from contacts where company_id = $1 and id = $2) as exists,
@@ -193,8 +193,9 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
         ("campaignRecipients", found.recipients),
     ];
     for (name, number) in counts {
-        let before = erasure.removed.entry(name.to_owned()).or_default();
-        *before = number.max(*before);
+        // An earlier run may have deleted records that it had counted.
+        let removed = erasure.removed.entry(name.to_owned()).or_default();
+        *removed = number.max(*removed);
     }
     let store = sqlx::query("update erasures set traces = $3, removed = $4 where company_id = $1 and contact_id = $2");
     let store = store.bind(company).bind(contact).bind(Json(&erasure.traces)).bind(Json(&erasure.removed));
@@ -220,8 +221,7 @@ pub async fn open_tickets_and_sessions(
     Ok((tickets, sessions.into_iter().map(SessionId).collect()))
 }
 
-/// Deletes the contact's scheduled messages, except pending ones if `with_pending` is not set; returns whether any is
-/// left.
+/// Deletes the contact's scheduled messages, pending ones only if `with_pending` is set; returns whether any is left.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -31,7 +31,7 @@ pub(super) fn redact_row_events(text: &str, erasure: &mut Erasure) -> Option<(St
 fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
     let before = event.clone();
     let contact = erasure.contact_id.0;
-    let is_of_person = match record(event) {
+    let is_of_contact = match kind_and_record(event) {
         Some(("t", record)) => redact_ticket(record, erasure),
         Some(("m", record)) => redact_message(record, erasure),
         Some(("s", record)) => redact_row(record, contact, &["page", "utm", "claimed"], &["c"]),
@@ -44,7 +44,7 @@ fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
         _ => false,
     };
     let Some(event) = event.as_object_mut() else { return false };
-    if is_of_person {
+    if is_of_contact {
         event.remove("p");
     } else {
         redact_card(event.get_mut("p"), contact);
@@ -59,13 +59,13 @@ fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
 }
 
 /// The kind of an event's record, and the record.
-fn record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)> {
+fn kind_and_record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)> {
     let record = event.get_mut("r")?.as_object_mut()?;
     let (kind, record) = record.iter_mut().next()?;
     Some((kind.as_str(), record.as_object_mut()?))
 }
 
-/// Whether the row of a record belongs to the contact; then these fields of the row and of the record are removed.
+/// Removes these fields of a record and of its row, if the row belongs to the contact; returns whether it does.
 fn redact_row(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str], record_fields: &[&str]) -> bool {
     let Some(row) = record.get_mut("r").and_then(Value::as_object_mut) else { return false };
     if row.get("contact_id").and_then(Value::as_i64) != Some(contact) {
@@ -78,33 +78,33 @@ fn redact_row(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str]
 
 fn redact_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
     let id = record.get("r").and_then(|row| row.get("id")).and_then(Value::as_i64);
-    let is_of_person = redact_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
-    if is_of_person {
+    let is_of_contact = redact_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
+    if is_of_contact {
         erasure.traces.tickets.extend(id);
     }
-    is_of_person
+    is_of_contact
 }
 
 fn redact_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
     let ticket = record.get("t").and_then(Value::as_i64);
-    let is_of_person = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
-    if is_of_person {
+    let is_of_contact = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
+    if is_of_contact {
         ["f", "e"].iter().for_each(|field| drop(record.remove(*field)));
     }
-    is_of_person
+    is_of_contact
 }
 
 fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_person = redact_row(record, contact, &["error"], &["c"]);
-    if is_of_person && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
+    let is_of_contact = redact_row(record, contact, &["error"], &["c"]);
+    if is_of_contact && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
         *body = "".into();
     }
-    is_of_person
+    is_of_contact
 }
 
 fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_person = record.get("i").and_then(Value::as_i64) == Some(contact);
-    if is_of_person && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
+    let is_of_contact = record.get("i").and_then(Value::as_i64) == Some(contact);
+    if is_of_contact && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
         for (field, value) in shown.iter_mut().filter(|(field, _)| !IMPERSONAL_FIELDS.contains(&field.as_str())) {
             *value = match value {
                 _ if field == "name" => "".into(),
@@ -114,7 +114,7 @@ fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
             };
         }
     }
-    is_of_person
+    is_of_contact
 }
 
 /// Removes the contact from a card.
@@ -129,12 +129,14 @@ fn redact_card(card: Option<&mut Value>, contact: i64) {
 pub(super) fn mentions(value: &Value, erasure: &Erasure) -> bool {
     match value {
         Value::Array(values) => values.iter().any(|value| mentions(value, erasure)),
-        Value::Object(object) => is_of_person(object, erasure) || object.values().any(|value| mentions(value, erasure)),
+        Value::Object(object) => {
+            is_of_contact(object, erasure) || object.values().any(|value| mentions(value, erasure))
+        }
         _ => false,
     }
 }
 
-fn is_of_person(object: &Map<String, Value>, erasure: &Erasure) -> bool {
+fn is_of_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
     let contact = erasure.contact_id.0;
     let number = |field: &str| object.get(field).and_then(Value::as_i64);
     let is_contact = |field| number(field) == Some(contact);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_event_loses_the_person_and_keeps_its_form() {
+    fn every_kind_of_event_loses_the_contacts_data_and_keeps_its_form() {
         let events = json!([
             {"k": 1, "a": 5, "r": {"t": {"r": {"id": 71, "contact_id": 7, "wrapup_note": "Zelda"}, "c": {"n": "Zelda"},
                 "l": {"b": "Zelda"}}}, "p": {"wrapupNote": "Zelda"}, "b": {"t": "contact", "i": 7, "n": "Zelda"}},
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_and_rows_of_the_person_are_found() {
+    fn responses_and_rows_of_the_contact_are_found() {
         let erasure = erasure();
         for (value, is_found) in [
             (json!({"data": {"id": 7, "name": "Zelda", "isGroup": false}}), true),

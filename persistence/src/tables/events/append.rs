@@ -43,7 +43,7 @@ fn group_into_rows(events: &[NewEvent]) -> serde_json::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The error when an event cannot be serialized; no event is known to cause that.
+/// The error if an event cannot be serialized.
 fn encode_error(error: serde_json::Error) -> sqlx::Error {
     sqlx::Error::Encode(Box::new(error))
 }
@@ -60,8 +60,8 @@ pub(crate) async fn append(
     }
     let (companies, counts): (Vec<_>, Vec<_>) =
         events.iter().map(|(company, events)| (*company, i64::try_from(events.len()).unwrap_or(i64::MAX))).unzip();
-    let latest = |rows: &Vec<Row>| rows.iter().filter_map(|row| row.last_at).max();
-    let mut last: Vec<(CompanyId, LoggedEventId, Option<DateTime<Utc>>)> = sqlx::query_as(
+    let latest_time = |rows: &Vec<Row>| rows.iter().filter_map(|row| row.last_at).max();
+    let mut counters: Vec<(CompanyId, LoggedEventId, Option<DateTime<Utc>>)> = sqlx::query_as(
         "insert into event_counters as c (company_id, last_id, last_at)
          select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as x (company_id, events, at)
          order by company_id
@@ -71,16 +71,16 @@ pub(crate) async fn append(
     )
     .bind(&companies)
     .bind(&counts)
-    .bind(rows.iter().map(|(_, rows)| latest(rows)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, rows)| latest_time(rows)).collect::<Vec<_>>())
     .fetch_all(&mut *db)
     .await?;
-    last.sort_unstable();
+    counters.sort_unstable();
     let (mut row_companies, mut first_ids, mut last_ids, mut types, mut texts) =
         (vec![], vec![], vec![], vec![], vec![]);
     let mut minimum_times = vec![];
     for ((company, rows), count) in rows.into_iter().zip(&counts) {
-        let Ok(index) = last.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
-        let Some((_, last_id, not_before)) = last.get(index) else { continue };
+        let Ok(index) = counters.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
+        let Some((_, last_id, not_before)) = counters.get(index) else { continue };
         // A reader raises the times of a row's events to `not_before`, the latest time of the events before the row.
         let mut not_before = *not_before;
         let mut previous_id = last_id.0 - count;
@@ -109,7 +109,7 @@ pub(crate) async fn append(
     .bind(minimum_times)
     .execute(db)
     .await?;
-    Ok(last.into_iter().map(|(company, last, _)| (company, last)).collect())
+    Ok(counters.into_iter().map(|(company, last_id, _)| (company, last_id)).collect())
 }
 
 /// Writes the events of a plain change in its transaction. They are numbered when it commits.

@@ -8,8 +8,8 @@ use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// How much earlier the date of a row may be than that of the row before it, because transactions are dated at their
-/// start. If the clock was ahead, a row has a later date than the rows after it, so a read always includes the rows of
+/// Maximum time by which a row's date precedes that of the row before it: a row is dated at its transaction's start. If
+/// the clock was ahead for a while, rows have later dates than rows after them, so a read always includes the rows of
 /// the last day.
 const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
@@ -45,9 +45,9 @@ pub struct Portion {
 pub struct StoredEventPage {
     /// The events, oldest first.
     pub events: Vec<StoredEvent>,
-    /// The position up to which everything was examined: where the next read starts.
+    /// The position up to which all rows were examined, at which the next read starts.
     pub next: After,
-    /// Whether there is more.
+    /// Whether there are more events.
     pub has_more: bool,
 }
 
@@ -56,7 +56,7 @@ struct Row {
     first_id: i64,
     last_id: i64,
     created_at: DateTime<Utc>,
-    /// Earlier event times of the row are replaced by this.
+    /// Replaces the times of the row's events that are before it.
     not_before: Option<DateTime<Utc>>,
     #[sqlx(rename = "told")]
     events: Option<String>,
@@ -158,7 +158,7 @@ impl StoredEventPage {
     }
 }
 
-/// Parses the events of a row. Unreadable ones, as of a newer release, are `None`.
+/// Parses the events of a row. Unreadable ones, such as those of a newer release, are `None`.
 fn parse_events(json: &str) -> Vec<Option<NewEvent>> {
     let events: Vec<&RawValue> = match serde_json::from_str(json) {
         Ok(events) => events,

@@ -151,10 +151,10 @@ pub struct MessageSnapshot {
     pub reaction: Option<ReactionSnapshot>,
 }
 
-/// A person's reaction at a time.
+/// A person's reaction to a message when its event happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReactionSnapshot {
-    /// The person, as [`Reaction`](crate::tables::messages::Reaction) has it.
+    /// The person: the key of the [`Reaction`](crate::tables::messages::Reaction).
     #[serde(rename = "k")]
     pub key: String,
     /// `None`: it was withdrawn.

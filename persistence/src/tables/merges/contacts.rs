@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 
 use super::schedules::move_schedules;
-use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as lock_tickets, move_rows};
+use super::tickets::{SurvivingTicket, TicketMerge, absorb_ticket, cards_of, lock_tickets, move_rows};
 use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record_merge};
 use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
 use crate::table::{Expected, map_constraint};
 use crate::tables::cards::CardId;
-use crate::tables::cards::events::{CardTracker, track};
+use crate::tables::cards::events::{self as card_events, CardTracker};
 use crate::tables::contacts::{self, ContactRow, ContactTracker, identities};
 use crate::{CompanyId, ContactId, Error, Result, TicketId};
 
@@ -44,8 +44,8 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
     if let Some(conflict) = find_conflict(&mut *db, company, &into_row, &from_row).await? {
         return Ok(Err(conflict));
     }
-    let pairs = open_pairs(&mut *db, company, into, from).await?;
-    let before = Before::read(&mut *db, merge, suggested, &pairs).await?;
+    let pairs = open_ticket_pairs(&mut *db, company, into, from).await?;
+    let before = RecordsBefore::read(&mut *db, merge, suggested, &pairs).await?;
     // Moving messages takes long, so it comes before the locks on the zone map of tickets, for which the persister
     // waits.
     move_messages(&mut *db, company, from, into).await?;
@@ -58,9 +58,9 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
         move_rows(&mut *db, company, newer, older).await?;
         locked_tickets.push((ticket_merge, older_row, newer_row));
     }
-    let mut absorbed = Vec::with_capacity(locked_tickets.len());
+    let mut surviving_tickets = Vec::with_capacity(locked_tickets.len());
     for (ticket_merge, older_row, newer_row) in locked_tickets {
-        absorbed.push(absorb(&mut *db, &ticket_merge, older_row, newer_row).await?);
+        surviving_tickets.push(absorb_ticket(&mut *db, &ticket_merge, older_row, newer_row).await?);
     }
     move_conversations(&mut *db, company, from, into).await?;
     move_records(&mut *db, company, from, into).await?;
@@ -68,7 +68,7 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
     identities::move_identities(&mut *db, company, (from, into), into_row.adopted_number(&from_row), merge.at).await?;
     fill_and_delete(&mut *db, company, &into_row, &from_row).await?;
     record_merge(&mut *db, company, MergedNoun::Contact, (from.0, into.0), merge.at).await?;
-    before.write_events(db, merge, absorbed).await.map(Ok)
+    before.write_events(db, merge, surviving_tickets).await.map(Ok)
 }
 
 /// A locked contact, with the columns that decide whether and how it is merged.
@@ -84,13 +84,13 @@ struct LockedContact {
 }
 
 impl LockedContact {
-    /// The number that it takes over from the other.
+    /// The number that this contact takes over from `from`.
     fn adopted_number<'a>(&self, from: &'a Self) -> Option<&'a str> {
         from.number.as_deref().filter(|_| self.number.is_none())
     }
 
-    /// Its external id after it has taken over the other: that of a verified contact comes first.
-    fn united_external_id(&self, from: &Self) -> Option<String> {
+    /// The external id of this contact after the merge: a verified contact's comes first.
+    fn merged_external_id(&self, from: &Self) -> Option<String> {
         let is_first = self.verified || !from.verified;
         let (first, second) = if is_first { (self, from) } else { (from, self) };
         first.external_id.clone().or_else(|| second.external_id.clone())
@@ -98,13 +98,14 @@ impl LockedContact {
 }
 
 /// Locks both contacts and returns them: the one that stays, then the one that is merged. A concurrent change of them,
-/// or of a row that refers to them, commits before or sees the merge. Also locks `suggested`: the merge changes them.
+/// or of a row that refers to them, commits before the merge or sees it. Also locks the contacts in `suggested`,
+/// because the merge changes their suggestions.
 async fn lock_pair(
     db: &mut PgConnection,
     merge: &ContactMerge<'_>,
     suggested: &[ContactId],
 ) -> Result<(LockedContact, LockedContact)> {
-    // Weaker than the next lock, because `suggested` stay: rows that refer to them can be written meanwhile.
+    // Weaker than the next lock: the suggested contacts are not deleted, so rows that refer to them may be written.
     let all = [&[merge.into, merge.from], suggested].concat();
     contacts::lock_rows(&mut *db, merge.company, &all).await?;
     let lock = sqlx::query_as(
@@ -156,7 +157,7 @@ async fn find_conflict(
 }
 
 /// The pairs of open tickets of both contacts on one channel: the older, which stays, and the newer, which is merged.
-async fn open_pairs(
+async fn open_ticket_pairs(
     db: &mut PgConnection,
     company: CompanyId,
     into: ContactId,
@@ -172,10 +173,11 @@ async fn open_pairs(
     with_timeout(find.bind(company).bind(into).bind(from).fetch_all(db)).await
 }
 
-/// The records that the merge changes, as they are before it: for the events that compare before and after.
-struct Before {
+/// The records that the merge changes, as they are before it. Events show what has changed since.
+struct RecordsBefore {
+    /// The contact that stays.
     contact: ContactRow,
-    /// The contact that is merged.
+    /// The contact that is merged into `contact`.
     merged: ContactRow,
     /// The contacts to which merging with `merged` was suggested, without the one that stays.
     suggested: Vec<ContactId>,
@@ -183,7 +185,7 @@ struct Before {
     cards: CardTracker,
 }
 
-impl Before {
+impl RecordsBefore {
     async fn read(
         db: &mut PgConnection,
         merge: &ContactMerge<'_>,
@@ -194,7 +196,7 @@ impl Before {
         let contact = contacts::find(&mut *db, company, into).await?.ok_or(Error::NotFound("contact"))?;
         let merged = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
         suggested.retain(|other| *other != into);
-        let tracker = contacts::watch(&mut *db, company, &suggested).await?;
+        let tracker = contacts::track_changes(&mut *db, company, &suggested).await?;
         let card_ids =
             sqlx::query_scalar("select card_id from card_contacts where company_id = $1 and contact_id = $2");
         let mut cards: Vec<CardId> = with_timeout(card_ids.bind(company).bind(from).fetch_all(&mut *db)).await?;
@@ -203,7 +205,7 @@ impl Before {
         }
         cards.sort_unstable();
         cards.dedup();
-        let cards = track(db, company, &cards).await?;
+        let cards = card_events::track(db, company, &cards).await?;
         Ok(Self { contact, merged, suggested, tracker, cards })
     }
 
@@ -212,12 +214,12 @@ impl Before {
         self,
         db: &mut PgConnection,
         merge: &ContactMerge<'_>,
-        absorbed: Vec<Absorbed>,
+        surviving_tickets: Vec<SurvivingTicket>,
     ) -> Result<ContactRow> {
         let company = merge.company;
         let Self { contact, merged, suggested, tracker, cards } = self;
         let contact = contacts::record_merged(&mut *db, company, &contact, merged.id).await?;
-        for ticket in absorbed {
+        for ticket in surviving_tickets {
             ticket.write_event(&mut *db).await?;
         }
         move_schedules(&mut *db, company, &merged, &contact, merge.at).await?;
@@ -306,7 +308,7 @@ async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: Contac
     Ok(())
 }
 
-/// Fills what the contact that stays lacks, and deletes the other.
+/// Fills the empty fields of the contact that stays, and deletes the other.
 async fn fill_and_delete(
     db: &mut PgConnection,
     company: CompanyId,
@@ -341,7 +343,7 @@ async fn fill_and_delete(
              number_country = case when $4 is null then number_country else $5 end
          where company_id = $1 and id = $2",
     );
-    let unique = unique.bind(company).bind(into.id).bind(into.united_external_id(from)).bind(adopted);
+    let unique = unique.bind(company).bind(into.id).bind(into.merged_external_id(from)).bind(adopted);
     let unique = unique.bind(from.number_country.as_deref()).execute(db);
     with_timeout(unique).await?;
     Ok(())
@@ -375,12 +377,12 @@ mod tests {
 
     #[test]
     fn a_verified_id_comes_before_one_that_is_not() {
-        let united = |into: (Option<&str>, bool), from: (Option<&str>, bool)| {
-            contact(None, into.0, into.1).united_external_id(&contact(None, from.0, from.1))
+        let merged_id = |into: (Option<&str>, bool), from: (Option<&str>, bool)| {
+            contact(None, into.0, into.1).merged_external_id(&contact(None, from.0, from.1))
         };
-        assert_eq!(united((Some("a"), false), (Some("b"), false)).as_deref(), Some("a"));
-        assert_eq!(united((Some("a"), false), (Some("b"), true)).as_deref(), Some("b"));
-        assert_eq!(united((None, true), (Some("b"), false)).as_deref(), Some("b"));
-        assert_eq!(united((None, false), (None, true)), None);
+        assert_eq!(merged_id((Some("a"), false), (Some("b"), false)).as_deref(), Some("a"));
+        assert_eq!(merged_id((Some("a"), false), (Some("b"), true)).as_deref(), Some("b"));
+        assert_eq!(merged_id((None, true), (Some("b"), false)).as_deref(), Some("b"));
+        assert_eq!(merged_id((None, false), (None, true)), None);
     }
 }

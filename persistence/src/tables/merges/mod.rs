@@ -2,7 +2,7 @@
 //! 68](../../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
 //!
 //! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact, and that none
-//! begins until the transaction has ended.
+//! is written until the transaction has ended.
 
 mod contacts;
 mod schedules;
@@ -30,7 +30,7 @@ text_enum! {
 /// Why two records cannot be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeConflict {
-    /// Both contacts have an id of the company's website that was verified.
+    /// Both contacts have a verified external id, the company's own id of a person.
     TwoExternalIds,
     /// One of the contacts is a group.
     Group,
@@ -76,7 +76,7 @@ pub async fn any_successor(
     with_timeout(find.bind(company).bind(noun).bind(ids).fetch_optional(db)).await
 }
 
-/// Records that a record was merged into another. Records that were merged into the first now lead to the second, too.
+/// Records that `from` was merged into `into`. Records that were merged into `from` earlier now lead to `into`, too.
 async fn record_merge(
     db: &mut PgConnection,
     company: CompanyId,
@@ -93,7 +93,12 @@ async fn record_merge(
 }
 
 /// Deletes the stored merges into records that are being deleted.
-pub(crate) async fn forget(db: &mut PgConnection, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> Result<()> {
+pub(crate) async fn remove_merges_into(
+    db: &mut PgConnection,
+    company: CompanyId,
+    noun: MergedNoun,
+    ids: &[i64],
+) -> Result<()> {
     let delete = sqlx::query("delete from merges where company_id = $1 and noun = $2 and into_id = any ($3)");
     with_timeout(delete.bind(company).bind(noun).bind(ids).execute(db)).await?;
     Ok(())

@@ -40,7 +40,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     // contacts.
     let contact = sqlx::query("select from contacts where company_id = $1 and id = $2 for no key update");
     with_timeout(contact.bind(merge.company).bind(merge.contact).execute(&mut *db)).await?;
-    let (into, from) = hold(&mut *db, merge).await?;
+    let (into, from) = lock_tickets(&mut *db, merge).await?;
     if (into.contact_id, into.channel_id) != (from.contact_id, from.channel_id) {
         return Ok(Err(MergeConflict::OtherConversation));
     }
@@ -53,23 +53,24 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     let cards = cards_of(&mut *db, merge.company, merge.from).await?;
     let tracker = cards::events::track(&mut *db, merge.company, &cards).await?;
     move_rows(&mut *db, merge.company, merge.from, merge.into).await?;
-    let absorbed = absorb(&mut *db, merge, into, from).await?;
-    let loaded = absorbed.write_event(&mut *db).await?;
+    let surviving = absorb_ticket(&mut *db, merge, into, from).await?;
+    let loaded = surviving.write_event(&mut *db).await?;
     tracker.write_events(db).await?;
     Ok(Ok(loaded))
 }
 
-/// A ticket that has taken over another one. The company's event about it is not written yet.
-pub(super) struct Absorbed {
+/// The ticket that stays, after the merge; the company's event about the merge is not written yet.
+pub(super) struct SurvivingTicket {
     company: CompanyId,
     into: TicketId,
     from: TicketId,
+    /// The ticket that stays, before the merge.
     before: LoadedTicket,
     at: DateTime<Utc>,
 }
 
 /// Locks both tickets and returns them: the one that stays, then the one that is merged.
-pub(super) async fn hold(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<(TicketRow, TicketRow)> {
+pub(super) async fn lock_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<(TicketRow, TicketRow)> {
     let lock = sqlx::query_as("select * from tickets where company_id = $1 and id = any ($2) order by id for update");
     let rows: Vec<TicketRow> =
         with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
@@ -85,12 +86,12 @@ pub(super) async fn cards_of(db: &mut PgConnection, company: CompanyId, ticket: 
 
 /// Fills the empty fields of a ticket from another one, and deletes the other one, whose rows must have been moved
 /// before.
-pub(super) async fn absorb(
+pub(super) async fn absorb_ticket(
     db: &mut PgConnection,
     merge: &TicketMerge<'_>,
     into: TicketRow,
     from: TicketRow,
-) -> Result<Absorbed> {
+) -> Result<SurvivingTicket> {
     let TicketMerge { company, at, .. } = *merge;
     let before = tickets::find(&mut *db, company, into.id).await?.ok_or(Error::NotFound("ticket"))?;
     let event = EventRow {
@@ -113,7 +114,7 @@ pub(super) async fn absorb(
     with_timeout(tickets::update(&mut *db, &[&merged_row(into, from, at)])).await?;
     with_timeout(ticket_events::insert(&mut *db, &[&event])).await?;
     record_merge(db, company, MergedNoun::Ticket, (from_id.0, into_id.0), at).await?;
-    Ok(Absorbed { company, into: into_id, from: from_id, before, at })
+    Ok(SurvivingTicket { company, into: into_id, from: from_id, before, at })
 }
 
 /// Makes the rows that refer to a ticket refer to another.
@@ -131,7 +132,7 @@ pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: T
             }
         }
     }
-    // Sessions are found by their conversation, because no index has their ticket.
+    // Sessions are found by contact and channel, because no index has their ticket.
     for statement in [
         "update webchat_sessions s set ticket_id = $3 from tickets t
          where t.company_id = $1 and t.id = $2 and s.company_id = t.company_id and s.contact_id = t.contact_id
@@ -169,12 +170,12 @@ fn merged_row(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow 
     }
 }
 
-impl Absorbed {
+impl SurvivingTicket {
     /// Writes the company's event about the merge, and returns the ticket that stays as it is now.
     pub(super) async fn write_event(self, db: &mut PgConnection) -> Result<LoadedTicket> {
         let Self { company, into, from, before, at } = self;
         let after = tickets::find(&mut *db, company, into).await?.ok_or(Error::NotFound("ticket"))?;
-        let previous = events::previous(&shown(&before), &shown(&after));
+        let previous = events::previous(&merge_fields(&before), &merge_fields(&after));
         let record = Record::Ticket(Box::new(snapshot(&after, from)));
         let event = NewEvent::plain(EventKind::TicketMerged, at, record, previous);
         events::draft(db, company, &[event]).await?;
@@ -183,7 +184,7 @@ impl Absorbed {
 }
 
 /// The fields that a merge changes. A queue and a user are only filled, never replaced, so their names are not needed.
-fn shown(LoadedTicket { ticket, .. }: &LoadedTicket) -> Value {
+fn merge_fields(LoadedTicket { ticket, .. }: &LoadedTicket) -> Value {
     let mut fields = Map::new();
     fields.insert("queue".to_owned(), json!(ticket.queue_id));
     fields.insert("assignedTo".to_owned(), json!(ticket.user_id));

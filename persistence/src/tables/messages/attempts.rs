@@ -16,7 +16,7 @@ use crate::{CompanyId, MessageId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Attempts {
-    /// How often the provider was given the message and did not refuse it.
+    /// Number of attempts that the provider did not refuse.
     pub count: u32,
     /// When an attempt began whose end is not recorded: it is running, or a restart has cut it off.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct Attempts {
     /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the attempt handed over only the message's file; its text is sent separately.
+    /// Whether the attempt sent only the message's file; its text is sent separately.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
     /// Set while the provider has accepted the message's file, but not yet the text that is sent separately: the
@@ -44,7 +44,7 @@ impl Attempts {
     }
 }
 
-/// The attempts of a message, as of now. Applying it twice changes nothing.
+/// A change of a message's attempts: all of them, as of now. Storing it twice has no further effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
     pub company_id: CompanyId,
@@ -58,8 +58,7 @@ impl MessageRow {
         self.attempts.as_ref().and_then(|value| Attempts::deserialize(value).ok()).unwrap_or_default()
     }
 
-    /// How often the provider was given the message and did not refuse it: if nothing is recorded, once for a sent
-    /// message.
+    /// Number of attempts that the provider did not refuse; if none is recorded, 1 for a sent message.
     pub fn attempt_count(&self) -> u32 {
         match &self.attempts {
             Some(_) => self.attempts().count,

@@ -79,7 +79,7 @@ pub struct MessageContent {
 }
 
 impl Default for MessageContent {
-    /// Content without any part.
+    /// Content without any part. [`MessageContent::into_column`] sets its kind.
     fn default() -> Self {
         Self {
             kind: ContentKind::Forwarded,
@@ -98,7 +98,7 @@ impl Default for MessageContent {
 }
 
 impl MessageContent {
-    /// An option that a contact chose.
+    /// The content of a message by which a contact chose an option.
     pub fn of_reply(reply: ChosenOption) -> Self {
         Self { reply: Some(reply), ..Self::default() }
     }
@@ -324,7 +324,7 @@ pub struct MessageOrigin {
     pub kind: Via,
     /// The app.
     pub app: MessageApp,
-    /// Whether the message was written before the ticket was opened, so that it answers nothing.
+    /// Whether the message was written before the ticket was opened, so that it does not count as an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }

@@ -12,8 +12,8 @@ use crate::error::with_timeout;
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// The file of an inbound message was fetched (`media`), or cannot be fetched (`error` contains the reason). With
-/// `is_of_text`, instead: the text that was sent after the file of an outbound message has failed.
+/// The result of fetching an inbound message's file: the file (`media`), or why it cannot be fetched (`error`). With
+/// `is_of_text`, the row instead records why the text that follows an outbound message's file could not be sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MediaRow {
     pub company_id: CompanyId,
@@ -23,8 +23,8 @@ pub struct MediaRow {
     pub media: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// Whether `error` is that of the text: the file and the status stay. A release that does not know this field
-    /// changes nothing, since it only changes messages whose file is still to be fetched.
+    /// Whether `error` is that of the text: the message keeps its file and status. A release that does not know this
+    /// field ignores the row, since it only changes messages whose file is still to be fetched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_text: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn set_media(
     .bind(rows.iter().map(|row| row.is_of_text).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
-    Ok(ChangedMessage::all(changed, ChangeCause::File))
+    Ok(ChangedMessage::from_rows(changed, ChangeCause::File))
 }
 
 /// The first `limit` messages after `after` whose files are still to be fetched. Only for background work.
@@ -68,7 +68,7 @@ pub async fn media_wanted(
 }
 
 /// The provider's ids of the newest `limit` messages a channel received, with the time of each.
-pub async fn received(
+pub async fn received_ids(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
@@ -125,10 +125,11 @@ impl From<&MessageRow> for MessageRef {
     }
 }
 
-/// Whether Hotline may have sent a contact a message with this text at this time: it is still queued, or was created in
-/// the ten minutes before. Without a text, any message with a file or options counts. Provider ids are not compared,
-/// because the recorded one may be that of an earlier attempt. `text` has single spaces, and at most 256 characters.
-pub async fn was_sent(
+/// Whether Hotline may have sent a contact a message with this text at `at`: it has one that is still queued, or was
+/// created at most ten minutes before. Without a text, any message with a file or options counts. Provider ids are not
+/// compared, because the recorded one may be that of an earlier attempt. `text` has single spaces, and at most 256
+/// characters.
+pub async fn may_have_sent(
     db: impl Database<'_>,
     company: CompanyId,
     (channel, contact): (ChannelId, ContactId),
@@ -158,9 +159,8 @@ pub async fn was_sent(
     .await
 }
 
-/// The messages to a contact that were sent up to a time of the provider's clock and have not reached `status` yet,
-/// newest first. `sent_at` is when the provider's answer arrived, so the provider may have had the message up to 30
-/// seconds before.
+/// The messages to a contact that were sent up to `until`, by the provider's clock, and have not reached `status` yet,
+/// newest first. `sent_at` may be up to 30 seconds later: it is when the provider's answer arrived.
 pub async fn sent_until(
     db: impl Database<'_>,
     company: CompanyId,

@@ -1,7 +1,5 @@
 //! Lists of a company's messages for the API.
 
-use chrono::{DateTime, Utc};
-
 use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::select::{Page, PageRequest, Select};
 use crate::table::Span;
@@ -17,9 +15,9 @@ pub struct MessageFilter {
     pub direction: Option<Direction>,
     pub kind: Option<MessageType>,
     pub status: Option<MessageStatus>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub created: Span,
     /// When the messages changed last.
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: Span,
     /// Only messages after this one.
     pub after: Option<MessageId>,
     /// Only messages a visitor may see: no notes.
@@ -43,9 +41,9 @@ pub async fn list(
         channel: filter.channel_id,
         ..ZoneFilter::default()
     };
-    // Zones are used unless an index is better: it is for queued messages, for those of a ticket or contact, and for
-    // rare ones (failed, or not texts). Nearly every zone contains a few rare messages, so zones exclude enough only
-    // within a time span or a channel.
+    // An index is better than zones for queued messages, for those of a ticket or contact, and for rare ones (failed,
+    // or not texts). Nearly every zone contains a few rare messages, so for these, zones exclude enough only within a
+    // time span or a channel.
     let is_internal = filter.direction == Some(Direction::Internal) && filter.kind.is_none();
     let is_rare = is_internal
         || filter.kind.is_some_and(|kind| kind != MessageType::Text)
@@ -90,14 +88,14 @@ const BY_TYPE: &str = "t.type = k.type and t.type <> 'text'";
 /// type, up to the end of the page. The index has the messages of one type in list order; for both types at once
 /// PostgreSQL would read and sort all of them.
 fn list_by_type(company: CompanyId, filter: &MessageFilter, page: PageRequest) -> Select {
-    let each = "select t.* from (values ('note'), ('system')) k (type)
+    let each_type = "select t.* from (values ('note'), ('system')) k (type)
         cross join lateral (select t.* from messages t";
-    let mut list = add_conditions(Select::new(each, "t.company_id", company), filter).only(Some(BY_TYPE));
+    let mut list = add_conditions(Select::new(each_type, "t.company_id", company), filter).only(Some(BY_TYPE));
     if let Some(after) = page.after() {
         list = list.after_id("t.id", after, page.descending);
     }
     let order = if page.descending { "t.id desc" } else { "t.id" };
-    let mut query = list.into_part(order, page.offset().saturating_add(page.size).saturating_add(1));
+    let mut query = list.into_subquery(order, page.offset().saturating_add(page.size).saturating_add(1));
     query.push(" t");
     Select::with_query(query, "t.company_id", company)
 }

@@ -26,7 +26,7 @@ pub use content::{
     PlacedOrder, ProductReference, SharedLocation, StoryReference, SubmittedForm, Via,
 };
 pub(crate) use inbound::set_media;
-pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until, was_sent};
+pub use inbound::{MediaRow, MessageRef, last_inbound_at, may_have_sent, media_wanted, received_ids, sent_until};
 pub use list::{MessageFilter, list};
 pub use outbox::{
     AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawal_reason,
@@ -43,14 +43,14 @@ pub use revisions::{
     EDIT_ID, EDITS_MAX, EMOJI_CHARACTERS_MAX, EarlierText, REACTIONS_MAX, Reaction, Reactor, Revisable, Revision,
     RevisionRow, Revisions,
 };
-pub(crate) use revisions::{Revisables, revisables, revise};
+pub(crate) use revisions::{Revisables, read_revisables, revise};
 pub use row::{Direction, MessageRow, MessageStatus, MessageType};
 
 use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId};
 
-/// Suffix of a journal's id in the name of the messages' own watermark during a replay.
+/// Added to a journal's id, names the watermark of its messages: a replay writes them ahead of the other entries.
 pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
 /// Whether a replay has written messages that the report figures do not count yet.
@@ -146,15 +146,15 @@ fn read_row(found: Option<PgRow>) -> Result<Option<MessageRow>> {
 pub struct ConversationProgress {
     /// The newest delivered outbound message.
     pub delivered: Option<MessageId>,
-    /// When it was delivered.
+    /// The latest delivery of an outbound message.
     pub delivered_at: Option<DateTime<Utc>>,
     /// The newest outbound message the contact has read.
     pub seen: Option<MessageId>,
-    /// When the contact read it.
+    /// When the contact last read an outbound message.
     pub seen_at: Option<DateTime<Utc>>,
     /// The newest inbound message the company has read.
     pub read: Option<MessageId>,
-    /// When the company read it.
+    /// When the company last read an inbound message.
     pub read_at: Option<DateTime<Utc>>,
 }
 
@@ -227,8 +227,8 @@ pub async fn has_received(
     .await
 }
 
-/// Maximum messages of a ticket among which the others of a job, at most nine files, are searched. They were created
-/// together: after a merge, messages that the other ticket got at that moment may lie between.
+/// How many messages after a job's first one are searched for its others, which are at most nine files. All were
+/// created at once, but after a merge, messages that the other ticket got at that moment may lie between them.
 const NEIGHBORS_OF_JOB_MAX: i64 = 100;
 
 /// The other messages of a job, given its first one.

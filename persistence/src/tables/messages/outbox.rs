@@ -9,8 +9,7 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// A message with its recipient's address: the contact's number on a phone channel, otherwise the provider's id of the
-/// contact.
+/// A message with its contact's number. Where the provider's id of the contact is needed instead, the sender reads it.
 #[derive(Clone, Debug, FromRow)]
 pub struct AddressedMessage {
     #[sqlx(flatten)]
@@ -87,8 +86,8 @@ impl OutboxEntry {
     }
 }
 
-/// The channels with queued messages or reactions: read at startup, when the tables contain everything that was
-/// accepted.
+/// The channels with queued messages or reactions. Read at startup and when slots are taken over, as the tables then
+/// contain everything that was accepted.
 pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, ChannelId)>> {
     let in_slots = SlotFilter::condition("c.company_id", 1);
     let outboxes = format!(
@@ -101,8 +100,8 @@ pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(
     Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
-/// The first queued messages and reactions of a channel, except the `excluded` ones and messages that a campaign has
-/// left in doubt; those of a ticket in the order of acceptance.
+/// The first queued messages and reactions of a channel, ordered by id: those of a ticket are in the order of
+/// acceptance. Without the `excluded` ones, and without messages of campaigns that are in doubt.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,

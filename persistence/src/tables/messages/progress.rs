@@ -132,7 +132,7 @@ struct CombinedReports<'a> {
     id: MessageId,
     /// The highest status reached, ignoring failures.
     reached: MessageStatus,
-    /// A failure reported before delivery: it counts, unless the table knows of a delivery.
+    /// A failure reported before any delivery. It counts unless the stored message was delivered already.
     failed: Option<&'a MessageError>,
     sent_at: Option<DateTime<Utc>>,
     delivered_at: Option<DateTime<Utc>>,
@@ -168,9 +168,9 @@ impl<'a> CombinedReports<'a> {
                 return;
             }
         }
-        let to = row.delivery_status.status();
-        if matches!((self.reached, to), (Queued, _) | (Sent, Delivered | Read) | (Delivered, Read)) {
-            self.reached = to;
+        let status = row.delivery_status.status();
+        if matches!((self.reached, status), (Queued, _) | (Sent, Delivered | Read) | (Delivered, Read)) {
+            self.reached = status;
         }
     }
 
@@ -209,13 +209,13 @@ fn keep_earliest(time: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
     *time = Some(time.map_or(at, |time| time.min(at)));
 }
 
-fn combine<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<CombinedReports<'a>> {
+fn combine_reports<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<CombinedReports<'a>> {
     let mut combined: HashMap<(CompanyId, MessageId), CombinedReports<'a>> = HashMap::with_capacity(rows.len());
     for row in rows {
         combined.entry((row.company_id, row.message_id)).or_insert_with(|| CombinedReports::of(row)).add(row);
     }
     let mut combined: Vec<_> = combined.into_values().collect();
-    // In key order the index is walked once.
+    // In the order of the index, so that PostgreSQL reads it once from start to end.
     combined.sort_unstable_by_key(|combined| (combined.company, combined.id));
     combined
 }
@@ -238,7 +238,7 @@ pub(crate) struct ChangedMessage {
 pub(crate) enum ChangeCause {
     /// A report on this message.
     Progress,
-    /// A receipt that covers all of a ticket's messages up to one.
+    /// A receipt, which covers a ticket's messages up to one of them.
     Receipt,
     /// Its file, which changes no status.
     File,
@@ -250,9 +250,9 @@ pub(crate) enum ChangeCause {
 pub(super) type ChangedMessageRow = (CompanyId, MessageId, TicketId, String, String, Option<DateTime<Utc>>);
 
 impl ChangedMessage {
-    /// Converts rows, skipping words this release does not know.
-    pub(super) fn all(rows: Vec<ChangedMessageRow>, by: ChangeCause) -> Vec<Self> {
-        let changed = |(company, id, ticket, previous, status, updated_at): ChangedMessageRow| {
+    /// Converts rows, except those with a status that this release does not know.
+    pub(super) fn from_rows(rows: Vec<ChangedMessageRow>, by: ChangeCause) -> Vec<Self> {
+        let convert = |(company, id, ticket, previous, status, updated_at): ChangedMessageRow| {
             Some(Self {
                 company,
                 id,
@@ -263,7 +263,7 @@ impl ChangedMessage {
                 updated_at,
             })
         };
-        rows.into_iter().filter_map(changed).collect()
+        rows.into_iter().filter_map(convert).collect()
     }
 }
 
@@ -271,15 +271,14 @@ impl ChangedMessage {
 pub(crate) struct MergedBatch<'a> {
     /// All messages of the batch.
     pub(crate) messages: Vec<Cow<'a, MessageRow>>,
-    /// The remaining reports: on messages that are in the tables already, or failures.
+    /// The reports that were not merged: failures, and those on messages that are in the tables already.
     pub(crate) progress: Vec<&'a DeliveryStatusRow>,
     /// The messages that are written with an advanced status.
     pub(crate) changed: Vec<ChangedMessage>,
 }
 
-/// Merges status reports into the new messages they refer to, as [`advance_statuses`] would do one statement later.
-/// `None` if there is nothing to merge. Failures are not merged: only the table knows whether a failure is the first
-/// one and counts.
+/// Merges status reports into the new messages they refer to, with the same result as [`advance_statuses`] after the
+/// insertion. `None` if there is nothing to merge. Failures are not merged: only the table shows whether one counts.
 pub(crate) fn merge_reports<'a>(
     messages: &[&'a MessageRow],
     progress: &[&'a DeliveryStatusRow],
@@ -288,7 +287,7 @@ pub(crate) fn merge_reports<'a>(
         return None;
     }
     let mut reports: HashMap<(CompanyId, MessageId), CombinedReports<'a>> =
-        combine(progress).into_iter().map(|combined| ((combined.company, combined.id), combined)).collect();
+        combine_reports(progress).into_iter().map(|combined| ((combined.company, combined.id), combined)).collect();
     let mut merged =
         MergedBatch { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), changed: Vec::new() };
     for row in messages {
@@ -323,7 +322,7 @@ pub(crate) async fn advance_statuses(
     db: &mut PgConnection,
     rows: &[&DeliveryStatusRow],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    let combined = combine(rows);
+    let combined = combine_reports(rows);
     macro_rules! column {
         ($value:expr) => {
             combined.iter().map($value).collect::<Vec<_>>()
@@ -340,7 +339,7 @@ pub(crate) async fn advance_statuses(
         .bind(column!(|combined| combined.provider_message_id))
         .fetch_all(db)
         .await?;
-    Ok(ChangedMessage::all(changed, ChangeCause::Progress))
+    Ok(ChangedMessage::from_rows(changed, ChangeCause::Progress))
 }
 
 /// Which of these messages exist and have not failed.
@@ -417,15 +416,15 @@ mod tests {
         }
     }
 
-    fn failed() -> DeliveryStatus {
+    fn failure() -> DeliveryStatus {
         DeliveryStatus::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
     }
 
     /// The highest status after these reports, and whether the message failed before delivery.
-    fn combined(statuses: &[DeliveryStatus]) -> (MessageStatus, bool) {
+    fn combined_status(statuses: &[DeliveryStatus]) -> (MessageStatus, bool) {
         let rows: Vec<_> = statuses.iter().cloned().zip(1..).map(|(status, at)| report(status, at)).collect();
         let rows: Vec<_> = rows.iter().collect();
-        let combined = combine(&rows);
+        let combined = combine_reports(&rows);
         let one = combined.first().expect("one message");
         (one.reached, one.failed.is_some())
     }
@@ -437,7 +436,7 @@ mod tests {
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let rows: Vec<_> = order.iter().map(|step| report(steps[*step].clone(), *step as i64 + 1)).collect();
             let rows: Vec<_> = rows.iter().collect();
-            let combined = combine(&rows);
+            let combined = combine_reports(&rows);
             let [one] = combined.as_slice() else { panic!("one message, not {}", combined.len()) };
             assert_eq!((one.reached, one.failed), (MessageStatus::Read, None));
             let seconds = [one.sent_at, one.delivered_at, one.read_at].map(|at| at.map(|at| at.timestamp()));
@@ -447,11 +446,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delivered_message_does_not_fail() {
+    fn a_failure_after_the_delivery_is_ignored() {
         use DeliveryStatus::{Delivered, Read, Sent};
-        assert_eq!(combined(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
-        assert_eq!(combined(&[Sent, failed()]), (MessageStatus::Sent, true));
-        assert_eq!(combined(&[Delivered, failed()]), (MessageStatus::Delivered, false));
-        assert_eq!(combined(&[Read, failed(), Sent]), (MessageStatus::Read, false));
+        assert_eq!(combined_status(&[failure(), Sent, Delivered]), (MessageStatus::Delivered, true));
+        assert_eq!(combined_status(&[Sent, failure()]), (MessageStatus::Sent, true));
+        assert_eq!(combined_status(&[Delivered, failure()]), (MessageStatus::Delivered, false));
+        assert_eq!(combined_status(&[Read, failure(), Sent]), (MessageStatus::Read, false));
     }
 }

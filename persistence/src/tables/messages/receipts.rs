@@ -8,12 +8,12 @@ use super::{ChangeCause, ChangedMessage};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
-/// All messages of a ticket up to one were delivered or read.
+/// All messages of a ticket up to the message `up_to` were delivered or read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
-    /// The conversation, for webchats that watch it and campaigns that wrote to it. Earlier releases left it out.
+    /// Needed by webchats that watch the conversation and campaigns that wrote to it. Earlier releases left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<(ChannelId, ContactId)>,
     pub up_to: MessageId,
@@ -94,5 +94,5 @@ async fn apply_receipts(
         .bind(receipts.iter().map(|receipt| receipt.at).collect::<Vec<_>>())
         .fetch_all(db)
         .await?;
-    Ok(ChangedMessage::all(changed, ChangeCause::Receipt))
+    Ok(ChangedMessage::from_rows(changed, ChangeCause::Receipt))
 }

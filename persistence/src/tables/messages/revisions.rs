@@ -16,7 +16,7 @@ use crate::tables::source::Source;
 use crate::tables::{text_enum, zones};
 use crate::{CompanyId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
 
-/// Maximum earlier texts of a message: apps allow edits for some minutes only. Of more, the first and the newest stay.
+/// Maximum earlier texts of a message: apps allow edits for some minutes only. Beyond it, the second oldest is removed.
 pub const EDITS_MAX: usize = 20;
 
 /// Maximum reactions of a message, withdrawn ones included: one for each person of a large group.
@@ -103,7 +103,7 @@ pub struct Reaction {
 }
 
 impl Reaction {
-    /// As the API shows it; `None` if it was withdrawn.
+    /// The reaction in the API's format; `None` if it was withdrawn.
     fn as_shown(&self) -> Option<Value> {
         let emoji = self.emoji.as_ref()?;
         let user = self.user_id.map(|id| json!({"id": id, "name": self.user_name}));
@@ -128,7 +128,7 @@ pub enum Revision {
     Reacted(Reaction),
     /// The company reacts, or withdraws its reaction, through Hotline: it is sent to the provider.
     Reacts { reaction: Reaction, send: ReactionSend },
-    /// The provider has the company's reaction that was sent with this id, or never will.
+    /// The provider has accepted the company's reaction that was sent with this id, or it has failed (`error`).
     ReactionSent { id: MessageId, error: Option<MessageError> },
 }
 
@@ -278,7 +278,7 @@ struct StoredMessage {
 pub(crate) type Revisables = HashMap<(CompanyId, MessageId), Revisable>;
 
 /// Reads the revisable parts of these messages from the table.
-pub(crate) async fn revisables(
+pub(crate) async fn read_revisables(
     db: &mut PgConnection,
     keys: impl Iterator<Item = (CompanyId, MessageId)>,
 ) -> sqlx::Result<Revisables> {
@@ -298,7 +298,7 @@ pub(crate) async fn revisables(
 
 /// Revises messages in the order of the rows, and returns those that changed.
 pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx::Result<Vec<ChangedMessage>> {
-    let mut revisables = revisables(db, rows.iter().map(|row| (row.company_id, row.message_id))).await?;
+    let mut revisables = read_revisables(db, rows.iter().map(|row| (row.company_id, row.message_id))).await?;
     let before = revisables.clone();
     for row in rows {
         if let Some(revisable) = revisables.get_mut(&(row.company_id, row.message_id)) {
@@ -328,7 +328,7 @@ pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx
         .bind(changed.iter().map(|(_, message)| message.body.as_deref()).collect::<Vec<_>>())
         .bind(changed.iter().map(|(_, message)| message.revisions.deleted_at.is_some()).collect::<Vec<_>>())
         .bind(changed.iter().map(|(_, message)| json!(message.revisions)).collect::<Vec<_>>());
-    Ok(ChangedMessage::all(update.fetch_all(db).await?, ChangeCause::Revision))
+    Ok(ChangedMessage::from_rows(update.fetch_all(db).await?, ChangeCause::Revision))
 }
 
 #[cfg(test)]
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_edits_the_first_text_and_the_newest_stay() {
+    fn of_many_edits_the_first_text_and_the_newest_texts_are_kept() {
         let mut message = message();
         for second in 0..100 {
             assert!(message.apply(&edit(second, &second.to_string())).is_some());
@@ -409,21 +409,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_time_is_left_of_a_deleted_message() {
+    fn a_deleted_message_keeps_only_the_time_of_its_deletion() {
         let mut message = message();
         message.apply(&edit(1, "a"));
         message.apply(&reaction(1, "contact", Some("x")));
         let deletion = row(2, Revision::Deleted { of: Direction::Inbound });
         assert_eq!(message.apply(&deletion), Some(json!({"deletedAt": null})));
-        let left = Revisions { deleted_at: Some(at(2)), ..Revisions::default() };
-        assert_eq!((&message.body, &message.revisions), (&None, &left));
+        let expected = Revisions { deleted_at: Some(at(2)), ..Revisions::default() };
+        assert_eq!((&message.body, &message.revisions), (&None, &expected));
         for later in [edit(3, "b"), reaction(3, "contact", Some("y")), deletion] {
             assert_eq!(message.apply(&later), None, "{later:?}");
         }
     }
 
     #[test]
-    fn each_person_has_one_reaction_and_a_late_one_does_not_come_back() {
+    fn each_person_has_one_reaction_and_a_late_report_does_not_replace_a_newer_one() {
         let mut message = message();
         assert_eq!(message.apply(&reaction(1, "contact", Some("a"))), Some(json!({"reactions": []})));
         assert!(message.apply(&reaction(2, "company", Some("b"))).is_some());
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reaction_of_the_company_is_sent_until_its_provider_has_it_or_never_will() {
+    fn a_reaction_of_the_company_is_to_be_sent_until_the_provider_accepts_it_or_it_fails() {
         let send = |id: i64, emoji: &str| {
             let RevisionRow { revision: Revision::Reacted(reaction), .. } = reaction(id, "company", Some(emoji)) else {
                 panic!("a reaction")

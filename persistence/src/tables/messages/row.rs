@@ -90,7 +90,7 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub revisions: Option<Value>,
-    /// The recorded attempts to hand it to its provider ([`super::Attempts`]). Only the persister sets it.
+    /// The recorded attempts to send it ([`super::Attempts`]). Only the persister sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub attempts: Option<Value>,
@@ -115,7 +115,7 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub after_send: Option<Value>,
-    /// The provider's id of the message; `None` before it was handed over, and for webchats.
+    /// The provider's id of the message; `None` until the provider accepts it, and for webchats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
     #[serde(with = "chrono::serde::ts_microseconds")]
@@ -126,8 +126,8 @@ pub struct MessageRow {
     pub delivered_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub read_at: Option<DateTime<Utc>>,
-    /// When it changed last; `None`: never since it was created. Set by a trigger, by the statement
-    /// of a revision, or with the status that a new message has already.
+    /// When it changed last; `None`: never since it was created. Set by a trigger, by the statement of a revision, or,
+    /// if the message is stored with an advanced status, when it is inserted.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }

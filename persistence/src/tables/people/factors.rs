@@ -10,7 +10,7 @@ use crate::sealed::{Keyring, Location};
 use crate::{CompanyId, Error, Result, totp};
 
 /// Number of recovery codes created at once.
-const CODES: usize = 10;
+const RECOVERY_CODES: usize = 10;
 
 /// Characters of a recovery code without hyphens: 80 bits, so that a fast hash is sufficient.
 const CODE_CHARACTERS: usize = 16;
@@ -65,8 +65,8 @@ pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) ->
     if result.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
 }
 
-/// Checks a current code of the app and uses it up: each code works once. Returns whether it is right, and the factor
-/// is confirmed or unconfirmed as `is_confirmed` requires.
+/// Checks a current code of the app and uses it up: each code works once. Returns whether it is right; false also if
+/// the factor is not confirmed although `is_confirmed`, or confirmed although not.
 async fn use_code(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -100,7 +100,8 @@ pub async fn use_app_code(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    use_code(db, keys, person, code, now, true).await
+    let is_confirmed = true;
+    use_code(db, keys, person, code, now, is_confirmed).await
 }
 
 /// Activates the new factor with one of its codes; returns recovery codes, or `None` if the code is wrong.
@@ -117,7 +118,8 @@ pub async fn confirm(
     // Without this lock, the caller could miss a session that begins at the same moment without the second factor, and
     // would not end it.
     super::lock(&mut *db, person).await?;
-    if !use_code(&mut *db, keys, person, code, now, false).await? {
+    let is_confirmed = false;
+    if !use_code(&mut *db, keys, person, code, now, is_confirmed).await? {
         return Ok(None);
     }
     let confirm =
@@ -128,7 +130,7 @@ pub async fn confirm(
 
 /// Replaces the recovery codes; the old ones become invalid. `None` without an active factor.
 pub async fn renew_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Vec<String>>> {
-    let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
+    let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| new_code()).collect();
     let hashes: Vec<Vec<u8>> = codes.iter().map(|code| hash(&normalize(code)).to_vec()).collect();
     let renew = sqlx::query(
         "update second_factors set recovery_codes = $3
@@ -157,7 +159,7 @@ fn normalize(code: &str) -> String {
 }
 
 /// Checks a recovery code and uses it up: each code works once. Returns whether it is right.
-pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
+pub async fn use_recovery_code(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
     let update = sqlx::query(
         "update second_factors set recovery_codes = array_remove(recovery_codes, $3)
          where company_id = $1 and person_id = $2 and confirmed_at is not null and $3 = any(recovery_codes)",
@@ -185,7 +187,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     for (company, id, sealed) in rows {
         let (person, row) = (PersonId::of(company, id), id.to_string());
         let new_sealed = keys.seal(&location_of(person, &row), &keys.open(&location_of(person, &row), &sealed)?)?;
-        // `secret = $3`: a setup meanwhile has replaced the secret, and sealed it with the current key.
+        // Without `secret = $3`, this could overwrite the secret of a setup that begins meanwhile.
         let update = sqlx::query(
             "update second_factors set secret = $4 where company_id = $1 and person_id = $2 and secret = $3",
         );
@@ -200,7 +202,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
+pub async fn remove_sealed_with(db: &mut PgConnection, key: &str) -> Result<u64> {
     let remove = sqlx::query("delete from second_factors where split_part(secret, '.', 2) = $1").bind(key);
     Ok(with_timeout(remove.execute(db)).await?.rows_affected())
 }

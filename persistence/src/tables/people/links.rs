@@ -59,9 +59,9 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
 const REQUEST_INTERVAL: &str = "5 minutes";
 
 /// Creates a link that resets a password, on request; returns its token and kind, or `None` if the previous link is
-/// recent or the person does not exist. A valid invitation is replaced by a new invitation: anyone may request a link,
-/// which must not shorten the validity.
-pub async fn request(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
+/// recent or the person does not exist. A valid invitation is replaced by a new invitation, not by a reset: anyone may
+/// request a link, and must not shorten the validity of an invitation that way.
+pub async fn request_reset(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(
         "insert into person_links as l (company_id, person_id, kind, hash, expires_at)

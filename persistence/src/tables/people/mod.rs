@@ -68,7 +68,7 @@ impl PersonId {
         if self.is_admin() { "admins" } else { "users" }
     }
 
-    /// The condition that selects them; company and id are the first two values.
+    /// The condition that selects their row; company and id are the statement's first two parameters.
     fn condition(self) -> &'static str {
         // The table of administrators has no company column.
         if self.is_admin() { "$1::bigint = 0 and id = $2" } else { "company_id = $1 and id = $2" }
@@ -103,8 +103,9 @@ pub fn are_of_one_company(accounts: &[Account]) -> bool {
     accounts.windows(2).all(|pair| pair[0].company_id == pair[1].company_id)
 }
 
-/// The active memberships with an e-mail: signing in does not name a company. `company` restricts them to one company,
-/// or to the installation. Those with a session come first, because any company can add a membership for any e-mail.
+/// The active memberships with an e-mail, of all companies and of the installation, as people may sign in without
+/// naming a company. `company` restricts them to one company, or to the installation. Those with a session come first,
+/// because any company can add a membership for any e-mail.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -152,7 +153,7 @@ pub struct Changes {
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
-pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes) -> Result<()> {
+pub async fn update(db: impl PgExecutor<'_>, person: PersonId, changes: Changes) -> Result<()> {
     let statement = format!(
         "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end, updated_at = now()
          where {}",

@@ -65,7 +65,7 @@ fn new_session_key(company: CompanyId) -> (String, KeyHash) {
 
 impl SessionKey {
     /// Parses a cookie's text, if it has the right form.
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (company, _) = text.split_once(SEPARATOR)?;
         Some(Self { company: company.parse().ok()?, hash: hash(text) })
     }
@@ -170,7 +170,8 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
 }
 
-/// Deletes a person's expired sessions, and the least recently used ones of a state, so that one can be added.
+/// Deletes a person's expired sessions. Of those in `state`, also deletes the least recently used ones, so that one
+/// more is within the limit.
 async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
     let maximum = match state {
         SessionState::SecondFactor => UNVERIFIED_SESSIONS_MAX,

@@ -10,7 +10,7 @@ use super::{Dimension, begin_of_day};
 use crate::tables::messages::MessageType;
 use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
 
-/// What a ticket event is counted under.
+/// The attributes by which ticket events are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TicketCell {
     pub(crate) company: CompanyId,
@@ -44,7 +44,7 @@ impl AddAssign for TicketCounts {
     }
 }
 
-/// What a message is counted under.
+/// The attributes by which messages are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MessageCell {
     pub(crate) company: CompanyId,
@@ -72,7 +72,7 @@ impl AddAssign for MessageCounts {
     }
 }
 
-/// What a wrap-up is counted under.
+/// The attributes by which wrap-ups are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WrapupCell {
     pub(crate) company: CompanyId,
@@ -153,19 +153,19 @@ impl Counts {
             return None;
         }
         let (mut first, mut second) = (Self::default(), Self::default());
-        let mut goes_first = false;
-        let mut alternate = || {
-            goes_first = !goes_first;
-            goes_first
+        let mut is_for_first = false;
+        let mut next_is_for_first = || {
+            is_for_first = !is_for_first;
+            is_for_first
         };
         for (cell, counts) in self.tickets {
-            if alternate() { &mut first } else { &mut second }.tickets.insert(cell, counts);
+            if next_is_for_first() { &mut first } else { &mut second }.tickets.insert(cell, counts);
         }
         for (cell, counts) in self.messages {
-            if alternate() { &mut first } else { &mut second }.messages.insert(cell, counts);
+            if next_is_for_first() { &mut first } else { &mut second }.messages.insert(cell, counts);
         }
         for (cell, count) in self.wrapups {
-            if alternate() { &mut first } else { &mut second }.wrapups.insert(cell, count);
+            if next_is_for_first() { &mut first } else { &mut second }.wrapups.insert(cell, count);
         }
         Some((first, second))
     }

@@ -11,7 +11,7 @@ use super::{Dimension, begin_of_day};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Period, QueueId, Result, WrapupTypeId};
 
-/// The figures of a day, or of a key of a dimension.
+/// The figures of a day, or of a record or type (the key of a [`Dimension`]).
 pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
     /// The table.
     const TABLE: &'static str;

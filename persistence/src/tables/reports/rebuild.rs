@@ -75,8 +75,8 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
         table.compare(&mut transaction, company).await?;
     }
     transaction.commit().await?;
-    // In a transaction of its own: under `repeatable read`, a figure that the persister has changed meanwhile could not be
-    // updated.
+    // In a transaction of its own: under `repeatable read`, a figure that the persister has changed meanwhile could not
+    // be updated.
     let mut transaction = db.begin().await?;
     let difference = Difference {
         tickets: TICKETS.correct(&mut transaction, company).await?,

@@ -39,8 +39,8 @@ const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
-/// The user of a closed card, also one who was deleted since: if the company has deleted any user, the cards without a
-/// user are read for their former one.
+/// The user of a closed card, or its former user who was deleted since. The former user is not in the indexes: a card
+/// is read for it only if it has no user, and the company has deleted any.
 const USER: &str = "coalesce(c.assigned_user_id,
     case when exists (select from report_labels where company_id = $1 and dimension = 'user') then
         (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id) end)";
@@ -90,8 +90,8 @@ pub async fn by_day(
             .fetch_all(db.heavy()),
     )
     .await?;
-    let by_index = |row: Row<i32>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
-    Ok(rows.into_iter().filter_map(by_index).collect())
+    let with_index = |row: Row<i32>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(with_index).collect())
 }
 
 /// The sales of one user, origin or product.

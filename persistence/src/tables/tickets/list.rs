@@ -55,7 +55,7 @@ pub async fn list_steady(
             let filter = filter.clone();
             let closing = format!(") {SELECT} from page t {JOINS}");
             async move {
-                let list = without_search("with page as (", company, &filter, page);
+                let list = select_without_search("with page as (", company, &filter, page);
                 list.page_of_subquery(db, "t.id", page, &closing).await
             }
             .boxed()
@@ -63,20 +63,20 @@ pub async fn list_steady(
         .await
 }
 
-/// Rows that a search scans in list order before it uses the contacts' index. A word that many contacts have occurs
-/// often enough in these rows to fill a page, so the other contacts need not be found. A rare word is found by the
-/// index, which takes longer the more contacts match. Scanning a thousand rows takes a millisecond and a half.
+/// Rows that a search scans in list order before it uses the contacts' index. If many contacts match the word, so do
+/// enough of these rows to fill a page, and the index is not needed. A rare word is found by the index, which takes
+/// longer the more contacts match. Scanning a thousand rows takes a millisecond and a half.
 const SCAN_ROWS: i64 = 12_000;
 
-/// Maximum number of rows that are scanned for a deep page, which many matches precede.
+/// Maximum number of rows that are scanned for a deep page, whose offset skips many matches.
 const DEEP_SCAN_ROWS_MAX: i64 = 200_000;
 
-/// Rows that are scanned in the time in which the index finds the tickets of one contact. A word that many contacts
-/// have, but none of those with the first tickets, is searched in list order for as long as the index would take.
+/// Rows that are scanned in the time in which the index finds the tickets of one contact. If the first scan has not
+/// filled the page, a second one may take as long as the index would for all matching contacts.
 const ROWS_PER_CONTACT: i64 = 4;
 
-/// Contacts with the searched word are counted up to this number.
-const COUNTED_MAX: i64 = 25_000;
+/// Matching contacts are counted up to this number.
+const CONTACTS_COUNTED_MAX: i64 = 25_000;
 
 /// Rows sampled to estimate how many to scan for a deep page.
 const SAMPLE_ROWS: i64 = 2_000;
@@ -95,7 +95,7 @@ pub async fn list(
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
     let closing = &format!(") {SELECT} from page t {JOINS}");
     if filter.search.is_none() {
-        let list = without_search("with page as (", company, filter, page);
+        let list = select_without_search("with page as (", company, filter, page);
         return list.page_of_subquery(db, "t.id", page, closing).await;
     }
     // A single contact needs no scan: an index finds its few tickets.
@@ -113,9 +113,9 @@ pub async fn list(
     }
     let from = "with page as (select t.* from tickets t
         join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
-    let list = conditions(Select::new(from, "t.company_id", company), filter);
+    let list = add_conditions(Select::new(from, "t.company_id", company), filter);
     // The contacts are found by an index on all of their searched fields.
-    with_search(list, filter).page_of_subquery(db, "t.id", page, closing).await
+    add_search(list, filter).page_of_subquery(db, "t.id", page, closing).await
 }
 
 /// The page of a search, if the first `rows` tickets of the list fill it or are all there are.
@@ -127,22 +127,22 @@ async fn scan(
     rows: i64,
 ) -> sqlx::Result<Option<Page<LoadedTicket>>> {
     let closing = &format!(") {SELECT} from page t {JOINS}");
-    let list = without_search("with page as (select t.* from (", company, filter, page).first(
+    let list = select_without_search("with page as (select t.* from (", company, filter, page).limit_to_first(
         rows,
         "t.id",
         page,
         EACH_CONTACT,
     );
-    let found = with_search(list, filter).page_of_subquery(db, "t.id", page, closing).await?;
+    let found = add_search(list, filter).page_of_subquery(db, "t.id", page, closing).await?;
     let is_complete = found.has_more || reaches_end(db, company, filter, page, rows).await?;
     Ok(is_complete.then_some(found))
 }
 
-/// Number of contacts that match a search, up to [`COUNTED_MAX`].
+/// Number of contacts that match a search, up to [`CONTACTS_COUNTED_MAX`].
 async fn count_contacts(db: impl Database<'_>, company: CompanyId, filter: &TicketFilter) -> sqlx::Result<i64> {
     Select::new("select count(*) from (select from contacts c", "c.company_id", company)
         .contains("c.search", filter.search.as_deref())
-        .at_most_rows(COUNTED_MAX, ") c")
+        .at_most_rows(CONTACTS_COUNTED_MAX, ") c")
         .count(db)
         .await
 }
@@ -157,9 +157,13 @@ async fn rows_to_scan(
     if !page.is_deep() {
         return Ok(SCAN_ROWS);
     }
-    let sample =
-        without_search("select count(*) from (", company, filter, page).first(SAMPLE_ROWS, "t.id", page, EACH_CONTACT);
-    let matches = with_search(sample, filter).count(db).await?;
+    let sample = select_without_search("select count(*) from (", company, filter, page).limit_to_first(
+        SAMPLE_ROWS,
+        "t.id",
+        page,
+        EACH_CONTACT,
+    );
+    let matches = add_search(sample, filter).count(db).await?;
     // Twice the number of rows that the page needs if the following rows match as often as the sample.
     let rows = page.offset().saturating_add(page.size).saturating_mul(2 * SAMPLE_ROWS) / matches.max(1);
     Ok(if rows > DEEP_SCAN_ROWS_MAX { SAMPLE_ROWS } else { rows.max(SAMPLE_ROWS) })
@@ -173,12 +177,13 @@ async fn reaches_end(
     page: PageRequest,
     scanned: i64,
 ) -> sqlx::Result<bool> {
-    let list = without_search("select count(*) from (", company, filter, page).first(scanned, "t.id", page, ") t");
+    let list = select_without_search("select count(*) from (", company, filter, page)
+        .limit_to_first(scanned, "t.id", page, ") t");
     Ok(list.count(db).await? < scanned)
 }
 
 /// Starts a list of tickets with all conditions except for the search; `before` is prepended to its `select`.
-fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
+fn select_without_search(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
     let zone_filter = ZoneFilter {
         spans: &[
             (TimeColumn::Created, filter.created),
@@ -201,11 +206,11 @@ fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page:
     } else {
         Select::new(&format!("{before}select t.* from tickets t"), "t.company_id", company)
     };
-    conditions(list, filter)
+    add_conditions(list, filter)
 }
 
 /// Adds all conditions except for the search.
-pub(super) fn conditions(list: Select, filter: &TicketFilter) -> Select {
+pub(super) fn add_conditions(list: Select, filter: &TicketFilter) -> Select {
     list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
         .equals("t.user_id", filter.user_id)
@@ -225,8 +230,8 @@ pub(super) fn conditions(list: Select, filter: &TicketFilter) -> Select {
 
 /// Adds the search in contacts `c`: it matches only names and numbers, among the contacts whose indexed text contains
 /// the words.
-pub(super) fn with_search(list: Select, filter: &TicketFilter) -> Select {
-    // The first two lines of the indexed text are the folded name and number. Comparing these spares most matches the
+pub(super) fn add_search(list: Select, filter: &TicketFilter) -> Select {
+    // The first two lines of the indexed text are the folded name and number. Most matches are in these, and need no
     // folding, which takes longer than finding them. Only a name of several lines has to be folded.
     let folded = [
         "split_part(c.search, E'\\n', 1)",

@@ -402,7 +402,7 @@ pub async fn list_assigned(db: impl Database<'_>, company: CompanyId) -> Result<
 }
 
 /// Number of a queue's open tickets, at most [`COUNTED_MAX`].
-pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
+pub async fn count_open_in_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     with_timeout(
         sqlx::query_scalar(AssertSqlSafe(format!(
             "select count(*) from (select from tickets where company_id = $1 and queue_id = $2 and status = 'open'
@@ -416,6 +416,10 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
 }
 
 /// Number of tickets whose wrap-up type this is, at most [`COUNTED_MAX`].
-pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
+pub async fn count_with_wrapup_type(
+    db: impl Database<'_>,
+    company: CompanyId,
+    wrapup_type: WrapupTypeId,
+) -> Result<i64> {
     table::count_referring(db, company, ("tickets", "wrapup_type_id"), wrapup_type).await
 }

@@ -4,7 +4,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder, Row};
 
-use super::list::{conditions, with_search};
+use super::list::{add_conditions, add_search};
 use super::{JOINS, LoadedTicket, SELECT, TicketFilter};
 use crate::document;
 use crate::select::{Page, PageRequest, Position, Select, TimePosition};
@@ -32,11 +32,11 @@ pub struct SortedPage {
     pub sort: TicketSort,
     /// The page.
     pub page: PageRequest,
-    /// The position after which a page by cursor begins, unless the order is by id.
+    /// The cursor after which the page begins, if the order is by a time and the page by cursor.
     pub after: Option<TimePosition>,
 }
 
-/// A part of a list, whose tickets are in one order.
+/// A part of a list, whose tickets are sorted by one time, or by id.
 #[derive(Clone, Copy)]
 struct Part {
     /// The `from` clause of the tickets `t`.
@@ -71,8 +71,8 @@ fn parts(SortedPage { sort, after, .. }: SortedPage) -> impl Iterator<Item = Par
         TicketSort::Waiting => BY_WAIT,
     };
     // No ticket with a time comes after a position without one.
-    let follows = move |part: &Part| part.time.is_none() || after.is_none_or(|after| after.at.is_some());
-    all.iter().copied().filter(follows)
+    let may_follow_cursor = move |part: &Part| part.time.is_none() || after.is_none_or(|after| after.at.is_some());
+    all.iter().copied().filter(may_follow_cursor)
 }
 
 /// A page of a company's tickets in the order of `request`. The filter must be for open tickets, which are few enough
@@ -108,8 +108,8 @@ pub async fn list_sorted(
     let end = positions.last().cloned();
     let tickets: Vec<Option<LoadedTicket>> = document::read_each(rows).await;
     // A row that cannot be read is left out, with its position.
-    let mut is_read = tickets.iter().map(Option::is_some);
-    positions.retain(|_| is_read.next().unwrap_or_default());
+    let mut readable = tickets.iter().map(Option::is_some);
+    positions.retain(|_| readable.next().unwrap_or_default());
     Ok(Page { rows: tickets.into_iter().flatten().collect(), has_more, positions, end })
 }
 
@@ -130,8 +130,8 @@ impl Part {
         if filter.search.is_some() {
             query.push(" join contacts c on c.company_id = t.company_id and c.id = t.contact_id");
         }
-        let list = conditions(Select::with_query(query, "t.company_id", company), filter).only(self.condition);
-        let list = if filter.search.is_some() { with_search(list, filter) } else { list };
+        let list = add_conditions(Select::with_query(query, "t.company_id", company), filter).only(self.condition);
+        let list = if filter.search.is_some() { add_search(list, filter) } else { list };
         let list = match (self.time, after) {
             (Some(time), Some(TimePosition { at: Some(at), id })) => {
                 list.after_time(time, "t.id", (at, id), page.descending)
@@ -146,6 +146,6 @@ impl Part {
             (false, false) => "t.id",
             (false, true) => "t.id desc",
         };
-        list.into_part(order, rows_max)
+        list.into_subquery(order, rows_max)
     }
 }

@@ -1,5 +1,5 @@
-//! The state of each event at each webhook. A row is written once an event was attempted or has to wait; events after a
-//! webhook's `delivered_through` are only in the event log.
+//! The deliveries of events to webhooks. A row is written once an event was attempted or has to wait. Events after a
+//! webhook's `delivered_through` are still read from the event log, even if some of them have a row.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use crate::clock;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
+use crate::table::Span;
 use crate::{CompanyId, Database, Result};
 
 text_enum! {
@@ -64,8 +65,8 @@ pub struct DeliveryRow {
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub created: Span,
+    pub updated: Span,
     /// Types of events whose deliveries are not listed.
     pub excluded_types: Vec<&'static str>,
 }
@@ -104,7 +105,7 @@ pub struct DeliveryOutcome {
     pub kind: String,
     pub lane: String,
     pub status: DeliveryStatus,
-    /// Number of failed attempts since the last replay; 0 for one that was withheld or has expired.
+    /// Number of failed attempts since the last replay; 0 if the delivery was withheld or has expired.
     pub tries: i32,
     pub attempt: Option<Attempt>,
     pub next_attempt_at: Option<DateTime<Utc>>,
@@ -114,11 +115,13 @@ pub struct DeliveryOutcome {
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookProgress {
-    /// Its `delivered_through` when last read or written.
+    /// The expected `delivered_through` of its row: as last read or written by the caller.
     pub from: i64,
+    /// The new value.
     pub delivered_through: i64,
-    /// Its `failing_since` when last read or written.
+    /// The expected `failing_since` of its row: as last read or written by the caller.
     pub failing_from: Option<DateTime<Utc>>,
+    /// The new value.
     pub failing_since: Option<DateTime<Utc>>,
 }
 
@@ -130,20 +133,21 @@ pub struct StoredProgress {
     pub failing_since: Option<DateTime<Utc>>,
 }
 
-/// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
-/// may be waiting for these, and become due. If the webhook was deleted, its position was reset or its types have
-/// changed, it is not current, and delivery continues from the stored position.
+/// Writes the outcomes of deliveries and the webhook's progress in one transaction. With `may_unblock`, the next
+/// deliveries of their lanes, which may be waiting in the table for these, become due. `is_current` is false if the
+/// webhook was deleted, its position was reset or its types have changed; the position then stays as stored.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
     progress: WebhookProgress,
     outcomes: &[DeliveryOutcome],
-    frees: bool,
+    may_unblock: bool,
 ) -> Result<StoredProgress> {
     let (company, webhook) = (endpoint.company, endpoint.id);
-    // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
-    // the previous URL says nothing about the current one, and one that was cleared meanwhile, by a test or when the
-    // webhook was enabled, is over. If the types have changed, events of new types were skipped.
+    // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile.
+    // `failing_since` stays if the URL has changed, as the old URL says nothing about the new one, or if it was cleared
+    // meanwhile by a test or by enabling the webhook. The position stays if the types have changed, as events of new
+    // types were skipped.
     let update = sqlx::query_as::<_, (i64, bool, Option<DateTime<Utc>>)>(
         "update webhooks set delivered_through =
                  case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
@@ -160,8 +164,8 @@ pub async fn record(
     if !outcomes.is_empty() {
         write_outcomes(db, company, webhook, outcomes).await?;
     }
-    let frees_lane = |outcome: &&DeliveryOutcome| frees && outcome.status != DeliveryStatus::Pending;
-    let lanes: Vec<&str> = outcomes.iter().filter(frees_lane).map(|outcome| outcome.lane.as_str()).collect();
+    let unblocks_lane = |outcome: &&DeliveryOutcome| may_unblock && outcome.status != DeliveryStatus::Pending;
+    let lanes: Vec<&str> = outcomes.iter().filter(unblocks_lane).map(|outcome| outcome.lane.as_str()).collect();
     if !lanes.is_empty() {
         let make_due = sqlx::query(
             "update webhook_deliveries d set next_attempt_at = now()
@@ -324,8 +328,8 @@ pub struct DropOutcome {
     pub has_due: bool,
 }
 
-/// Deletes the zones of deliveries up to a given event. To be called once no webhook of the company has such a
-/// delivery.
+/// Deletes the zones of deliveries that end before a given event. To be called once no webhook of the company has a
+/// delivery up to this event.
 pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
     // 10 is `zones::BITS`.
     let delete = sqlx::query("delete from zones where company_id = $1 and noun = 'delivery' and zone < $2 >> 10");

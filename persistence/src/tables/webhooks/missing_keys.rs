@@ -1,5 +1,5 @@
-//! Webhooks whose secret is encrypted with a missing key: they are disabled until the key is found, or given up. An
-//! enabled webhook continues where it stopped.
+//! Webhooks whose secret is encrypted with a missing key. They are disabled, and enabled again once the key is found:
+//! deliveries then continue where they stopped. If the key is given up instead, they get new secrets.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -8,7 +8,7 @@ use crate::error::with_timeout;
 use crate::sealed::{Keyring, Secret, is_sealed_with};
 use crate::{CompanyId, Error, Result};
 
-/// Why a webhook whose key is missing is disabled. By this reason the webhook is found once the key is back.
+/// Why a webhook whose key is missing is disabled. Once the key is found, the webhooks with this reason are enabled.
 const MISSING: &str = "the key that encrypts its secret is missing";
 
 /// Why a webhook with a new secret is disabled: its receiver does not know the secret.
@@ -60,7 +60,7 @@ pub async fn enable_found(db: &PgPool, keys: &Keyring) -> Result<()> {
 }
 
 /// Gives each webhook whose secret is sealed with this key a new secret, and disables it until the secret is rotated.
-/// Returns the webhooks.
+/// An old secret that is sealed with the key is deleted. Returns the webhooks that lost either secret.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when a secret cannot be sealed.

@@ -1,4 +1,5 @@
-//! Webhooks: endpoints to which a company's events are delivered. Plain; their deliveries are in [`deliveries`].
+//! Webhooks: endpoints to which a company's events are delivered. Plain: changed by transactions, not by actors. Their
+//! deliveries are in [`deliveries`].
 
 pub mod deliveries;
 mod missing_keys;
@@ -216,9 +217,9 @@ pub async fn update(
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while
-/// they are active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`).
-/// `false` also for a deleted webhook.
+/// Whether a webhook may receive events of cards, which show cards of all users: its maker must see every card now. A
+/// user does while active, with a profile that administers the company and sees all cards (as
+/// `Caller::sees_every_card`). A webhook without a maker may; a deleted one may not.
 pub async fn may_include_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
     let may = sqlx::query_scalar(
         "select exists (
@@ -252,7 +253,7 @@ pub async fn clear_failure(db: &mut PgConnection, endpoint: &Endpoint) -> Result
 /// # Errors
 /// [`Error::NotFound`] when the webhook does not exist; when the database cannot answer; [`Error::Key`] when a secret
 /// cannot be opened or sealed.
-pub async fn rotate(
+pub async fn rotate_secret(
     db: &mut PgConnection,
     keys: &Keyring,
     company: CompanyId,
@@ -283,8 +284,9 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
     if removed.rows_affected() == 0 { Err(Error::NotFound(Webhook::NOUN)) } else { Ok(()) }
 }
 
-/// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. `failing_since`: the reason is
-/// that it has failed since then, which no longer holds if the failure was cleared. Returns whether it did.
+/// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. With `failing_since`, the
+/// reason is that deliveries fail since then: the webhook then stays active if that failure was cleared meanwhile.
+/// Returns whether the webhook was disabled.
 pub async fn disable(
     db: impl PgExecutor<'_>,
     endpoint: &Endpoint,

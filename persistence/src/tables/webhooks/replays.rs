@@ -1,5 +1,4 @@
-//! Deliveries that are scheduled again: replays, and retries that are due at once because the endpoint has changed or works
-//! again.
+//! Rescheduled deliveries: replays, and retries that are due at once because the endpoint has changed or works again.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -10,15 +9,15 @@ use super::deliveries::wake;
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Error, Result};
 
-/// Deliveries that become due, or are scheduled again, per statement: takes about as long as to delete them.
+/// Maximum number of deliveries that one statement reschedules. It takes about as long as to delete them.
 pub const SCHEDULED_AT_ONCE: i64 = 10_000;
 
 /// Makes deliveries that wait for a retry due now: the endpoint has changed or works again. There may be a million, so
-/// each statement changes some.
+/// each statement changes at most [`SCHEDULED_AT_ONCE`].
 pub(super) async fn make_due(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
     let mut after: Option<DateTime<Utc>> = None;
     loop {
-        // The last of the next ones; `None`: no more than these are left.
+        // The time of the batch's last delivery; `None` when fewer than a full batch are left.
         let last = sqlx::query_scalar(
             "select next_attempt_at from webhook_deliveries
              where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > coalesce($3, now())
@@ -47,8 +46,8 @@ async fn lock_webhook(db: &mut PgConnection, company: CompanyId, webhook: Webhoo
     Ok(())
 }
 
-/// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns
-/// whether there is such a delivery.
+/// Schedules one event for delivery again, whatever the outcome of its delivery was. Earlier pending deliveries of its
+/// lane come first. Returns whether the event has a delivery.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
     lock_webhook(&mut *db, company, webhook).await?;
     let replay = zones::with_updated(
@@ -66,8 +65,8 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
     Ok(replayed > 0)
 }
 
-/// Schedules the deliveries that have failed since a time for delivery again, in order per lane. Returns how many there
-/// are. There may be a million, so it takes steps, each a transaction: if one fails, a repetition continues from there.
+/// Schedules all deliveries that have failed since a time again, in order per lane. Returns their number. There may be
+/// a million, so each step is a transaction: if one fails, a repeated call continues with the deliveries still failed.
 pub async fn replay_failed(
     db: impl Database<'_>,
     company: CompanyId,
@@ -87,9 +86,9 @@ pub async fn replay_failed(
     }
 }
 
-/// Examines the next failed deliveries after an event, and schedules those that have failed since a time again. Returns
-/// how many these are, and the last one it examined; `None`: it examined all. A lane's deliveries of earlier steps are
-/// pending or delivered by then, so its order is kept.
+/// Examines a batch of failed deliveries after the event `after`, and schedules those that have failed since a time
+/// again. Returns their number, and the last event of the batch; `None` for the last batch. In each lane, deliveries of
+/// earlier batches are pending or delivered before the later ones are scheduled, so the lane's order is kept.
 async fn replay_step(
     db: &mut PgConnection,
     (company, webhook): (CompanyId, WebhookId),
@@ -125,20 +124,20 @@ async fn replay_step(
     Ok((replayed.unsigned_abs(), last))
 }
 
-/// Schedules everything after an event for delivery again, up to the webhook's position. Existing rows stay until their
-/// events are delivered again. Returns the number of events to examine.
+/// Moves the webhook's position back to an event, so that all later events are delivered again. Their existing rows
+/// stay until then. Returns how far the position moved: the number of events to examine.
 ///
 /// # Errors
 /// [`crate::Error::NotFound`] when the webhook was deleted; other errors when the database cannot answer.
 pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<i64> {
-    let before =
+    let position =
         sqlx::query_scalar("select delivered_through from webhooks where company_id = $1 and id = $2 for update");
-    let before: Option<i64> = with_timeout(before.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
-    let before = before.ok_or(Error::NotFound("webhook"))?;
+    let position: Option<i64> = with_timeout(position.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
+    let position = position.ok_or(Error::NotFound("webhook"))?;
     let reset = sqlx::query(
         "update webhooks set delivered_through = least(delivered_through, $3) where company_id = $1 and id = $2",
     );
     with_timeout(reset.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok((before - event).max(0))
+    Ok((position - event).max(0))
 }

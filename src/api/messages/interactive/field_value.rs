@@ -110,7 +110,7 @@ impl<'a> FieldValue<'a> {
         fields
     }
 
-    /// The objects of a required list that must have this number of items.
+    /// The objects of a required list, whose number of items must be in the range `count`.
     pub(super) fn objects_within(&self, count: RangeInclusive<usize>, noun: &str, errors: &mut Errors) -> Vec<Self> {
         let length = self.value.and_then(Value::as_array).map(Vec::len);
         if length.is_some_and(|length| !count.contains(&length)) {

@@ -160,13 +160,13 @@ fn the_messages_of_a_deleted_contact_are_removed_unless_under_way() {
         }
     }
     let first = lanes.next(now).expect("Ana's first");
-    let removed: Vec<i64> = lanes.remove_of(ANA).iter().map(|outgoing| outgoing.id().0).collect();
+    let removed: Vec<i64> = lanes.remove_messages_of(ANA).iter().map(|outgoing| outgoing.id().0).collect();
     assert!(removed == [2] && first.is_removed(), "{removed:?}");
     assert!(!lanes.remove_first(ANA), "nothing is left of Ana");
     // A message that waits for a retry is not under way.
     assert_eq!(id(lanes.next(now)), Some(3));
     lanes.schedule(BEN, now + Duration::from_secs(1), now);
-    assert_eq!(lanes.remove_of(BEN).len(), 2);
+    assert_eq!(lanes.remove_messages_of(BEN).len(), 2);
     assert!(lanes.lanes.is_empty() && !lanes.has_next(now) && lanes.next_at().is_none());
 }
 
@@ -180,9 +180,9 @@ fn the_messages_of_a_merged_contact_are_removed_with_those_of_the_remaining_one(
     lanes.merge(ANA, BEN);
     lanes.end_merge(ANA, BEN);
     lanes.mark_changed(&HashSet::from([BEN]));
-    let removed = lanes.remove_of(BEN);
+    let removed = lanes.remove_messages_of(BEN);
     assert!(removed.len() == 2 && removed.iter().all(|outgoing| outgoing.is_number_stale));
-    assert!(lanes.remove_of(ANA).is_empty() && lanes.ids().is_empty());
+    assert!(lanes.remove_messages_of(ANA).is_empty() && lanes.ids().is_empty());
 }
 
 #[test]

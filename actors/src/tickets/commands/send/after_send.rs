@@ -5,7 +5,7 @@ use crate::tickets::commands::{Close, Transfer};
 use crate::tickets::{AfterSend, Author, Command, Context, Ticket};
 
 impl AfterSend {
-    /// Transfers, then closes.
+    /// Transfers the ticket, then closes it, as far as each is requested.
     pub(crate) fn execute(self, ticket: &mut Ticket, cx: &mut Context<'_>, author: &Author) -> Result<(), Refusal> {
         if self.queue_id.is_some() {
             Transfer { queue: self.queue_id, user: None, author: author.clone() }.decide(ticket, cx)?;
@@ -18,7 +18,7 @@ impl AfterSend {
         Ok(())
     }
 
-    /// Checks whether it could be executed now; the ticket does not change.
+    /// Checks whether [`Self::execute`] would succeed now, on a copy of the ticket.
     pub(super) fn check(&self, ticket: &Ticket, cx: &Context<'_>, author: &Author) -> Result<(), Refusal> {
         let ids = hotline_persistence::id_blocks::IdBlocks::unbacked();
         let mut trial = Context::new(cx.now, cx.organization, &ids);

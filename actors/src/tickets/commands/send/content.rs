@@ -7,8 +7,8 @@ use super::parameters;
 use crate::variables::{Values, render};
 use crate::{FieldError, Refusal};
 
-/// Maximum bytes of an interactive object or a template, as JSON: many times what any provider accepts, and the limit
-/// of a body.
+/// Maximum bytes of an interactive object or a template, as JSON: many times what any provider accepts, and equal to
+/// the limit of a body.
 pub(crate) const OBJECT_BYTES_MAX: usize = 65_536;
 
 /// Validates an interactive object.
@@ -160,9 +160,9 @@ fn template_body(text: &str, template: &Value) -> Option<String> {
     let body = template["components"].as_array().into_iter().flatten().find(is_body);
     let parameters: Vec<&Value> = body.and_then(|body| body["parameters"].as_array()).into_iter().flatten().collect();
     let value = |name: &str| {
-        let named = parameters.iter().find(|parameter| parameter["parameter_name"] == name);
-        let numbered = || name.parse::<usize>().ok()?.checked_sub(1).and_then(|index| parameters.get(index));
-        named.or_else(numbered)?["text"].as_str().map(Into::into)
+        let by_name = parameters.iter().find(|parameter| parameter["parameter_name"] == name);
+        let by_number = || name.parse::<usize>().ok()?.checked_sub(1).and_then(|index| parameters.get(index));
+        by_name.or_else(by_number)?["text"].as_str().map(Into::into)
     };
     render(text, BODY_BYTES_MAX, value)
 }

@@ -17,7 +17,7 @@ use super::receive::set_last_message;
 use super::{Close, Reopen};
 use crate::Refusal;
 use crate::tickets::{AfterSend, Author, Command, ContactFacts, Context, FollowUp, LastInbound, RequiredFacts, Ticket};
-use crate::variables::{ContactValues, Values, names};
+use crate::variables::{ContactValues, Values, variable_names};
 
 /// Sends a message to the contact.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Send {
         RequiredFacts {
             reachable: !channel.has_phone(),
             last_inbound: channel.has_phone() && !self.content.is_template(),
-            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::need_contact)),
+            values: self.content.texts().into_iter().any(|text| variable_names(text).any(ContactValues::may_include)),
         }
     }
 }
@@ -73,7 +73,7 @@ impl Command for Send {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
-        self.check(ticket, channel, cx)?;
+        self.check_sendable(ticket, channel, cx)?;
         let Self { content, facts, after, keep_closed, author, .. } = self;
         // Only a new ticket is closed again: an earlier one already has a conversation, or waits for an agent.
         let closes_again = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
@@ -118,12 +118,12 @@ impl Command for Send {
 impl Send {
     /// Checks that the ticket is open or may be reopened, and that the channel reaches the contact and accepts this
     /// content.
-    fn check(&self, ticket: &mut Ticket, channel: ChannelType, cx: &Context<'_>) -> Result<(), Refusal> {
+    fn check_sendable(&self, ticket: &mut Ticket, channel: ChannelType, cx: &Context<'_>) -> Result<(), Refusal> {
         if ticket.is_closed() && !self.reopen {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         ticket.reachable |= self.facts.reachable;
-        // On a phone channel, a contact without a number is reached by the provider's id.
+        // On a phone channel, a contact with a number is always reachable.
         let is_reachable = ticket.reachable || channel.has_phone() && ticket.contact.number.is_some();
         if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));

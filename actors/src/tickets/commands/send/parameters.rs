@@ -86,7 +86,8 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
     Ok(())
 }
 
-/// Checks the characters of a parameter's text, also before its variables are filled in, which only adds characters.
+/// Checks the characters of a parameter's text. Variables only add characters, so the text can also be checked before
+/// they are filled in.
 ///
 /// # Errors
 /// The rule it breaks.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::found::{Matches, find};
-use super::{Address, ContactRef, Keys, add_address, lock, lock_rows, suggest_merge, watch};
+use super::{Address, ContactRef, Keys, add_address, lock_keys, lock_rows, suggest_merge, track_changes};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
@@ -15,7 +15,7 @@ pub struct IdentityChange<'a> {
     pub new: Keys<'a>,
     /// The country of the new number, ISO 3166-1 alpha-2.
     pub country: Option<&'a str>,
-    /// When the change happened. One that arrives after a later change of the same contact changes nothing.
+    /// When the change happened. A change that arrives after a later one of the same contact has no effect.
     pub at: DateTime<Utc>,
 }
 
@@ -32,20 +32,21 @@ pub async fn apply_change(
     let connection = transaction.connection()?;
     let mut keys = old.locks();
     keys.extend(new.locks());
-    lock(connection, company, keys).await?;
-    let (of_old, of_new) = (find(&mut *connection, company, &old).await?, find(&mut *connection, company, &new).await?);
-    // A contact that had the new number only before the change does not own it: the number is free for its next owner.
-    let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former_owner(at));
-    let Some(contact) = of_old.nearest().or(owner).cloned() else { return Ok(None) };
-    let others = of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id);
+    lock_keys(connection, company, keys).await?;
+    let old_matches = find(&mut *connection, company, &old).await?;
+    let new_matches = find(&mut *connection, company, &new).await?;
+    // A contact that no longer had the new number at the time of the change is not its owner: the number is free.
+    let owner = new_matches.by_address.as_ref().or(new_matches.by_number.as_ref()).or(new_matches.former_owner(at));
+    let Some(contact) = old_matches.nearest().or(owner).cloned() else { return Ok(None) };
+    let others = old_matches.owners(&old, at).chain(new_matches.owners(&new, at)).filter(|(id, _)| *id != contact.id);
     let others: Vec<_> = others.collect();
     let changed: Vec<ContactId> = others.iter().map(|(id, _)| *id).chain([contact.id]).collect();
     lock_rows(&mut *connection, company, &changed).await?;
     for (other, key) in others {
         suggest_merge(&mut *connection, company, [contact.id, other], key).await?;
     }
-    let tracker = watch(&mut *connection, company, &[contact.id]).await?.into_identification();
-    update_keys(&mut *connection, company, &contact, change, (&of_old, &of_new)).await?;
+    let tracker = track_changes(&mut *connection, company, &[contact.id]).await?.into_identification();
+    update_keys(&mut *connection, company, &contact, change, (&old_matches, &new_matches)).await?;
     tracker.record(connection, &[contact.id]).await?;
     transaction.commit().await?;
     Ok(Some(contact.id))
@@ -57,28 +58,29 @@ async fn update_keys(
     company: CompanyId,
     contact: &ContactRef,
     change: &IdentityChange<'_>,
-    (of_old, of_new): (&Matches, &Matches),
+    (old_matches, new_matches): (&Matches, &Matches),
 ) -> Result<()> {
     let IdentityChange { old, new, country, at } = *change;
     let is_other_contact = |owner: Option<&ContactRef>| owner.is_some_and(|owner| owner.id != contact.id);
     let is_replaced = |old: &Address<'_>| new.address.is_some_and(|address| address.value != old.value);
-    let ended_address = old.address.filter(is_replaced).filter(|_| !is_other_contact(of_old.by_address.as_ref()));
+    let ended_address = old.address.filter(is_replaced).filter(|_| !is_other_contact(old_matches.by_address.as_ref()));
     if let Some(ended) = ended_address {
         end_address(&mut *db, company, contact.id, ended, at).await?;
     }
     // Without a new address the old one stays: it is added if no contact has it yet.
-    let unchanged = old.address.filter(|_| new.address.is_none() && of_old.by_address.is_none());
-    let changed = new.address.filter(|_| !is_other_contact(of_new.by_address.as_ref()));
-    for address in unchanged.into_iter().chain(changed) {
+    let unchanged_address = old.address.filter(|_| new.address.is_none() && old_matches.by_address.is_none());
+    let new_address = new.address.filter(|_| !is_other_contact(new_matches.by_address.as_ref()));
+    for address in unchanged_address.into_iter().chain(new_address) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
-    let is_number_free = !is_other_contact(of_new.by_number.as_ref()) && !is_other_contact(of_new.former_owner(at));
+    let is_number_free =
+        !is_other_contact(new_matches.by_number.as_ref()) && !is_other_contact(new_matches.former_owner(at));
     // The contact's current number is ended by `set_number`.
     let is_current =
         |number: &str| contact.number.as_deref().is_some_and(|current| phone_numbers::is_same(current, number));
     let replaced = old.number.zip(new.number).filter(|(old, new)| !phone_numbers::is_same(old, new));
     let ended_number = replaced.map(|(old, _)| old).filter(|old| !is_current(old));
-    if let Some(ended) = ended_number.filter(|_| !is_other_contact(of_old.by_number.as_ref())) {
+    if let Some(ended) = ended_number.filter(|_| !is_other_contact(old_matches.by_number.as_ref())) {
         end_number(&mut *db, company, contact.id, ended, at).await?;
     }
     if let Some(number) = new.number.filter(|_| is_number_free) {
@@ -124,7 +126,8 @@ async fn end_number(
 }
 
 /// Makes a number current again that a merge has ended, because the contact writes from it: replies go there from now
-/// on. The number that was current until now takes its place, so that it can become current in the same way.
+/// on. The number that was current until now counts as ended by the merge, so that it can become current again in the
+/// same way.
 pub(super) async fn use_merged_number(
     db: &mut PgConnection,
     company: CompanyId,

@@ -8,8 +8,8 @@ use super::{ContactRef, IdentityKind, Keys};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Readers, Result, phone_numbers};
 
-/// Selects the contacts that keys find, nearest first: by the address, the number, its other spelling, or a number that
-/// they had.
+/// Selects the contacts that keys find, nearest first: by the address, by the number, by another spelling of it, or by
+/// a former number.
 const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.until, f.is_merged, f.is_suggested
     from (
         select a.contact_id as id, 0 as nearness, null::timestamptz as until, false as is_merged, exists (
@@ -38,13 +38,13 @@ pub(super) struct Matches {
     pub by_address: Option<ContactRef>,
     /// By the current number, in any spelling.
     pub by_number: Option<ContactRef>,
-    /// By a number that is no longer theirs: the contact that had it last.
+    /// By a former number: the contact that had it last.
     by_former_number: Option<ContactRef>,
-    /// Until when that contact had the number.
+    /// Until when `by_former_number` had the number.
     former_until: Option<DateTime<Utc>>,
-    /// Whether that contact has another number now only because of a merge.
+    /// Whether a merge made it a former number of `by_former_number`.
     is_merged: bool,
-    /// Whether merging the contacts with the address and with the number is suggested.
+    /// Whether merging the contact with the address and the one with the number is suggested already.
     is_suggested: bool,
 }
 
@@ -109,20 +109,20 @@ impl Matches {
         self.by_number.as_ref().filter(|by_number| by_number.id != by_address.id)
     }
 
-    /// Whether the contact has never had the number.
+    /// Whether the nearest contact neither has nor had the number.
     pub(super) fn lacks_number(&self) -> bool {
         let Some(contact) = self.nearest() else { return true };
         [&self.by_number, &self.by_former_number].into_iter().flatten().all(|found| found.id != contact.id)
     }
 
-    /// Whether a merge ended the contact's use of the number, and no contact has it now.
+    /// Whether a merge made the number a former one of the nearest contact, and no contact has it now.
     pub(super) fn is_merged_number(&self) -> bool {
         let is_nearest = |former: &ContactRef| self.nearest().is_some_and(|contact| contact.id == former.id);
         self.is_merged && self.by_number.is_none() && self.by_former_number.as_ref().is_some_and(is_nearest)
     }
 
-    /// The contact, if [`super::identify`] has nothing to change: it has all of the keys, or merging it with the
-    /// number's contact is suggested already.
+    /// The nearest contact, if [`super::identify`] has nothing to change: the contact has all of the keys, or merging
+    /// it with the number's contact is suggested already.
     pub(super) fn settled_contact(&self, keys: &Keys<'_>) -> Option<ContactRef> {
         let is_settled = match (keys.number.is_some(), keys.address.is_some()) {
             (false, false) => false,
@@ -140,7 +140,7 @@ pub(super) async fn by_id(db: impl PgExecutor<'_>, company: CompanyId, id: Conta
     with_timeout(find.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// The contact that has a number, in any spelling, or else had it last; `None` if there is none.
+/// The contact that has a number, in any spelling, or else the one that had it last; `None` if there is none.
 pub async fn by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
     let (number, spellings) = (number.to_owned(), phone_numbers::spellings(number));
     let found: Option<Match> = readers

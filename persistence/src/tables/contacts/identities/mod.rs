@@ -1,9 +1,9 @@
-//! Identifies contacts: finds the contact of a number or of a provider's id (scoped to a page or account, in place of a
-//! hidden number, or of a group), and decides what changes when both keys are known.
+//! Identifies contacts: finds the contact of a number or of a provider's id, and decides what changes when both are
+//! known. A provider's id is that of a group, or of a person on a page or account, or it replaces a hidden number.
 //!
-//! A transaction that creates a contact with such a key, or adds one to a contact, holds the key's lock (`lock`) from
-//! the look-up until its end. So concurrent calls yield one contact for a person, in any spelling of the number. All
-//! keys of a transaction are locked together, before any row.
+//! A transaction that creates a contact with such a key, or adds one to a contact, holds the key's lock (`lock_keys`)
+//! from the look-up until its end. So concurrent calls yield one contact for a person, in any spelling of the number.
+//! All keys of a transaction are locked together, before any row.
 
 mod changed;
 mod found;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{ContactRef, lock_rows, record_created, watch};
+use super::{ContactRef, lock_rows, record_created, track_changes};
 use crate::error::{Holder, TakenValue, with_timeout};
 use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
@@ -56,7 +56,7 @@ pub struct Keys<'a> {
     pub address: Option<Address<'a>>,
 }
 
-/// What is known of a person besides the keys, for the creation of their contact.
+/// What is known of a person besides the keys. A new contact is created with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile<'a> {
     /// The name of a new contact.
@@ -66,7 +66,7 @@ pub struct Profile<'a> {
     pub social_username: Option<&'a str>,
     /// How the contact came: the kind of channel, or the API.
     pub origin: &'a str,
-    /// Since when they have the keys: a provider's report may be older than what is stored.
+    /// Since when the person has the keys: a provider's report may be older than what is stored.
     pub since: DateTime<Utc>,
 }
 
@@ -83,7 +83,7 @@ pub struct IdentifiedContact {
 const LOCKS: i32 = 64;
 
 /// Locks these keys until the transaction ends. To be called once in a transaction, before any row is locked.
-pub(crate) async fn lock(
+pub(crate) async fn lock_keys(
     db: &mut PgConnection,
     company: CompanyId,
     keys: impl IntoIterator<Item = String>,
@@ -100,7 +100,7 @@ pub(crate) async fn lock(
 
 /// The key of a number's lock: the same for every spelling.
 pub(crate) fn number_key(number: &str) -> String {
-    format!("number:{}", phone_numbers::key(number))
+    format!("number:{}", phone_numbers::shortest_spelling(number))
 }
 
 /// The key of the lock of a provider's id.
@@ -138,7 +138,7 @@ pub async fn identify(
     }
     let mut transaction = db.transaction().await?;
     let connection = transaction.connection()?;
-    lock(connection, company, keys.locks()).await?;
+    lock_keys(connection, company, keys.locks()).await?;
     let matches = find(&mut *connection, company, keys).await?;
     if let Some(contact) = matches.settled_contact(keys) {
         return Ok(IdentifiedContact { contact, is_changed: false });
@@ -178,7 +178,7 @@ async fn add_keys(
     if let Some((other, number)) = former_owner.zip(keys.number) {
         suggest_merge(&mut *db, company, [contact.id, other.id], (IdentityKind::Number, number)).await?;
     }
-    let tracker = watch(&mut *db, company, &[contact.id]).await?.into_identification();
+    let tracker = track_changes(&mut *db, company, &[contact.id]).await?.into_identification();
     if let Some(address) = keys.address.filter(|_| matches.by_address.is_none()) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
@@ -221,6 +221,7 @@ async fn create_contact(
     Ok(contact)
 }
 
+/// Adds an address to a contact, or makes its former address current again. Another contact's address is not changed.
 async fn add_address(
     db: &mut PgConnection,
     company: CompanyId,
@@ -251,7 +252,7 @@ async fn suggest_merge(
     contacts: [ContactId; 2],
     (kind, value): (IdentityKind, &str),
 ) -> Result<()> {
-    let tracker = watch(&mut *db, company, &contacts).await?;
+    let tracker = track_changes(&mut *db, company, &contacts).await?;
     let [first, second] = contacts;
     let insert = sqlx::query(
         "insert into contact_merge_suggestions (company_id, contact_id, other_id, kind, value)
@@ -266,7 +267,7 @@ async fn suggest_merge(
     tracker.record(db, &contacts).await
 }
 
-/// Holds a number for a write to `contact`, or to a new one, until the transaction ends.
+/// Reserves a number for `contact` until the transaction ends; `None`: for a new contact.
 ///
 /// # Errors
 /// [`Error::Taken`] when another contact has the number, in any spelling.
@@ -276,7 +277,7 @@ pub async fn hold_number(
     number: &str,
     contact: Option<ContactId>,
 ) -> Result<()> {
-    lock(&mut *db, company, [number_key(number)]).await?;
+    lock_keys(&mut *db, company, [number_key(number)]).await?;
     let spellings = phone_numbers::spellings(number);
     let holder = sqlx::query_scalar(
         "select id from contacts where company_id = $1 and number = any ($2) and id is distinct from $3 order by id limit 1",
@@ -296,7 +297,7 @@ pub async fn hold_number(
 /// Deletes the former numbers and the merge suggestions of a contact that is being deleted.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
     let others = merge_candidates(&mut *db, company, id).await?;
-    let tracker = watch(&mut *db, company, &others).await?;
+    let tracker = track_changes(&mut *db, company, &others).await?;
     for statement in [
         "delete from contact_numbers where company_id = $1 and contact_id = $2",
         "delete from contact_merge_suggestions where company_id = $1 and contact_id = $2",
@@ -331,8 +332,8 @@ pub async fn by_address(
     .await
 }
 
-/// Records that a contact has written from an address. If they have several on the channel, they are answered at this
-/// one from now on.
+/// Records that a contact has written from an address. If the contact has several addresses on the channel, replies go
+/// to this one from now on.
 pub async fn record_use(db: impl Database<'_>, company: CompanyId, channel: ChannelId, address: &str) -> Result<()> {
     let update = sqlx::query(
         "update contact_addresses a set used_at = $4 where a.company_id = $1 and a.channel_id = $2 and a.address = $3
@@ -355,15 +356,16 @@ pub async fn replace_number_as_name(
     let update =
         "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
     let mut transaction = db.transaction().await?;
-    let tracker = watch(transaction.connection()?, company, &[contact]).await?;
+    let tracker = track_changes(transaction.connection()?, company, &[contact]).await?;
     let update = sqlx::query(update).bind(company).bind(contact).bind(name);
     with_timeout(update.execute(transaction.connection()?)).await?;
     tracker.record(transaction.connection()?, &[contact]).await?;
     transaction.commit().await
 }
 
-/// A contact's address on a channel: a current one before a former one, and the one used last; `None` if they have
-/// none. A message that was written to a contact before a merge goes to an address of the contact that took it over.
+/// A contact's address on a channel: the current one that was used last, or else the former one that was used last.
+/// `None` if the contact has none. A message that was written to a contact before a merge goes to an address of the
+/// contact that took it over.
 pub async fn address_of(
     db: impl Database<'_>,
     company: CompanyId,

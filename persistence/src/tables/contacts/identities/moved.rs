@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{external_id_key, lock, number_key};
+use super::{external_id_key, lock_keys, number_key};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Result, phone_numbers};
 
@@ -27,7 +27,7 @@ pub(crate) async fn lock_contacts(db: &mut PgConnection, company: CompanyId, con
     let numbers = numbers.iter().map(|number| number_key(number));
     let addresses = addresses.iter().map(|(channel, value)| super::address_key(*channel, value));
     let external_ids = external_ids.iter().map(|id| external_id_key(id));
-    lock(db, company, numbers.chain(addresses).chain(external_ids)).await
+    lock_keys(db, company, numbers.chain(addresses).chain(external_ids)).await
 }
 
 /// Contacts to which merging with this one is suggested.
@@ -42,16 +42,16 @@ pub(crate) async fn merge_candidates(
     with_timeout(others.bind(company).bind(contact).fetch_all(db)).await
 }
 
-/// Moves the identities of the contact `from` to `into`. `adopted` is the number of `from` that becomes the current one
-/// of `into`; another current number of `from` becomes a former one of `into`.
+/// Moves the identities of the contact `from` to `into`. `adopted_number` is the number of `from` that becomes the
+/// current one of `into`; another current number of `from` becomes a former one of `into`.
 pub(crate) async fn move_identities(
     db: &mut PgConnection,
     company: CompanyId,
     (from, into): (ContactId, ContactId),
-    adopted: Option<&str>,
+    adopted_number: Option<&str>,
     at: DateTime<Utc>,
 ) -> Result<()> {
-    move_numbers(&mut *db, company, (from, into), adopted, at).await?;
+    move_numbers(&mut *db, company, (from, into), adopted_number, at).await?;
     for statement in [
         "update contact_addresses set contact_id = $3 where company_id = $1 and contact_id = $2",
         "insert into contact_merge_suggestions (company_id, contact_id, other_id, kind, value, created_at)
@@ -76,14 +76,14 @@ async fn move_numbers(
     db: &mut PgConnection,
     company: CompanyId,
     (from, into): (ContactId, ContactId),
-    adopted: Option<&str>,
+    adopted_number: Option<&str>,
     at: DateTime<Utc>,
 ) -> Result<()> {
     let current = sqlx::query_as(
         "select f.number, i.number from contacts f join contacts i on i.company_id = f.company_id and i.id = $3
          where f.company_id = $1 and f.id = $2",
     );
-    let (of_from, of_into): (Option<String>, Option<String>) =
+    let (from_number, into_number): (Option<String>, Option<String>) =
         with_timeout(current.bind(company).bind(from).bind(into).fetch_one(&mut *db)).await?;
     let moved = sqlx::query(
         "insert into contact_numbers (company_id, number, contact_id, since, until, merged)
@@ -92,9 +92,9 @@ async fn move_numbers(
          from contact_numbers where company_id = $1 and contact_id = $2
          on conflict (company_id, number, contact_id) do nothing",
     );
-    let moved = moved.bind(company).bind(from).bind(into).bind(adopted).bind(at);
+    let moved = moved.bind(company).bind(from).bind(into).bind(adopted_number).bind(at);
     with_timeout(moved.execute(&mut *db)).await?;
-    let former = of_from.zip(of_into).filter(|(number, current)| !phone_numbers::is_same(number, current));
+    let former = from_number.zip(into_number).filter(|(number, current)| !phone_numbers::is_same(number, current));
     if let Some((number, _)) = former {
         let end = sqlx::query(
             "insert into contact_numbers (company_id, number, contact_id, until, merged) values ($1, $2, $3, $4, true)
