@@ -25,8 +25,8 @@ use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::session::with_defaults;
 use crate::{CompanyId, Result, unanswered};
 
-/// A statement that can be retried. It returns a [`BoxFuture`], which is `Send`; the future of an async closure cannot
-/// be required to be.
+/// A statement that can be retried. It returns a [`BoxFuture`], which is `Send`; a trait bound cannot
+/// require that of the future of an async closure.
 pub trait Statement<T>: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync {}
 
 impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync> Statement<T> for F {}

@@ -33,7 +33,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// What the database is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For a service.
+    /// For a service, which needs connections.
     Serve {
         /// The most connections that the service opens at a time.
         connections: u32,

@@ -26,10 +26,15 @@ pub(crate) struct MessagesAhead {
 }
 
 impl MessagesAhead {
-    /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. `fed_epoch` is the
-    /// epoch of the run that last wrote entries of the journal; the messages' watermark gets it too. The epoch of this
-    /// run would make the next start take an interrupted replay for a write by another process.
-    pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
+    /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. `last_writer_epoch` is
+    /// the epoch of the run that last wrote entries of the journal; the messages' watermark gets it too. The epoch of
+    /// this run would make the next start take an interrupted replay for a write by another process.
+    pub(crate) async fn begin(
+        db: PgPool,
+        token: &FencingToken,
+        watermark: Seq,
+        last_writer_epoch: i64,
+    ) -> Result<Self> {
         let token =
             FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };
         let stored_watermark: i64 = sqlx::query_scalar(
@@ -38,7 +43,7 @@ impl MessagesAhead {
         )
         .bind(&token.journal)
         .bind(i64::try_from(watermark).unwrap_or(i64::MAX))
-        .bind(fed_epoch)
+        .bind(last_writer_epoch)
         .fetch_one(&db)
         .await?;
         let written_to = u64::try_from(stored_watermark).unwrap_or(0);

@@ -15,7 +15,7 @@ const TICKETS_PER_STEP: usize = 200;
 
 /// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
 /// the contact is deleted. Cards still refer to it until the steps of a [`Cascade`] remove these references. The caller
-/// must ensure that no change of its tickets, messages or sessions is on its way to the tables.
+/// must ensure that no change of what belongs to it (tickets, messages, sessions) is on its way to the tables.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.

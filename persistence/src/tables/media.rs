@@ -108,8 +108,8 @@ impl StoredMedia {
 /// The key of a file: its company and its id.
 pub type FileKey = (CompanyId, MediaId);
 
-/// The files among these that have no row, because no message has ever referenced them. A deleted message's file still
-/// has a row ([`find_orphans`]).
+/// The files among these that have no row: no written message references them. A deleted message's file has a row until the
+/// file is removed ([`find_orphans`]).
 pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids) = to_columns(files);
     with_timeout(

@@ -228,8 +228,8 @@ async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> 
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
 
-/// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages
-/// of cards.
+/// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages of
+/// cards.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstCards {
     /// Maximum cards per stage.

@@ -31,7 +31,7 @@ pub enum ResealScope {
 /// stays.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::Key`] when the key of a secret is missing.
+/// When the database cannot answer; [`crate::Error::Key`] when a key is missing or cannot be used.
 pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u64> {
     let rows =
         with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;

@@ -1,4 +1,5 @@
-//! Contacts: the people and groups a company talks to. Changed by transactions, not by actors.
+//! Contacts: the people and groups a company talks to. Transactions write them; the
+//! persister writes only their referral and opt-out.
 
 mod events;
 mod find_or_create;

@@ -47,7 +47,7 @@ pub struct StoredEventPage {
     pub events: Vec<StoredEvent>,
     /// The position up to which all rows were examined, at which the next read starts.
     pub next: After,
-    /// Whether there are more events.
+    /// Whether the read ended before the newest event: there may be more events from `next` on.
     pub has_more: bool,
 }
 

@@ -64,7 +64,7 @@ pub(super) struct SurvivingTicket {
     company: CompanyId,
     into: TicketId,
     from: TicketId,
-    /// The ticket that stays, before the merge.
+    /// The ticket that stays, before its own row was changed.
     before: LoadedTicket,
     at: DateTime<Utc>,
 }

@@ -42,7 +42,7 @@ pub(super) struct Matches {
     by_former_number: Option<ContactRef>,
     /// Until when `by_former_number` had the number.
     former_until: Option<DateTime<Utc>>,
-    /// Whether a merge made it a former number of `by_former_number`.
+    /// Whether a merge made the number a former one of `by_former_number`.
     is_merged: bool,
     /// Whether merging the contact with the address and the one with the number is suggested already.
     is_suggested: bool,
