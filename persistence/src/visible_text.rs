@@ -1,4 +1,4 @@
-//! The visible part of a text: equal-looking names, letters with several encodings, invisible characters.
+//! Texts by their appearance: names that look the same, letters with several encodings, invisible characters.
 //!
 //! Names are stored without the characters that are always invisible, and in Unicode's normalization form C (contacts'
 //! names in Latin script excepted). Unique names are compared by their appearance, so that no two of them look the

@@ -68,7 +68,7 @@ impl<T: HasCustomValues> Input for BodyWithValues<T> {
         if errors.is_empty() {
             return body.map(|body| Self(Ok(body)));
         }
-        // The values are read again, because there is no body. `errors` has their errors already.
+        // The values are read again, because the body is discarded. `errors` has their errors already.
         let values = read(fields, T::IS_NEW);
         fields.take_errors();
         Some(Self(Err(RefusedBody { errors, values })))

@@ -38,8 +38,8 @@ impl TableRoom {
 }
 
 impl EarlyStatusIndex {
-    /// Builds the index from the messages that have statuses in the table. Fewer than [`EARLY_STATUSES_MAX`] mean that
-    /// the table has no more.
+    /// Builds the index from the messages that have early statuses or revisions in their tables. Fewer than
+    /// [`EARLY_STATUSES_MAX`] mean that the tables have no more.
     pub(crate) fn of(message_ids: &[String], now: DateTime<Utc>) -> Self {
         let has_more = AtomicBool::new(message_ids.len() >= EARLY_STATUSES_MAX);
         Self { stored_at: message_ids.iter().map(|id| (id.clone(), now)).collect(), has_more, ..Self::default() }
@@ -59,8 +59,8 @@ impl EarlyStatusIndex {
         }
     }
 
-    /// Whether the table may have a status of this message or, if it is a part of a provider's message, the deletion of
-    /// all parts ([`parts_key`]). `false` is certain.
+    /// Whether the table may have a status of this message or, if it is a later part of a provider's message, the
+    /// deletion of the later parts ([`parts_key`]). `false` is certain.
     pub(crate) fn may_contain(&self, id: &str) -> bool {
         self.stored_at.contains_key(id)
             || parts_key(id).is_some_and(|parts| self.stored_at.contains_key(parts))

@@ -79,7 +79,7 @@ pub(crate) struct UpdateSchedule {
     /// The recipient after the change, when the caller looked it up. If the message has another one by now, the update
     /// is refused as [`Refusal::Retired`].
     pub(crate) contact_id: ContactId,
-    /// None if the recipient was deleted.
+    /// `None` if the recipient was deleted.
     pub(crate) contact: Option<Arc<ContactRef>>,
     /// The version of the contact that the caller has read.
     pub(crate) version: u64,

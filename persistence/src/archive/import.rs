@@ -191,7 +191,8 @@ impl Import {
     /// When the database cannot answer; then nothing was changed.
     pub async fn finish(mut self) -> Result<CompanyId> {
         let db = &mut *self.transaction;
-        // The recipients of the messages that `adapt_message` has failed: they were queued and are not sent from here.
+        // The recipients of the messages that `adapt_message` has marked as failed: they were queued and are not sent
+        // from here.
         let fail_recipients = "update campaign_recipients r set status = 'failed', error = m.error from messages m
              where r.company_id = $1 and r.status in ('pending', 'unknown') and m.company_id = r.company_id
                  and m.id = r.message_id and m.status = 'failed'";

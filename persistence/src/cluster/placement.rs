@@ -74,7 +74,7 @@ impl Placement {
         peers.get(&LifeId::new(life)).map_or(Owner::Unassigned, |peer| Owner::Remote(peer.clone()))
     }
 
-    /// Whether this view has another life, which is not over as far as this process knows.
+    /// Whether another life is in this view: as far as this process knows, it is not over.
     pub fn has_peer(&self, life: LifeId) -> bool {
         self.0.peers.read().contains_key(&life)
     }

@@ -63,7 +63,8 @@ pub struct Options {
     pub queue_bytes_max: usize,
     /// Queued records plus outstanding reservations; default 65 536. Bounds how long a record waits.
     pub queue_records_max: usize,
-    /// Maximum bytes written per sync; default 4 MiB. Writing more takes longer than the saved syncs.
+    /// Bytes written per sync, unless one record has more; default 4 MiB. A larger group would delay its sync by more
+    /// than fewer syncs save.
     pub group_bytes_max: usize,
 }
 

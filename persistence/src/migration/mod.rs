@@ -379,8 +379,8 @@ impl MigrationRun<'_> {
         Ok(())
     }
 
-    /// Repeats a step while other sessions hold its locks, for at most `self.wait`; returns the duration of the last
-    /// attempt.
+    /// Repeats a step while other sessions hold its locks. No attempt begins after `self.wait`, except the first. Returns
+    /// the duration of the last attempt.
     async fn retry_while_blocked(&mut self, step: MigrationStep<'_>) -> Result<Duration> {
         let (task, started_at) = (step.name(), Instant::now());
         self.watcher.last_blocker = None;

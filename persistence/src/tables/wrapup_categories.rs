@@ -1,4 +1,4 @@
-//! Categories of wrap-up types. A plain table, changed by transactions of PostgreSQL.
+//! Categories of wrap-up types. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,5 +1,5 @@
-//! Wrap-up types: the result of a conversation, recorded when it is closed. A plain table, changed by transactions of
-//! PostgreSQL.
+//! Wrap-up types: the result of a conversation, recorded when it is closed. Plain: changed by transactions, not by
+//! actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -1,5 +1,5 @@
-//! Campaigns: a message to every contact of a list. A campaign is a plain record, which changes only while its actor is
-//! paused. The status of its recipients is live: the actor changes it.
+//! Campaigns: a message to every contact of a list. A campaign is a plain record, which changes only while its actor
+//! sends nothing. The status of its recipients is live: the actor changes it.
 
 mod recipients;
 mod verbs;

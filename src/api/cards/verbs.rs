@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::web::request::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// A card with this rank or a higher one goes to the bottom of the stage, and its cards are not counted: no board shows
+/// A card with this rank or a higher one goes to the bottom of the stage, whose cards are not counted: no board shows
 /// that many.
 const RANK_MAX: i64 = 1_000_000;
 

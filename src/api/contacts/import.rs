@@ -67,7 +67,8 @@ pub struct Import {
     on_conflict: OnConflict,
 }
 
-/// A row, with the errors of its fields. The row is still planned despite errors, so that the response has all of them.
+/// A row, with the errors of its fields. A row with errors is validated in full, so that the response has all of them,
+/// and then rejected.
 #[derive(Clone)]
 struct ImportRow {
     input: ContactInput,

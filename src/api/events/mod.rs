@@ -1,4 +1,4 @@
-//! Events: the changes of a company's records, in order. The API only reads them; each change writes its own event.
+//! Events: the changes of a company's records, in order. The API only reads them; the changes write them.
 
 mod data;
 mod enabled;

@@ -2,7 +2,7 @@
 //!
 //! A stream reads further events only when its client has received the previous ones: a slow client costs one batch of
 //! memory, and its connection is closed when it receives nothing for a while. A client resumes after the last id it has
-//! received. Streams of one company share a window of its latest events, which are read and serialized once for all.
+//! received. Streams of one company that have reached its latest events share a window of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

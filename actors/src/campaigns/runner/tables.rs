@@ -209,8 +209,8 @@ impl CampaignRunner {
         self.update(CampaignUpdate::Pause(reason), cx);
     }
 
-    /// Handles the cancellation: pending recipients are skipped now; messages in transit are withdrawn by their channel
-    /// when their turn to be sent arrives.
+    /// Handles the cancellation: pending recipients are skipped now; messages in transit are withdrawn, and their
+    /// channel fails them.
     pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, instant: Instant, cx: &mut Mailbox<Self>) {
         if !self.has_skipped_pending && run.pending > 0 {
             self.update(CampaignUpdate::SkipPending, cx);

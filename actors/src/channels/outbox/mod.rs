@@ -156,7 +156,7 @@ impl Outboxes {
     }
 
     /// Starts to send the backlogs that other processes have left in these channels, before their companies are served.
-    /// Also resumes senders of these companies that a cancelled move has left paused.
+    /// Also resumes all senders of the companies that are taken over: a cancelled move has left them paused.
     pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
         let Some(scope) = self.scope.get() else { return };
         for sender in self.channels.iter().filter(|sender| is_taken_over(sender.key().0)) {

@@ -15,7 +15,8 @@ use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
 
 /// The interface of senders to tickets. A ticket records the status of a message and decides its follow-up action, or
-/// records the outcome of a reaction. Contacts that are being merged or deleted are marked.
+/// records the outcome of a reaction. The trait also reports which contacts are marked, because they are being merged or
+/// deleted.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Whether the contact is being merged or deleted.
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;

@@ -57,7 +57,7 @@ pub struct AttemptCount {
 pub struct SendingStats {
     /// Messages in memory that wait for their turn.
     pub waiting: usize,
-    /// Messages in a call to their provider.
+    /// Messages whose attempt is under way: its start becomes durable, or its provider is called.
     pub calling: usize,
     /// Messages whose outcome is decided but not yet durable.
     pub recording: usize,

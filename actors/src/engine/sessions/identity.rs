@@ -223,9 +223,9 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // Messages may have been missed in two spans. The first is before the last session began, from the time from
-        // which it shows messages. The second is from when its visitor was last seen to its end, if that lasted for the
-        // idle time; otherwise the visitor counts as present until the end.
+        // Messages may have been missed in two spans. The first begins with the messages that the last session shows,
+        // and ends when that session began. The second is from when its visitor was last seen to its end, if that
+        // lasted for the idle time; otherwise the visitor counts as present until the end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

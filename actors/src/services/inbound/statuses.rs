@@ -28,7 +28,7 @@ const SWEEP_ROWS_MAX: i64 = 10_000;
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Maximum messages that one watermark of a provider updates in a round, and maximum rounds. A contact never has more
-/// messages in transit than both allow.
+/// messages in transit than all rounds update together.
 const WATERMARK_MESSAGES_MAX: i64 = 200;
 const WATERMARK_ROUNDS_MAX: usize = 10;
 

@@ -20,13 +20,13 @@ pub struct Report {
     pub folder: Option<String>,
 }
 
-/// Whether the reporting process can reach another process.
+/// Another process, and whether the reporting one can reach it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PeerReport {
-    /// Its life.
+    /// The life of the other process.
     pub life: LifeId,
-    /// Its node.
+    /// The node of the other process.
     pub node: String,
     /// Why it cannot be reached; `None`: it can.
     pub reason: Option<String>,

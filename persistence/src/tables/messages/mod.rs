@@ -50,7 +50,8 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId};
 
-/// Added to a journal's id, names the watermark of its messages: a replay writes them ahead of the other entries.
+/// Suffix of a journal's id. Together they name the watermark of its messages, which a replay writes ahead of the other
+/// entries.
 pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
 /// Whether a replay has written messages that the report figures do not count yet.

@@ -101,7 +101,7 @@ pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(
 }
 
 /// The first queued messages and reactions of a channel, ordered by id: those of a ticket are in the order of
-/// acceptance. Without the `excluded` ones, and without messages of campaigns that are in doubt.
+/// acceptance. Without the `excluded` ones, and without campaigns' messages whose outcome is in doubt.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,

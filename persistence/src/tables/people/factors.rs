@@ -66,7 +66,7 @@ pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) ->
 }
 
 /// Checks a current code of the app and uses it up: each code works once. Returns whether it is right; false also if
-/// the factor is not confirmed although `is_confirmed`, or confirmed although not.
+/// the factor is not confirmed but `is_confirmed` requires it, or the reverse.
 async fn use_code(
     db: &mut PgConnection,
     keys: &Keyring,
