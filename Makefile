@@ -310,9 +310,9 @@ openapi:
 	cargo run -q --example openapi > $(TARGET)/openapi.json
 	mv $(TARGET)/openapi.json openapi.json
 
-# Every option in docs/configuration.md and in the file of the package, as --help says it; a test says when they differ.
+# The options of the service in docs/configuration.md and in the file of the package, as in --help; a test compares them.
 configuration: nextest
-	UPDATE_DOCUMENTS=1 cargo nextest run $(TESTED) --test contract written::every_option_is_documented \
+	UPDATE_DOCUMENTS=1 cargo nextest run $(TESTED) --test contract written::every_option_of_the_service \
 		packaged::the_packages_file
 
 bench:

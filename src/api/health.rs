@@ -160,7 +160,7 @@ impl Readiness {
         }
     }
 
-    /// The reasons that are no recorded conditions.
+    /// The reasons that are not recorded conditions.
     fn own_reasons(app: &App, is_stopping: bool) -> impl Iterator<Item = ReadinessReason> {
         let store = app.engine.store();
         let reasons = [

@@ -23,8 +23,8 @@ use crate::media::{InvalidLink, SignedLink};
 use crate::web::response::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
-/// Types that browsers may display, besides audio and video: they run no scripts. All other types are downloaded, above
-/// all those that can run scripts (HTML, SVG, XML).
+/// Types that browsers may display, besides audio and video. All other types are downloaded, above all those whose
+/// scripts would run with the rights of this origin (HTML, SVG, XML).
 const INLINE_TYPES: &[&str] = &[
     "image/png",
     "image/jpeg",

@@ -1,5 +1,5 @@
-//! One file or folder per noun of the API. A noun is plain (changed by one SQL transaction), unless its first line says
-//! that it is live (changed only by its actor).
+//! One file or folder per noun of the API. A noun is plain (changed by one SQL transaction), unless its first lines
+//! say otherwise: live means changed only by its actor.
 
 pub mod boards;
 pub mod businesses;

@@ -29,8 +29,8 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Repeats [`check`] in the transaction of the change: the user may have got more rights since. This locks the user's
-/// rights until the end of the transaction.
+/// Repeats [`check`] in the transaction of the change: the user may have got more rights since, and may be the only
+/// administrator by now. If the caller's rights matter, the user's are locked until the end of the transaction.
 ///
 /// # Errors
 /// As [`check`].

@@ -164,7 +164,7 @@ pub(crate) struct SessionOpening<'a> {
 /// The contact of a session.
 struct SessionContact {
     contact: ContactRow,
-    /// Whether the contact existed before, so that it may have had a session.
+    /// Whether the contact may have had a session before.
     is_returning: bool,
     /// The lock on the contact's sessions, held until the new session has begun: for an unknown visitor who returns.
     lock: Option<VisitorLock>,
@@ -176,8 +176,8 @@ impl SessionOpening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        // If the contact is deleted before the session begins, another attempt finds or creates another contact. It
-        // would find none for a contact that the company names, or one whose id is recorded under the idempotency key.
+        // If the contact is deleted before the session begins, another attempt finds or creates another contact. That
+        // cannot help if the company names the contact, or if the idempotency key has recorded its id.
         let can_find_another = match &self.identity {
             VisitorIdentity::Contact(_) => false,
             VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),

@@ -196,8 +196,8 @@ pub async fn replay(
         let state = "the webhook is disabled; enable it first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }
-    // Up to a million deliveries are rescheduled before the transaction, in transactions of their own. If one fails, no
-    // response is recorded under the idempotency key, and a retry continues from there.
+    // The deliveries, which may be a million, are rescheduled before the transaction, in transactions of their own. If
+    // one fails, no response is recorded under the idempotency key, and a retry continues from there.
     let rescheduled_count = match body.0.0 {
         ReplayRange::FailedSince(since) => replays::replay_failed(app.db(company), company, id.0, since).await?,
         ReplayRange::After(_) | ReplayRange::Delivery(_) => 0,
