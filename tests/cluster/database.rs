@@ -149,14 +149,14 @@ impl Server {
     /// Signals all processes.
     fn signal(&self, signal: Signal) {
         let Some(process) = &self.process else { return };
-        signal_with_children(Pid::from_raw(process.id() as i32), signal);
+        signal_with_children(Pid::from_raw(process.id() as i32), signal).expect("the postmaster");
     }
 
     fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
         // A stopped postmaster starts no others meanwhile. If it was dead, its children could no longer be found.
-        let all = signal_with_children(postmaster, Signal::SIGSTOP);
+        let all = signal_with_children(postmaster, Signal::SIGSTOP).unwrap_or_default();
         for one in all.iter().chain([&postmaster]) {
             let _ = kill(*one, Signal::SIGKILL);
         }

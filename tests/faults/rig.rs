@@ -141,7 +141,7 @@ impl Rig {
 
     /// Signals every process of the private PostgreSQL.
     pub fn signal_postgres(&self, signal: Signal) {
-        signal_with_children(self.postmaster(), signal);
+        signal_with_children(self.postmaster(), signal).expect("the postmaster");
     }
 
     pub fn postmaster(&self) -> Pid {

@@ -289,23 +289,26 @@ pub fn children(parent: Pid) -> Vec<Pid> {
 
 /// Signals a process and its children, which are returned. With SIGSTOP the process has stopped before its children are
 /// listed, so that none begins unseen.
-pub fn signal_with_children(parent: Pid, signal: Signal) -> Vec<Pid> {
-    // Each may have ended by itself meanwhile.
-    let _ = kill(parent, signal);
+///
+/// # Errors
+/// When the process does not exist.
+pub fn signal_with_children(parent: Pid, signal: Signal) -> nix::Result<Vec<Pid>> {
+    kill(parent, signal)?;
     if signal == Signal::SIGSTOP {
         wait_until_stopped(parent);
     }
     let children = children(parent);
     for child in &children {
+        // It may have ended by itself meanwhile.
         let _ = kill(*child, signal);
     }
-    children
+    Ok(children)
 }
 
 /// A signal is sent before it has an effect: a process may finish a `fork` after it.
 fn wait_until_stopped(process: Pid) {
     let deadline = Instant::now() + patience(STOP_TIME_MAX);
-    while is_running(process) && state(process).is_some_and(|(state, _)| state != "T") {
+    while state(process).is_some_and(|(state, _)| !["T", "Z", "X"].contains(&state.as_str())) {
         assert!(Instant::now() < deadline, "process {process} does not stop");
         std::thread::yield_now();
     }

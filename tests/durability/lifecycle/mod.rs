@@ -86,5 +86,6 @@ impl Drop for Starting {
 
 /// Stops or continues PostgreSQL and its sessions.
 fn send_to_postgres(folder: &Path, signal: Signal) {
-    signal_with_children(postmaster(folder).expect("PostgreSQL runs"), signal);
+    let postmaster = postmaster(folder).expect("PostgreSQL runs");
+    signal_with_children(postmaster, signal).expect("the postmaster");
 }
