@@ -12,7 +12,7 @@ pub enum Exit {
     Usage,
     /// Data is wrong.
     Data,
-    /// Something that it needs is unavailable.
+    /// The database or another service is unavailable.
     Unavailable,
     /// An internal error.
     Internal,
@@ -20,7 +20,7 @@ pub enum Exit {
     CannotCreate,
     /// A disk failed or is full.
     Io,
-    /// Another process is in the way, the machine is not ready yet, or only a restart can continue.
+    /// Another process is active, the machine is not ready yet, or only a restart can continue.
     Retry,
     /// Access was denied.
     Rights,
@@ -29,7 +29,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All of them, in the order of their numbers.
+    /// All exit codes, in the order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::Success,
         Self::Finding,

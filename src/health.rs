@@ -17,12 +17,13 @@ const JOURNAL_PERCENT_MAX: u64 = 80;
 /// The interval of the heartbeat of a serving thread.
 const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The condition of the process. Cheap to clone.
+/// The health of the process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Health(Arc<Conditions>);
+pub struct Health(Arc<Inner>);
 
 #[derive(Debug, Default)]
-struct Conditions {
+struct Inner {
+    /// When each serving thread had its last heartbeat ([`uptime_ms`]).
     threads: Mutex<Vec<Arc<AtomicI64>>>,
     stopping: AtomicBool,
     /// Requests since the stop was announced.
@@ -76,7 +77,7 @@ impl Health {
     }
 }
 
-/// Milliseconds on the monotonic clock, which setting the time of the machine does not move.
+/// Milliseconds since the first call, on the monotonic clock: setting the machine's time does not change it.
 fn uptime_ms() -> i64 {
     static STARTED: OnceLock<Instant> = OnceLock::new();
     i64::try_from(STARTED.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(i64::MAX)
@@ -94,13 +95,13 @@ pub struct LivenessCheck {
 }
 
 impl LivenessCheck {
-    /// Creates a check that reports a part without progress for `time_max`.
+    /// Creates a check that reports a part that has made no progress for `time_max`.
     pub fn new(health: Health, log: ChangeLog, time_max: Duration) -> Self {
         let durable = log.durable();
         Self { health, log, time_max, durable, progress_at: Instant::now() }
     }
 
-    /// The part that makes no progress. During a stop parts end on purpose, so none is reported.
+    /// The part that makes no progress, if any. During a stop, parts end on purpose, so none is reported.
     pub fn stuck_part(&mut self) -> Option<&'static str> {
         let durable = self.log.durable();
         // Without a journal, entries wait for the database, which is no fault of this process.

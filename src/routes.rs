@@ -118,7 +118,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
 }
 
 /// The endpoints of the API, each with the id and the summary of its operation.
-#[rustfmt::skip] // One line an endpoint.
+#[rustfmt::skip] // One line per endpoint.
 fn endpoints(table: &mut Table<'_>) {
     table
         .at("/contacts").get("listContacts", contacts::list, "List contacts").post("createContact", contacts::create, "Create a contact")
@@ -372,22 +372,22 @@ pub fn body_bytes_max(path: &str) -> usize {
 
 /// Adds groups of endpoints to a table.
 trait PlainEndpoints {
-    /// The five endpoints of a plain noun; `many` is the plural of its records.
-    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
+    /// The five endpoints of a plain noun; `plural` names its records.
+    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self;
 
     /// The endpoints of a noun whose records can only be read as a list.
-    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
+    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self;
 }
 
 impl PlainEndpoints for Table<'_> {
-    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
+    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self {
         let has_show = true;
-        add_plain::<T>(self, path, id_name, many, has_show)
+        add_plain::<T>(self, path, id_name, plural, has_show)
     }
 
-    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
+    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self {
         let has_show = false;
-        add_plain::<T>(self, path, id_name, many, has_show)
+        add_plain::<T>(self, path, id_name, plural, has_show)
     }
 }
 
@@ -395,28 +395,29 @@ fn add_plain<'t, 's, T: Plain>(
     table: &'t mut Table<'s>,
     path: &'static str,
     id_name: &str,
-    many: &str,
+    plural: &str,
     has_show: bool,
 ) -> &'t mut Table<'s> {
-    let one = T::NOUN;
-    let a_one = plain::with_article("a", one);
-    let (name, names) = (type_name_of(one), type_name_of(many));
+    let singular = plain::with_article("a", T::NOUN);
+    let (name, names) = (type_name_of(T::NOUN), type_name_of(plural));
     let unique = T::UNIQUE.first().map(|unique| format!("; its {} is unique in the company", unique.field()));
     table
         .at(path)
-        .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
-        .describe(format!("Lists the company's {many}, ordered by id."))
-        .post(format!("create{name}"), plain::create::<T>, format!("Create {a_one}"))
-        .describe(format!("Creates {a_one}{}.", unique.unwrap_or_default()))
+        .get(format!("list{names}"), plain::list::<T>, format!("List {plural}"))
+        .describe(format!("Lists the company's {plural}, ordered by id."))
+        .post(format!("create{name}"), plain::create::<T>, format!("Create {singular}"))
+        .describe(format!("Creates {singular}{}.", unique.unwrap_or_default()))
         .at(format!("{path}/{{{id_name}}}"));
     if has_show {
-        table.get(format!("get{name}"), plain::show::<T>, format!("Get {a_one}")).describe(format!("Returns {a_one}."));
+        table
+            .get(format!("get{name}"), plain::show::<T>, format!("Get {singular}"))
+            .describe(format!("Returns {singular}."));
     }
     table
-        .put(format!("update{name}"), plain::update::<T>, format!("Update {a_one}"))
+        .put(format!("update{name}"), plain::update::<T>, format!("Update {singular}"))
         .describe("Updates the given fields.".to_owned())
-        .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a_one}"))
-        .describe(format!("Deletes {a_one}."))
+        .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {singular}"))
+        .describe(format!("Deletes {singular}."))
 }
 
 /// The first segment of a path, with its leading slash.

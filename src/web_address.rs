@@ -23,11 +23,11 @@ pub enum InvalidWebAddress {
 /// When the address is not valid.
 pub fn parse(text: &str) -> Result<Url, InvalidWebAddress> {
     let text = text.trim();
-    let after = |scheme: &str| {
+    let strip_scheme = |scheme: &str| {
         let (prefix, rest) = text.split_at_checked(scheme.len())?;
         prefix.eq_ignore_ascii_case(scheme).then_some(rest)
     };
-    let rest = after("https://").or_else(|| after("http://")).ok_or(InvalidWebAddress::Scheme)?;
+    let rest = strip_scheme("https://").or_else(|| strip_scheme("http://")).ok_or(InvalidWebAddress::Scheme)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_invalid = |character: char| character.is_whitespace() || character == '\\';
     if authority.is_empty() || authority.contains(is_invalid) || text.contains(char::is_control) {
@@ -37,8 +37,8 @@ pub fn parse(text: &str) -> Result<Url, InvalidWebAddress> {
     if url.host().is_some_and(is_valid_host) { Ok(url) } else { Err(InvalidWebAddress::Host) }
 }
 
-/// Whether a host can exist: an IP address, or labels of letters, digits, hyphens and, because some hosts have them, underscores.
-/// Other letters are already encoded.
+/// Whether a host can exist: an IP address, or labels of ASCII letters, digits, hyphens and, because some hosts have
+/// them, underscores. The URL parser has already encoded other letters.
 pub fn is_valid_host(host: Host<&str>) -> bool {
     let Host::Domain(name) = host else { return true };
     // The DNS root may be named by a final dot.
@@ -77,7 +77,7 @@ mod tests {
         ] {
             assert!(parse(valid).is_ok(), "{valid}");
         }
-        for (invalid, why) in [
+        for (invalid, error) in [
             ("", InvalidWebAddress::Scheme),
             ("example.com", InvalidWebAddress::Scheme),
             ("https:x", InvalidWebAddress::Scheme),
@@ -111,7 +111,7 @@ mod tests {
             (&long(64), InvalidWebAddress::Host),
             (&labels(128), InvalidWebAddress::Host),
         ] {
-            assert_eq!(parse(invalid).map(|url| url.to_string()), Err(why), "{invalid:?}");
+            assert_eq!(parse(invalid).map(|url| url.to_string()), Err(error), "{invalid:?}");
         }
     }
 }

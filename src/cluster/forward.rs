@@ -33,7 +33,7 @@ const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger
-/// ones count as response memory of their owner until they are sent.
+/// ones are streamed: the process that serves the company counts their memory until they are sent.
 const WHOLE_BYTES_MAX: u64 = crate::web::connections::ANSWER_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
@@ -67,7 +67,7 @@ impl Forwarder {
         &self,
         peer: &Peer,
         head: &RequestHead,
-        forwarded: &str,
+        forwarded_header: &str,
         body: &mut EdgeBody,
         stop: StopConditions,
     ) -> Result<Response<BoxBody>, ForwardError> {
@@ -76,7 +76,7 @@ impl Forwarder {
         let mut codec = self.links.codec();
         let is_websocket = is_websocket(head);
         let mut out = BytesMut::with_capacity(1024);
-        write_head(&mut out, head, forwarded, &Length::of(head, body, is_websocket));
+        write_head(&mut out, head, forwarded_header, &Length::of(head, body, is_websocket));
         let life_ended = stop.life_ended();
         let exchange = async {
             if is_websocket {
@@ -88,11 +88,11 @@ impl Forwarder {
                     let length = Length::of_streamed(head);
                     stream_body(&mut link, &mut codec, out, length, first, rest).await
                 }
-                retained => {
-                    if let EdgeBody::Retained(bytes, _) = &retained {
+                resendable_body => {
+                    if let EdgeBody::Retained(bytes, _) = &resendable_body {
                         out.extend_from_slice(bytes);
                     }
-                    *body = retained;
+                    *body = resendable_body;
                     let written = link.write(&out).await;
                     match written {
                         Ok(()) => read_response_head(&mut link, &mut codec).await.map(ReceivedHead::after_request),
@@ -159,11 +159,11 @@ impl Forwarder {
         if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
             let bytes = usize::try_from(length).unwrap_or(usize::MAX);
             read_whole(&mut link, bytes, stop).await?;
-            let retained = link.read.split_to(bytes).freeze();
+            let whole_body = link.buffer.split_to(bytes).freeze();
             if is_reusable {
                 self.links.release(peer.life, link);
             }
-            return Ok(to_response(head, BoxBody::new(retained)));
+            return Ok(to_response(head, BoxBody::new(whole_body)));
         }
         let is_endless = head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM));
         let return_to = is_reusable.then(|| (self.links.clone(), peer.life));
@@ -212,7 +212,7 @@ fn write_error(is_started: bool) -> ForwardError {
 /// is final; if the bytes do not arrive, only its response is lost.
 async fn read_whole(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
     let read = timeout(RESPONSE_TIME_MAX, async {
-        while link.read.len() < bytes {
+        while link.buffer.len() < bytes {
             link.read_more().await.map_err(|_| ForwardError::Unknown)?;
         }
         Ok(())
@@ -241,7 +241,7 @@ async fn stream_body(
 ) -> Result<ReceivedHead, ForwardError> {
     let is_chunked = matches!(length, Length::Chunked);
     let (mut reader, mut writer) = link.stream.split();
-    let read = &mut link.read;
+    let buffer = &mut link.buffer;
     let send_all = async {
         use tokio::io::AsyncWriteExt;
         writer.write_all(&head).await.map_err(|_| ForwardError::Unknown)?;
@@ -270,10 +270,10 @@ async fn stream_body(
         use actix_codec::Decoder;
         use tokio::io::AsyncReadExt;
         loop {
-            if let Some(head) = codec.decode(read).map_err(|_| ForwardError::Unknown)? {
+            if let Some(head) = codec.decode(buffer).map_err(|_| ForwardError::Unknown)? {
                 return Ok(head);
             }
-            match reader.read_buf(read).await {
+            match reader.read_buf(buffer).await {
                 Ok(0) | Err(_) => return Err(ForwardError::Unknown),
                 Ok(_) => {}
             }
@@ -322,11 +322,12 @@ impl Length {
 
 /// Whether the request is a WebSocket upgrade.
 pub(super) fn is_websocket(head: &RequestHead) -> bool {
-    head.upgrade() && head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    head.upgrade()
+        && head.headers.get(UPGRADE).is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Writes the head of a request for another process.
-fn write_head(out: &mut BytesMut, head: &RequestHead, forwarded: &str, length: &Length) {
+fn write_head(out: &mut BytesMut, head: &RequestHead, forwarded_header: &str, length: &Length) {
     out.extend_from_slice(head.method.as_str().as_bytes());
     out.extend_from_slice(b" ");
     out.extend_from_slice(head.uri.path_and_query().map_or("/", |target| target.as_str()).as_bytes());
@@ -343,7 +344,7 @@ fn write_head(out: &mut BytesMut, head: &RequestHead, forwarded: &str, length: &
             write_header(out, name.as_str(), value.as_bytes());
         }
     }
-    write_header(out, FORWARDED.as_str(), forwarded.as_bytes());
+    write_header(out, FORWARDED.as_str(), forwarded_header.as_bytes());
     match length {
         Length::None => {}
         Length::Bytes(bytes) => write_header(out, CONTENT_LENGTH.as_str(), bytes.to_string().as_bytes()),

@@ -38,7 +38,7 @@ const READ_BYTES: usize = 16 * 1024;
 pub(super) struct PeerLink {
     pub(super) stream: TcpStream,
     /// Received bytes that are not parsed yet.
-    pub(super) read: BytesMut,
+    pub(super) buffer: BytesMut,
 }
 
 /// The connections of one thread.
@@ -59,7 +59,8 @@ struct PeerConnections {
 pub(super) struct Unreachable;
 
 impl PeerLinks {
-    /// An idle connection of this thread, or a new one. Also drops the connections to lives that have ended.
+    /// An idle connection of this thread, or a new one. Before it opens one, it drops connections to lives that have
+    /// ended.
     ///
     /// # Errors
     /// When the other side cannot be reached.
@@ -93,7 +94,7 @@ impl PeerLinks {
     pub(super) fn release(&self, life: LifeId, link: PeerLink) {
         let mut peers = self.peers.borrow_mut();
         let connections = peers.entry(life).or_default();
-        if link.read.is_empty() && connections.idle.len() < IDLE_MAX {
+        if link.buffer.is_empty() && connections.idle.len() < IDLE_MAX {
             connections.idle.push((link, Instant::now()));
         }
     }
@@ -105,15 +106,15 @@ impl PeerLinks {
 }
 
 impl PeerLink {
-    /// Connects; the caller limits the time.
+    /// Connects, without a timeout of its own.
     pub(super) async fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
-        // A request is written in one piece; there is nothing to wait for.
+        // Later bytes must not wait until the other side has acknowledged earlier ones.
         stream.set_nodelay(true)?;
         let unacknowledged_ms = u32::try_from(UNACKNOWLEDGED_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
         #[cfg(target_os = "linux")]
         setsockopt(&stream, sockopt::TcpUserTimeout, &unacknowledged_ms)?;
-        Ok(Self { stream, read: BytesMut::new() })
+        Ok(Self { stream, buffer: BytesMut::new() })
     }
 
     /// Whether the other side has neither closed the connection nor sent unexpected data.
@@ -140,7 +141,7 @@ impl PeerLink {
     /// Reads the head of a response. The codec continues with its body.
     pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, ResponseError> {
         loop {
-            if let Some(head) = codec.decode(&mut self.read).map_err(|_| ResponseError)? {
+            if let Some(head) = codec.decode(&mut self.buffer).map_err(|_| ResponseError)? {
                 return Ok(head);
             }
             self.read_more().await?;
@@ -149,8 +150,8 @@ impl PeerLink {
 
     /// Reads more bytes of a response.
     pub(super) async fn read_more(&mut self) -> Result<(), ResponseError> {
-        self.read.reserve(READ_BYTES);
-        match self.stream.read_buf(&mut self.read).await {
+        self.buffer.reserve(READ_BYTES);
+        match self.stream.read_buf(&mut self.buffer).await {
             Ok(0) | Err(_) => Err(ResponseError),
             Ok(_) => Ok(()),
         }

@@ -3,10 +3,10 @@
 //! **The member** joins, sends heartbeats, takes over from dead processes, and gives and takes slots. The authority is
 //! PostgreSQL ([`hotline_persistence::cluster`]).
 //!
-//! **The edge** answers a request that may arrive at any process: it determines the request's company (`request_scope`), looks
-//! up which process serves that company, and forwards the request unchanged (`forward`) to a listener that trusts only
-//! members (`signer`). The edge decides nothing: a process that is not the owner says so before it starts the request,
-//! and the edge then rereads the placement. The edge guarantees:
+//! **The edge** answers a request that may arrive at any process: it determines the request's company
+//! (`request_scope`), looks up which process serves that company, and forwards the request unchanged (`forward`) to a
+//! listener that trusts only members (`signer`). The edge decides nothing: a process that is not the owner responds
+//! `421` before it starts the request, and the edge then rereads the placement. The edge guarantees:
 //!
 //! - a request that may have been started is sent only once, unless repeating it is safe: a read, or a call with an
 //!   idempotency key;
@@ -14,7 +14,7 @@
 //!   response, as it does when a process is killed;
 //! - nothing from memory is sent without the lease.
 //!
-//! A single process has neither half: each request checks one `Option`.
+//! A single process has neither half; each of its requests only checks one `Option`.
 
 mod body;
 mod edge;

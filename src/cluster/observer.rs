@@ -11,9 +11,9 @@ use hotline_persistence::cluster::{LifeId, LifeRow};
 /// an acknowledged change.
 pub(super) const SUSPECTED_AFTER: Duration = Duration::from_secs(3);
 
-/// Maximum time between two observations that are compared. Our own heartbeat precedes each observation, and waits for
-/// the same database as the other lives' heartbeats. After a restart of PostgreSQL every commit waits until its standby
-/// is back, and then all succeed at once.
+/// Maximum time between two observations that are compared. Our own heartbeat precedes each observation: if it had to
+/// wait for the database for longer, the heartbeats of other lives may have had to wait too. After a restart of
+/// PostgreSQL, for example, every commit waits until the standby is back.
 const OBSERVE_GAP_MAX: Duration = Duration::from_millis(1500);
 
 /// The observed heartbeats of the other lives. The times of the heartbeats are compared only with each other, never
@@ -34,12 +34,12 @@ impl Observer {
 
     /// Records the heartbeats in the table, and returns the suspected lives.
     pub(super) fn observe(&mut self, lives: &[LifeRow], own_life: LifeId, now: Instant) -> Vec<LifeId> {
-        let before = self.observed_at.replace(now);
-        if before.is_some_and(|before| now.saturating_duration_since(before) >= OBSERVE_GAP_MAX) {
+        let previous = self.observed_at.replace(now);
+        if previous.is_some_and(|previous| now.saturating_duration_since(previous) >= OBSERVE_GAP_MAX) {
             // Perhaps no life could send a heartbeat meanwhile.
             self.reset();
         }
-        self.beats.retain(|known, _| lives.iter().any(|life| life.life == *known));
+        self.beats.retain(|id, _| lives.iter().any(|life| life.life == *id));
         let others = lives.iter().filter(|life| life.life != own_life);
         let mut suspected = Vec::new();
         for life in others {

@@ -229,21 +229,22 @@ mod tests {
             let unassigned = rows(|_| (None, None));
             let mut slots = carry_out(&unassigned, &plan(&lives, &unassigned, &[]));
             prop_assert!(plan(&lives, &slots, &[]).is_empty(), "balanced slots stay");
-            let joined: Vec<_> = lives.iter().cloned().chain([life(100, cores[0], false)]).collect();
+            let lives_with_new: Vec<_> = lives.iter().cloned().chain([life(100, cores[0], false)]).collect();
             let share = usize::from(SLOTS) * cores[0] as usize / (cores.iter().sum::<i32>() + cores[0]) as usize;
-            let before = slots.clone();
+            let slots_before = slots.clone();
             loop {
-                let plan = plan(&joined, &slots, &[]);
+                let plan = plan(&lives_with_new, &slots, &[]);
                 if plan.is_empty() {
                     break;
                 }
                 prop_assert!(plan.len() <= MOVES_MAX);
                 slots = carry_out(&slots, &plan);
             }
-            let moved = slots.iter().zip(&before).filter(|(now, then)| now.life != then.life).count();
+            let moved = slots.iter().zip(&slots_before).filter(|(row, before)| row.life != before.life).count();
             prop_assert!(moved <= share + 2, "{moved} moved for a share of {share}");
             let new_life = Some(LifeId::new(100));
-            prop_assert!(slots.iter().zip(&before).all(|(now, then)| now.life == then.life || now.life == new_life));
+            let mut pairs = slots.iter().zip(&slots_before);
+            prop_assert!(pairs.all(|(row, before)| row.life == before.life || row.life == new_life));
         }
     }
 

@@ -1,6 +1,7 @@
-//! Checks that another process of the cluster is reached at its address, and that it is that process. Two requests to its
-//! listener prove it: the first is for a life that never existed, which only a listener with this installation's key answers as
-//! misdirected; the second is for its own life. Neither is counted as forwarded.
+//! Checks that another process of the cluster is reached at its address, and that it is that process. Two requests to
+//! its listener prove it. The first is for a life that never existed: only a listener with this installation's key
+//! responds `421`. The second is for the life of that process, and must not be answered `421`. Neither is counted as
+//! forwarded.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const NO_LIFE: LifeId = LifeId::new(0);
 /// Checks a process.
 ///
 /// # Errors
-/// Why requests cannot be forwarded to it, for people.
+/// Why requests cannot be forwarded to it, as a message for people.
 pub(super) async fn check(peer: &Peer, signer: &Signer) -> Result<(), String> {
     let address = &peer.address;
     match timeout(CHECK_TIME_MAX, identify(peer, signer)).await {
@@ -57,10 +58,10 @@ async fn request(address: &str, signer: &Signer, life: LifeId) -> Result<StatusC
     let closed = || format!("{address} closed the connection without a response");
     link.write(text.as_bytes()).await.map_err(|_| closed())?;
     // Only the first line is of interest.
-    while !link.read.contains(&b'\n') && link.read.len() < LINE_BYTES_MAX {
+    while !link.buffer.contains(&b'\n') && link.buffer.len() < LINE_BYTES_MAX {
         link.read_more().await.map_err(|_| closed())?;
     }
-    status_in(&link.read).ok_or_else(|| format!("{address} does not respond in HTTP"))
+    status_in(&link.buffer).ok_or_else(|| format!("{address} does not respond in HTTP"))
 }
 
 fn request_text(address: &str, signer: &Signer, life: LifeId) -> String {
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_is_read_of_http_only() {
+    fn the_status_is_read_from_http_only() {
         assert_eq!(status_in(b"HTTP/1.1 421 Misdirected Request\r\n"), Some(StatusCode::MISDIRECTED_REQUEST));
         for other in [&b"HTTP/1.1 42"[..], b"HTTP/1.1 abc\r\n", b"SSH-2.0-OpenSSH_9\r\n", b""] {
             assert_eq!(status_in(other), None);

@@ -101,7 +101,7 @@ impl Stream for RelayedBody {
         let this = self.get_mut();
         loop {
             let Some(link) = &mut this.link else { return Poll::Ready(None) };
-            match this.codec.decode(&mut link.read) {
+            match this.codec.decode(&mut link.buffer) {
                 Ok(Some(Some(bytes))) => return Poll::Ready(Some(Ok(bytes))),
                 Ok(Some(None)) => {
                     if let Some((link, (links, life))) = this.link.take().zip(this.return_to.take()) {
@@ -115,11 +115,11 @@ impl Stream for RelayedBody {
                     return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
                 }
             }
-            let has_read = read_some(Pin::new(&mut link.stream), &mut link.read, cx);
+            let has_read = read_some(Pin::new(&mut link.stream), &mut link.buffer, cx);
             if has_read.is_pending() {
                 ready!(this.stopped.as_mut().poll(cx));
                 this.link = None;
-                // An event stream has no end: its reader reconnects, and continues where it was.
+                // The reader of an event stream reconnects, and continues after the last event that it received.
                 let end = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
                 return Poll::Ready(end);
             }
@@ -137,13 +137,13 @@ fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut C
     poll_read_buf(reader, cx, bytes).map_ok(|read| read > 0)
 }
 
-/// A socket: bytes of the client go to the other process, and bytes of that process are the body of the response.
-/// Frames are not parsed; closing either half closes both.
+/// Relays a socket: the client's bytes are sent to the other process, and the bytes of that process are the body of the
+/// response. Frames are not parsed; closing either half closes both.
 pub(super) fn splice(link: PeerLink, client_bytes: Payload, stop: StopConditions) -> SocketBody {
-    let PeerLink { stream, read } = link;
+    let PeerLink { stream, buffer } = link;
     let (reader, writer) = stream.into_split();
     actix_web::rt::spawn(forward_bytes(client_bytes, writer));
-    SocketBody { reader, read, stopped: stop.stopped() }
+    SocketBody { reader, buffer, stopped: stop.stopped() }
 }
 
 /// Sends the client's bytes to the other process until the client disconnects.
@@ -162,7 +162,7 @@ async fn forward_bytes(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
 pub(super) struct SocketBody {
     reader: OwnedReadHalf,
     /// Received bytes that were not passed on yet; at first those that came together with the head.
-    read: BytesMut,
+    buffer: BytesMut,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -175,8 +175,8 @@ impl MessageBody for SocketBody {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, io::Error>>> {
         let this = self.get_mut();
-        if this.read.is_empty() {
-            match read_some(Pin::new(&mut this.reader), &mut this.read, cx) {
+        if this.buffer.is_empty() {
+            match read_some(Pin::new(&mut this.reader), &mut this.buffer, cx) {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(_) => return Poll::Ready(None),
                 Poll::Pending => {
@@ -185,6 +185,6 @@ impl MessageBody for SocketBody {
                 }
             }
         }
-        Poll::Ready(Some(Ok(this.read.split().freeze())))
+        Poll::Ready(Some(Ok(this.buffer.split().freeze())))
     }
 }

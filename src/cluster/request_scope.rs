@@ -48,8 +48,8 @@ fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
 
 /// The public key in a path of this pattern; the path ends with it, or continues after a slash.
 fn public_key<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
-    let (before, _) = pattern.split_once('{')?;
-    path.strip_prefix(before)?.split('/').next()
+    let (prefix, _) = pattern.split_once('{')?;
+    path.strip_prefix(prefix)?.split('/').next()
 }
 
 #[cfg(test)]

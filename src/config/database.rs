@@ -50,8 +50,8 @@ impl DatabaseArgs {
     }
 }
 
-/// Parses a database URL; `variable` reads an environment variable. Errors contain only the URL's scheme and names of
-/// files, because the URL may include a password.
+/// Parses a database URL; `variable` reads an environment variable. Errors do not quote the URL, which may include a
+/// password. They contain only its scheme, and names of parameters, modes of TLS and file names.
 fn parse_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgConnectOptions, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {

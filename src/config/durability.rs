@@ -54,8 +54,8 @@ impl DurabilityArgs {
     /// # Errors
     /// When such a limit is given.
     pub(super) fn check_postgres(&self, is_private: bool) -> Result<(), String> {
-        let given = [("--postgres-memory", self.postgres_memory), ("--postgres-disk", self.postgres_disk)];
-        match given.iter().find(|(_, size)| size.is_some()) {
+        let limits = [("--postgres-memory", self.postgres_memory), ("--postgres-disk", self.postgres_disk)];
+        match limits.iter().find(|(_, size)| size.is_some()) {
             Some((option, _)) if !is_private => {
                 Err(format!("{option} limits the private PostgreSQL, and cannot be used with --database-url"))
             }

@@ -11,11 +11,11 @@ use super::values::{address, network, public_url};
 use crate::service::StopSettings;
 use crate::web::connections::CONNECTIONS_PER_ADDRESS;
 
-/// Maximum delay of a stop for load balancers, which check every few seconds.
+/// Maximum delay of a stop. Load balancers check every few seconds.
 const NOTICE_MAX: Duration = Duration::from_secs(600);
 
-/// The delay in a cluster, where other processes take the requests. A process alone has none to send them to, so that a
-/// delay would only make its restart longer.
+/// Default delay of a stop in a cluster, where other processes take the requests. The delay of a single process is 0 by
+/// default: no other process could take its requests, and its restart would only take longer.
 const CLUSTER_NOTICE: Duration = Duration::from_secs(5);
 
 /// Listeners, and addresses of clients and of the service.

@@ -1,5 +1,5 @@
-//! Durations and sizes with their unit: `30s`, `64MiB`. A number without a unit has the one that the option's old name
-//! ended with.
+//! Durations and sizes with their unit: `30s`, `64MiB`. A number without a unit has the option's default unit: the one
+//! in its old name, if it has one.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -41,7 +41,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port: u16 = port.parse().map_err(|_| error())?;
     match host {
         "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
-        // Fixed to IPv4, whatever the system resolves it to: clients try this address first everywhere.
+        // Always IPv4, so that the address is the same on every system: some resolve `localhost` to `::1` first.
         "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         host if host.contains(':') => Err(error()),
         host => {

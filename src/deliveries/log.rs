@@ -14,7 +14,7 @@ use crate::api::events::{SerializedEvent, serialize_events, serialize_page};
 use crate::api::messages::ViewContext;
 use crate::app::App;
 
-/// Bytes of the events that are rendered together: about as many as a queue holds before it reads no more.
+/// Maximum bytes of the events that are serialized together: about as many as a queue holds before it reads no more.
 const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// The next events of the log.
@@ -30,14 +30,14 @@ pub(super) struct EventBatch {
 /// Why the log cannot be read now.
 pub(super) type EventReadError = String;
 
-/// The next events for an endpoint, at most `limit`. `may_wait`: the table may contain waiting
-/// deliveries of the endpoint.
+/// The next events for an endpoint, at most `limit`. `may_have_waiting`: the table may contain waiting deliveries of
+/// the endpoint.
 pub(super) async fn page(
     app: &App,
     endpoint: &Endpoint,
     after: After,
     limit: usize,
-    may_wait: bool,
+    may_have_waiting: bool,
 ) -> Result<EventBatch, EventReadError> {
     hotline_persistence::fail_point!("courier_read");
     let company = endpoint.company;
@@ -53,7 +53,7 @@ pub(super) async fn page(
     let page = page.map_err(reason)?;
     let events = outgoing_events(heads, page.events);
     let mut busy = HashSet::new();
-    if may_wait && !events.is_empty() {
+    if may_have_waiting && !events.is_empty() {
         let lanes: Vec<String> = events.iter().map(|event| event.lane.clone()).collect();
         let busy_lanes = deliveries::busy_lanes(app.db(company), company, endpoint.id, &lanes, after.id.0).await;
         busy.extend(busy_lanes.map_err(reason)?);
@@ -75,9 +75,9 @@ pub(super) async fn due_events(
     }
     let heads = event_heads(&stored_events);
     let stored_ids: HashSet<i64> = stored_events.iter().map(|event| event.id.0).collect();
-    let rendered =
+    let serialized_events =
         serialize_events(app.db(company), company, stored_events, &view_context(app, company)?, BYTES_AT_ONCE).await;
-    let mut events = outgoing_events(heads, rendered.map_err(reason)?);
+    let mut events = outgoing_events(heads, serialized_events.map_err(reason)?);
     let with_event = |delivery: DueDelivery| {
         let index = events.iter().position(|event| event.id == delivery.event_id);
         let event = index.map(|index| events.swap_remove(index));
@@ -98,20 +98,19 @@ fn event_heads(events: &[StoredEvent]) -> Vec<Head> {
     events.iter().map(|event| (lane(&event.subject()), event.created_at)).collect()
 }
 
-/// Combines each rendered event with its head. Both are in the same order; heads beyond the last rendered event are
-/// dropped.
-fn outgoing_events(heads: Vec<Head>, rendered: Vec<SerializedEvent>) -> Vec<OutgoingEvent> {
-    let event = |((lane, created_at), rendered): (Head, SerializedEvent)| {
-        let json = Box::<str>::from(rendered.json).into_boxed_bytes();
+/// Combines each serialized event with its head. Both are in the same order; heads beyond the last event are dropped.
+fn outgoing_events(heads: Vec<Head>, events: Vec<SerializedEvent>) -> Vec<OutgoingEvent> {
+    let combine = |((lane, created_at), event): (Head, SerializedEvent)| {
+        let json = Box::<str>::from(event.json).into_boxed_bytes();
         OutgoingEvent {
-            id: rendered.id.0,
-            kind: rendered.kind.as_str().to_owned(),
+            id: event.id.0,
+            kind: event.kind.as_str().to_owned(),
             lane,
             created_at,
             json: Bytes::from(json),
         }
     };
-    heads.into_iter().zip(rendered).map(event).collect()
+    heads.into_iter().zip(events).map(combine).collect()
 }
 
 /// The lane of an event: events of a lane are delivered in order.

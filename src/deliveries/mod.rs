@@ -1,9 +1,9 @@
 //! The dispatcher: delivers every event to the webhooks that want it, at least once, and in order per record.
 //!
 //! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
-//! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: its courier
-//! sends one event at a time, waiting deliveries are in the table, and concurrent attempts are shared between companies
-//! and between the endpoints of each (`attempt_limit.rs`).
+//! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: after a few
+//! failures its courier sends one event at a time, waiting deliveries are in the table, and the permits for concurrent
+//! attempts are divided among companies and among the endpoints of each (`attempt_limit.rs`).
 //!
 //! The position of a webhook is in its row: every event up to it is delivered or recorded in `webhook_deliveries`.
 //! Attempts that were running when the process was killed are repeated from there.
@@ -45,8 +45,8 @@ const RETIRE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failed read of the tables, or a panic of a courier.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Companies whose webhooks are read at a time, so that one whose read is slow delays no other: fewer than half of the
-/// connections for requests.
+/// Maximum number of companies whose webhooks are read concurrently, so that a slow read does not delay the others:
+/// fewer than half of the connections for requests.
 const READS_MAX: usize = 4;
 
 /// The shared state of the couriers.
@@ -174,7 +174,8 @@ struct Dispatcher {
     /// The companies of these reads, without those whose deliveries were paused since: what was read of them is out of
     /// date.
     reading: HashMap<Id, CompanyId>,
-    /// The company whose read was started last: the next one follows, so that one that fails delays no other.
+    /// The company whose read was started last. Reads continue with the next higher id among `changed`, so that a
+    /// company whose reads fail does not delay the others.
     last_read: CompanyId,
     /// No reads before this time: one has failed.
     retry_at: Option<Instant>,

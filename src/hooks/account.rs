@@ -41,7 +41,7 @@ pub(super) fn parse(field: &str, value: &Value) -> Option<AccountNewsKind> {
 
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/message_template_status_update>
 fn changed_template(field: &str, value: &Value) -> Option<ChangedTemplate> {
-    // The provider says `NONE` where there is no reason.
+    // The provider sends `NONE` if there is no reason.
     let reason = text(value, "reason").filter(|reason| reason != "NONE");
     Some(ChangedTemplate {
         name: text(value, "message_template_name")?,
@@ -77,8 +77,8 @@ fn account_update(value: &Value) -> Option<AccountNewsKind> {
             let restrictions = list(value, "restriction_info").iter();
             let mut kinds: Vec<String> =
                 restrictions.filter_map(|restriction| text(restriction, "restriction_type")).collect();
-            let mut known = HashSet::new();
-            kinds.retain(|kind| known.insert(kind.clone()));
+            let mut distinct_kinds = HashSet::new();
+            kinds.retain(|kind| distinct_kinds.insert(kind.clone()));
             alert(&format!("the provider has restricted the account: {}", kinds.join(", ")))
         }
         _ => return None,

@@ -3,8 +3,8 @@
 //! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
 //! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
 //! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
-//! completely within a moment: they find room, and never become the oldest. A call with a valid signature that waits
-//! for more memory is cancelled only if its channel has no call without one.
+//! completely within a moment, before they are old enough to be cancelled ([`CANCEL_AFTER`]). A call with a valid
+//! signature that waits for more memory is cancelled only if its channel has no incomplete call without one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -142,11 +142,11 @@ impl CallBudget {
         Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
 
-    /// A permit for a call that has sent nothing yet. If the channel has too many calls, its oldest one without a valid
-    /// signature is cancelled.
+    /// A permit for a call whose body is not read yet. If the channel has too many calls, its oldest incomplete one
+    /// without a valid signature is cancelled.
     ///
     /// # Errors
-    /// `503` when all its calls have a valid signature: the provider repeats the call.
+    /// `503` when all calls of the channel have a valid signature: the provider repeats the call.
     pub(super) fn admit(&self, channel: ChannelKey) -> ApiResult<CallPermit> {
         let mut calls = self.0.calls.lock();
         let permit = self.0.permits.try_acquire(channel).or_else(|| {

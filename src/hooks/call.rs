@@ -37,9 +37,9 @@ pub(super) struct Call {
     pub events: Vec<CallEvent>,
     /// News of the account itself.
     pub news: Vec<AccountNews>,
-    /// Parts without a meaning for a conversation, such as other news of the account.
+    /// The number of parts that have no effect here, such as other news of the account.
     pub ignored: usize,
-    /// Unreadable parts.
+    /// The number of unreadable parts.
     pub unreadable: usize,
 }
 

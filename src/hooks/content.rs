@@ -1,4 +1,4 @@
-//! The structure of messages: what programs need besides the text. Each part as the providers document it:
+//! The structured content of messages, which programs can use instead of the text. The providers document its parts in:
 //!
 //! - options and forms: <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/interactive>,
 //!   `…/messages/button`, and the answers of a form in <https://developers.facebook.com/docs/whatsapp/flows/reference/responsemsgwebhook>
@@ -22,7 +22,7 @@ const ITEMS_MAX: usize = 256;
 /// Maximum size of a structure that is stored as the provider sent it, the same as of a text.
 const STRUCTURE_BYTES_MAX: usize = 65_536;
 
-/// Maximum depth of such a structure: real ones have three levels.
+/// Maximum depth of such a structure: providers send three levels.
 const DEPTH_MAX: usize = 8;
 
 /// Maximum characters of a key or of a text in such a structure.
@@ -85,12 +85,12 @@ pub(super) fn location(
     SharedLocation { latitude, longitude, name, address, url }
 }
 
-/// The shared contacts of a phone's message, with the names of fields as the API writes them.
+/// The shared contacts of a phone's message, with field names in camel case, as in the API.
 pub(super) fn contacts(message: &Value) -> Vec<Value> {
     list(message, "contacts").iter().take(ITEMS_MAX).filter_map(|card| bounded_copy_with(card, camel_case)).collect()
 }
 
-/// A story by its reference, or by the attachment that mentions the company.
+/// A story, from the `story` object of a reply, or from the payload of an attachment.
 pub(super) fn story(reference: &Value) -> StoryReference {
     StoryReference {
         id: id(reference, "id").or_else(|| id(reference, "story_id")),
@@ -158,7 +158,8 @@ fn number(value: &Value, field: &str) -> Option<f64> {
     scalar(value.get(field)?)?.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A structure as the provider sent it, with texts that can be stored; `None` if it is too large.
+/// A copy of a provider's structure, with truncated texts and without characters that cannot be stored; `None` if it is
+/// too large or too deep.
 pub(super) fn bounded_copy(value: &Value) -> Option<Value> {
     bounded_copy_with(value, as_is)
 }
@@ -166,14 +167,14 @@ pub(super) fn bounded_copy(value: &Value) -> Option<Value> {
 /// As [`bounded_copy`], with converted keys.
 fn bounded_copy_with(value: &Value, convert_key: fn(&str) -> String) -> Option<Value> {
     let mut bytes_left = STRUCTURE_BYTES_MAX;
-    let copy = copy(value, convert_key, DEPTH_MAX, &mut bytes_left);
+    let copy = copy_value(value, convert_key, DEPTH_MAX, &mut bytes_left);
     if copy.is_none() {
         tracing::info!("the structure of a provider's message is too large and is left out");
     }
     copy
 }
 
-fn copy(value: &Value, convert_key: fn(&str) -> String, depth: usize, bytes_left: &mut usize) -> Option<Value> {
+fn copy_value(value: &Value, convert_key: fn(&str) -> String, depth: usize, bytes_left: &mut usize) -> Option<Value> {
     /// Bytes that are counted for each value, besides those of keys and texts.
     const VALUE_BYTES: usize = 8;
     *bytes_left = bytes_left.checked_sub(VALUE_BYTES)?;
@@ -181,17 +182,17 @@ fn copy(value: &Value, convert_key: fn(&str) -> String, depth: usize, bytes_left
     match value {
         Value::Array(values) => {
             let copies: Option<Vec<Value>> =
-                values.iter().map(|value| copy(value, convert_key, depth, bytes_left)).collect();
+                values.iter().map(|value| copy_value(value, convert_key, depth, bytes_left)).collect();
             Some(Value::Array(copies?))
         }
         Value::Object(fields) => {
-            let mut copied = Map::with_capacity(fields.len().min(ITEMS_MAX));
+            let mut copies = Map::with_capacity(fields.len().min(ITEMS_MAX));
             for (name, value) in fields {
                 let name = truncate(convert_key(&scalar(&Value::String(name.clone()))?), KEY_CHARACTERS_MAX);
                 *bytes_left = bytes_left.checked_sub(name.len())?;
-                copied.insert(name, copy(value, convert_key, depth, bytes_left)?);
+                copies.insert(name, copy_value(value, convert_key, depth, bytes_left)?);
             }
-            Some(Value::Object(copied))
+            Some(Value::Object(copies))
         }
         Value::String(_) => {
             let text = truncate(scalar(value)?, TEXT_CHARACTERS_MAX);
@@ -227,11 +228,11 @@ mod tests {
     #[test]
     fn a_structure_is_kept_with_storable_texts_or_left_out_as_a_whole() {
         let card = json!({"name": {"formatted_name": "Ana\0", "first_name": "Ana"}, "phones": [{"wa_id": "55", "type": "CELL"}]});
-        let kept =
+        let expected =
             json!({"name": {"formattedName": "Ana", "firstName": "Ana"}, "phones": [{"waId": "55", "type": "CELL"}]});
-        assert_eq!(bounded_copy_with(&card, camel_case), Some(kept));
-        let same = json!({"a_b": [1, 2.5, true, null]});
-        assert_eq!(bounded_copy(&same), Some(same));
+        assert_eq!(bounded_copy_with(&card, camel_case), Some(expected));
+        let unchanged = json!({"a_b": [1, 2.5, true, null]});
+        assert_eq!(bounded_copy(&unchanged), Some(unchanged));
         let deep = (0..20).fold(json!(1), |value, _| json!([value]));
         let long = json!(vec!["x".repeat(9000); 9]);
         for too_large in [deep, long, json!(vec![0; STRUCTURE_BYTES_MAX])] {

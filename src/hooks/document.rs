@@ -11,7 +11,7 @@ use crate::web::response::schema::Schemas;
 /// The response to a provider that verifies the URL: its challenge, unchanged.
 pub struct Challenge;
 
-/// The response to a call: the numbers of its parts by outcome.
+/// The response to a call: the number of its parts by outcome.
 pub struct Received;
 
 /// Describes what both operations have in common.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::call::{id, id_at, last_four, text_at, time};
 use super::numbers;
 
-/// The change of somebody's number or id that a message of the system reports; `None` for any other message.
+/// The change of a person's number or id that a `system` message reports; `None` for any other message.
 pub(super) fn parse(message: &Value) -> Option<ChangedSender> {
     let part = message.get("system").filter(|_| id(message, "type").as_deref() == Some("system"))?;
     let kind = text_at(part, "/type")?;

@@ -17,7 +17,7 @@ use super::downloads::Downloads;
 use crate::metrics::Tally;
 
 /// Conversations of a call that are processed concurrently: enough to share the journal's syncs.
-const AT_ONCE: usize = 16;
+const CONCURRENT_CONVERSATIONS_MAX: usize = 16;
 
 #[derive(Default)]
 struct Counts {
@@ -27,11 +27,12 @@ struct Counts {
     unreadable: AtomicUsize,
 }
 
-/// Processes everything possible; events of one contact in the order of the call.
+/// Processes a call in four steps: changes of identities, other events, statuses up to a time, and news of the account.
+/// A step that fails is the last one. The events of one conversation are processed in the order of the call.
 ///
 /// # Errors
-/// Why something cannot be processed now. What was processed stays so: the provider repeats the call, and nothing is
-/// processed twice.
+/// Why something cannot be processed now. The provider then repeats the call; events that were processed before have no
+/// further effect.
 pub(super) async fn process_call(
     engine: &Engine,
     downloads: &Downloads,
@@ -54,7 +55,7 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
-    // Processed after the other events, when the statuses of single messages are recorded.
+    // Processed after the other events, so that the statuses of single messages are recorded before.
     let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
         let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };
@@ -66,12 +67,12 @@ pub(super) async fn process_call(
     for group in [conversations, watermarks] {
         let group =
             stream::iter(group).map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
-        let outcomes: Vec<Result<(), Refusal>> = group.buffer_unordered(AT_ONCE).collect().await;
+        let outcomes: Vec<Result<(), Refusal>> = group.buffer_unordered(CONCURRENT_CONVERSATIONS_MAX).collect().await;
         if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
             return Err(refusal);
         }
     }
-    // News are last: a repetition of the call would write them again.
+    // News of the account come last: each is recorded again when the provider repeats a call that has failed.
     for news in news {
         let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
         process_news(engine, &channels, news.kind).await?;
@@ -89,7 +90,7 @@ pub(super) async fn process_call(
     Ok(tally)
 }
 
-/// The conversation of an event: events of one conversation are processed in order.
+/// The key by which events are grouped: those with the same key are processed in order.
 fn conversation_key(kind: &EventKind) -> String {
     match kind {
         EventKind::Message(inbound) => sender_key(&inbound.from),
@@ -97,7 +98,7 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Notice(notice) => sender_key(&notice.from),
         EventKind::OptOut { from, .. } => sender_key(from),
         EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
-        // It need not follow its message: a revision that comes first is stored until the message is received.
+        // A revision may be processed before its message: it is then stored until the message is received.
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
@@ -109,7 +110,7 @@ fn conversation_key(kind: &EventKind) -> String {
 
 fn sender_key(from: &Sender) -> String {
     let number = from.number.as_ref().map(|number| number.digits.as_str());
-    // Every message has the id once the provider has assigned one, and the number only if it is not hidden.
+    // Once the provider has assigned an id, every message has it. The number may be hidden.
     format!("contact {}", from.address.as_deref().or(number).unwrap_or_default())
 }
 
@@ -159,7 +160,7 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
         }
         AccountNewsKind::Phone { number, news } => {
             let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
-            // A channel need not have its number: then the only channel of an account is meant.
+            // If the number of the news or of the channel is unknown, the account's only channel is meant.
             let may_have_number = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
             let only = if let [only] = channels { Some(only).filter(|only| may_have_number(only)) } else { None };
             match channels.iter().find(has_number).or(only) {
@@ -183,8 +184,8 @@ async fn change_template(engine: &Engine, channels: &[&ChannelRow], template: &C
 }
 
 /// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs
-/// to its own channel, if the company has one with the same secret, and otherwise to none. An exception is Instagram
-/// (see below).
+/// to its own channel, if the company has one with the same secret, and otherwise to none; on Instagram, to the called
+/// channel.
 fn addressee(
     organization: &Organization,
     called_channel: &ChannelRow,
@@ -195,14 +196,14 @@ fn addressee(
         ChannelType::Whatsapp => settings.phone_number_id.clone(),
         _ => settings.page_id.clone(),
     };
-    let (Some(account), Some(own)) = (account, account_of(settings)) else { return Some(called_channel.id) };
-    if account == own {
+    let (Some(account), Some(own_account)) = (account, account_of(settings)) else { return Some(called_channel.id) };
+    if account == own_account {
         return Some(called_channel.id);
     }
     let sibling = organization.channels.values().find(|other| {
         other.kind == called_channel.kind
-            && other.settings().is_ok_and(|other| {
-                account_of(&other).as_deref() == Some(account) && other.app_secret == settings.app_secret
+            && other.settings().is_ok_and(|of_other| {
+                account_of(&of_other).as_deref() == Some(account) && of_other.app_secret == settings.app_secret
             })
     });
     // On Instagram, the account in an event is not the page that the settings may name.
@@ -224,7 +225,7 @@ async fn process_conversation(
     counts: &Counts,
 ) -> Result<(), Refusal> {
     for kind in events {
-        let counted = match process_event(context, channel, kind).await {
+        let counter = match process_event(context, channel, kind).await {
             Ok(EventOutcome::Processed) => &counts.processed,
             Ok(EventOutcome::Repeated) => &counts.repeated,
             Ok(EventOutcome::Ignored) => &counts.ignored,
@@ -235,12 +236,11 @@ async fn process_conversation(
                 &counts.unreadable
             }
         };
-        counted.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// What became of an event.
 enum EventOutcome {
     Processed,
     /// The event was processed before.
@@ -310,7 +310,8 @@ async fn receive_message(
     }
 }
 
-/// Receives a message that the company has written in another app. Its contact did not cause it.
+/// Receives a message that the company has written in another app. Its events name a user as their author, not the
+/// contact.
 async fn receive_echo(
     context: IntakeContext<'_>,
     channel: ChannelId,
@@ -330,7 +331,7 @@ async fn receive_echo(
 /// Maximum messages that a provider's message becomes: one for each file, and one for the picture of its story.
 const PARTS_MAX: usize = 33;
 
-/// Revises a message. The file of a deleted one is removed, and not fetched any more.
+/// Revises a message. The files of a deleted one are removed, or no longer downloaded.
 async fn revise_message(
     context: IntakeContext<'_>,
     channel: ChannelId,
@@ -338,7 +339,7 @@ async fn revise_message(
 ) -> Result<EventOutcome, Refusal> {
     let IntakeContext { engine, downloads, company } = context;
     let is_deletion = matches!(revision.revision, Revision::Deleted { .. });
-    // A phone's message has one file.
+    // A message of a social channel with several files is stored in parts, one for each file.
     let organization = engine.directory().company(company);
     let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
     let has_parts = is_deletion && kind != Some(ChannelType::Whatsapp);
@@ -353,7 +354,7 @@ async fn revise_message(
                 if is_deletion {
                     downloads.withdraw(&before);
                 }
-                // A deletion concerns all files of the provider's message, also if one could not be fetched.
+                // A message without a file has no further parts. A file that was not downloaded has left an error.
                 if !has_parts || (before.media.is_none() && before.error.is_none()) {
                     return Ok(EventOutcome::Processed);
                 }
@@ -361,12 +362,12 @@ async fn revise_message(
             }
             Revised::Early if number == 1 => {
                 outcome = EventOutcome::Processed;
-                // Its further files may arrive later too.
+                // The deletion is also stored for the parts after the first, which may be received later.
                 if !has_parts {
                     break;
                 }
             }
-            // An earlier call may have failed between two files.
+            // An earlier call may have failed after this part.
             Revised::Repeated if has_parts => {}
             Revised::Early | Revised::Repeated => break,
         }

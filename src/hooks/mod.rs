@@ -13,8 +13,9 @@
 //!   same bytes. Unreadable parts are counted in the response and in the log; the others are processed.
 //! - `503` when something cannot be processed now (the database is needed and unavailable, or the journal is full):
 //!   everything already processed stays so, and the repetition adds the rest.
-//! - `401` without a valid signature; nothing is stored. `404` for a key that no such channel has. `429` instead of
-//!   both for an address with too many wrong guesses, never for a valid call; `413` for more than a provider sends.
+//! - `401` without a valid signature; nothing is stored. `404` for a key that belongs to no phone or social channel.
+//!   Instead of both, `429` for an address with too many wrong guesses, but never for a call with a valid signature.
+//!   `413` for a body that is larger than a provider sends.
 //!
 //! A call is processed to its end even if the provider disconnects: its repetition then finds it done.
 
@@ -62,8 +63,7 @@ pub const PATH: &str = "/hooks/{publicKey}";
 /// Maximum size of a challenge: a provider sends a number.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
-/// Content type of a challenge.
-const PLAIN: &str = "text/plain; charset=utf-8";
+const CHALLENGE_TYPE: &str = "text/plain; charset=utf-8";
 
 fn paths(table: &mut Table<'_>) {
     table.at(PATH).get("verifyHook", verify, "Verify the webhook URL for a provider").post(
@@ -120,7 +120,7 @@ pub async fn verify(
     match (mode.as_deref(), challenge) {
         (Some("subscribe"), Some(challenge)) => {
             let no_sniffing = (X_CONTENT_TYPE_OPTIONS, "nosniff");
-            Ok(HttpResponse::Ok().content_type(PLAIN).insert_header(no_sniffing).body(challenge).into())
+            Ok(HttpResponse::Ok().content_type(CHALLENGE_TYPE).insert_header(no_sniffing).body(challenge).into())
         }
         _ => Err(ApiError::bad_request("hub.mode must be `subscribe`, and hub.challenge is required")),
     }
@@ -151,8 +151,8 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
     let secret = channel.settings()?.app_secret;
     if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
         let message = "the signature is missing or invalid".to_owned();
-        let refused = ApiError { message, ..ApiError::unauthorized() };
-        return Err(hooks.wrong_guesses.refuse(address, GuessKind::Signature(key), refused));
+        let refusal = ApiError { message, ..ApiError::unauthorized() };
+        return Err(hooks.wrong_guesses.refuse(address, GuessKind::Signature(key), refusal));
     }
     permit.reserve_for_parsing(&bytes).await?;
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
@@ -171,9 +171,9 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         let (_permit, _presence) = (permit, presence);
         let call = parse_call(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        let has_template_identities = call.news.iter().any(|news| matches!(news.kind, AccountNewsKind::Template(_)));
+        let has_template_news = call.news.iter().any(|news| matches!(news.kind, AccountNewsKind::Template(_)));
         let outcome = act_as(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
-        if has_template_identities {
+        if has_template_news {
             app.templates.forget(channel.company_id);
         }
         outcome

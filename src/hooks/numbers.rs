@@ -1,6 +1,6 @@
 //! Phone numbers in the provider's format.
 
-/// Number of digits, as everywhere.
+/// Number of digits, the same as in the API.
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 /// Whether the text is a valid phone number of a contact.

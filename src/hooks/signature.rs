@@ -8,7 +8,7 @@ use hotline_persistence::tables::channels::Secret;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// The header.
+/// The header of the signature.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-hub-signature-256");
 
 /// Whether the signature matches this secret and exactly these bytes. The comparison takes constant time.
@@ -24,7 +24,7 @@ pub(super) fn is_valid(headers: &HeaderMap, body: &[u8], secret: &Secret) -> boo
     mac.verify_slice(&signature).is_ok()
 }
 
-/// Whether two secrets are equal. Their hashes are compared, which have the same length.
+/// Whether two secrets are equal. Compares their hashes, which have the same length, in constant time.
 pub(super) fn is_same(secret: &Secret, candidate: &str) -> bool {
     !secret.0.is_empty() && bool::from(key::hash(&secret.0).ct_eq(&key::hash(candidate)))
 }

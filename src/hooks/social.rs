@@ -1,24 +1,24 @@
 //! The calls of the social channels. Both send `messaging` events:
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/messages>,
-//! beside it `message-deliveries`, `message-reads`, `message-reactions`, `messaging_postbacks` and
-//! `messaging_referrals`; for instagram <https://developers.facebook.com/docs/instagram-messaging/webhooks> and
+//! and the pages beside it: `message-deliveries`, `message-reads`, `message-reactions`, `messaging_postbacks` and
+//! `messaging_referrals`; for Instagram <https://developers.facebook.com/docs/instagram-messaging/webhooks> and
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
 //! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
 //! (`postback`) or quick reply becomes its title. Other attachments (a shared post) become a text that names and links
 //! them. The picture of a story is a file as well, because the provider shows it for a day only:
-//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. What programs need is
-//! the message's `content` (`content.rs`). Neither channel sends the contact's name.
+//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. The same in structured
+//! form, for programs, is the message's `content` (`content.rs`). Neither channel sends the contact's name.
 //!
 //! Messages that the account has sent come back (`is_echo`,
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/message-echoes>):
-//! those of other apps become messages of the company, our own are recognized and settle a message whose answer was
-//! lost. While another app handles a conversation, its events come as `standby`
+//! those of other apps become messages of the company; our own are recognized, and end the doubt of a message whose
+//! response was lost. While another app handles a conversation, its events come as `standby`
 //! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
 //! they have the same form, but the contact does not wait for the company. A change of the app that handles a
 //! conversation (`pass_thread_control`, `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
 //!
-//! News are no messages: a reaction, an edit (`message_edit`,
+//! News are not messages: a reaction, an edit (`message_edit`,
 //! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) and a withdrawal
 //! (`is_deleted`, <https://developers.facebook.com/docs/instagram-platform/webhooks>) change their message. Any other
 //! event becomes a notice in the open ticket, if there is one.
@@ -50,7 +50,7 @@ const STORY_KINDS: [&str; 3] = ["story_mention", "ig_story", "story"];
 /// Maximum number of attachments that are processed: more than an app sends at once.
 const ATTACHMENTS_MAX: usize = 32;
 
-/// The fields in which Instagram reports events that are not listed as `messaging`.
+/// The fields of `changes` in which Instagram reports events that it does not list in `messaging`.
 const EVENT_FIELDS: [&str; 8] = [
     "messages",
     "message_echoes",
@@ -67,7 +67,7 @@ const EVENT_FIELDS: [&str; 8] = [
 pub(super) struct Network {
     /// The origin of new contacts.
     pub origin: &'static str,
-    /// The name of contacts without one.
+    /// The network's name; also that of its own app, and the beginning of the name of a contact without one.
     pub name: &'static str,
 }
 
@@ -117,7 +117,7 @@ impl Network {
         }
     }
 
-    /// The events that an element stands for: none if it is ignored. `None` when it is unreadable.
+    /// The events of an element: an empty list if it is ignored, `None` if it is unreadable.
     fn parse_event(self, parties: &Parties, event: &Value) -> Option<Vec<EventKind>> {
         let Parties { contact, direction } = parties;
         if let Some(message) = event.get("message") {
@@ -237,15 +237,15 @@ impl Network {
             ..self.new_message(sender, event, mid.clone())
         };
         // The provider has one message where we have several: each needs its own id for deduplication.
-        let others = media.zip(2..).map(|(media, number)| InboundMessage {
+        let further_messages = media.zip(2..).map(|(media, number)| InboundMessage {
             media: Some(media),
             ..self.new_message(sender, event, format!("{mid}#{number}"))
         });
-        Some(iter::once(first).chain(others).collect())
+        Some(iter::once(first).chain(further_messages).collect())
     }
 
     fn parse_postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
-        // Older events have no id; no contact presses two buttons in a millisecond.
+        // Older events have no id. The contact and the time in milliseconds identify them.
         let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));
         let label = title.clone().or_else(|| payload.clone());
@@ -264,12 +264,13 @@ impl Network {
     /// A notice of an event that this release does not know; `None` if it has no content.
     fn parse_notice(self, sender: &str, event: &Value) -> Option<EventKind> {
         let mut parts = event.as_object()?.iter();
+        // Objects with an id are the sender and the recipient.
         let (kind, part) = parts.find(|(_, part)| part.is_object() && part.get("id").is_none())?;
         tracing::info!(kind, "provider sent news of a kind without an effect");
         let message_id = synthetic_id("notice", sender, event);
         let from = self.new_message(sender, event, message_id.clone()).from;
         let handled_by = match kind.as_str() {
-            // Control is passed to the app that gets this event, and was taken from it.
+            // The first is sent to the app that gets control, the second to the app that loses it.
             "pass_thread_control" => Some(HandledBy::default()),
             "take_thread_control" => Some(HandledBy::app(id(part, "new_owner_app_id").as_deref())),
             _ => None,
@@ -346,7 +347,7 @@ fn is_set(message: &Value, flag: &str) -> bool {
     message.get(flag).and_then(Value::as_bool) == Some(true)
 }
 
-/// What happened to the message that `part` names; `None` when it is unreadable.
+/// The event of a revision. `part` contains the id of the message that is revised; `None` if it does not.
 fn revision(part: &Value, event: &Value, revision: Revision) -> Option<EventKind> {
     let revision = MessageRevision { message_id: id(part, "mid")?, revision, at: time(event, "timestamp") };
     Some(EventKind::Revision(Box::new(revision)))
@@ -392,7 +393,8 @@ fn parse_statuses(sender: &str, event: &Value, receipt: &Value, status: &Deliver
     message_ids.into_iter().map(status_of).collect()
 }
 
-/// The body of a message, `text_body` and a line for each attachment that is not a file, and its files.
+/// The body of a message (`text_body`, and a line for each story and each attachment that is not a file), and its
+/// files.
 fn parse_attachments(message: &Value, text_body: Option<String>) -> (Option<String>, Vec<FileReference>) {
     let (mut text_body, mut files) = (text_body, Vec::new());
     for attachment in list(message, "attachments").iter().take(ATTACHMENTS_MAX) {
@@ -415,7 +417,7 @@ fn parse_attachments(message: &Value, text_body: Option<String>) -> (Option<Stri
     (text_body, files)
 }
 
-/// The text for an attachment that is not a file.
+/// The text for a story, or for an attachment that is not a file.
 fn attachment_text(kind: &str, attachment: &Value, url: Option<String>) -> String {
     let payload = attachment.get("payload").unwrap_or(&Value::Null);
     let title = text(attachment, "title").or_else(|| text(payload, "title"));

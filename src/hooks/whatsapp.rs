@@ -12,7 +12,7 @@
 //! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to, or the form's content |
 //! | `unsupported` | a text that names what the contact has sent |
 //!
-//! What programs need of them is the message's `content` (`content.rs`).
+//! The same in structured form, for programs, is the message's `content` (`content.rs`).
 //!
 //! What the company's people write in the WhatsApp Business app comes as `smb_message_echoes`, in the same forms:
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/smb_message_echoes>. It
@@ -109,7 +109,7 @@ fn add_messages(value: &Value, call: &mut Call) {
     }
 }
 
-/// The event of a status. For a reaction, and for the text that follows a file, only a refusal is an event.
+/// The event of a status. For a reaction, and for the text that follows a file, only a failure is an event.
 fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
     let at = time(status, "timestamp");
     let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
@@ -141,7 +141,8 @@ fn add_echoes(value: &Value, call: &mut Call) {
     }
 }
 
-/// Opts out people who stop the business's marketing messages. Resuming them opts nobody in: only the company does.
+/// Opts out people who stop the business's marketing messages. Resuming them does not opt them in again: only the
+/// company can do that.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences>
 fn add_preferences(value: &Value, call: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
@@ -211,7 +212,7 @@ fn parse_echo(echo: &Value, contacts: &[Value]) -> ParsedMessage {
     })))
 }
 
-/// The message of a kind that is a message ([`is_message`]).
+/// The message of an element for which [`is_message`] is true.
 fn inbound_message(
     kind: &str,
     message: &Value,
@@ -271,7 +272,7 @@ fn message_body(kind: &str, message: &Value, content: &mut MessageContent) -> Op
     }
 }
 
-/// Whether the contact has written: everything else is news.
+/// Whether an element is a message; any other is news.
 fn is_message(kind: &str, message: &Value) -> bool {
     const KINDS: [&str; 7] = ["text", "button", "interactive", "location", "contacts", "order", "unsupported"];
     // Earlier versions of the API name what they cannot show `unknown`, with an error.
@@ -279,7 +280,8 @@ fn is_message(kind: &str, message: &Value) -> bool {
     KINDS.contains(&kind) || FILE_KINDS.contains(&kind) || is_unshown
 }
 
-/// What happened to an earlier message of this direction, or a notice.
+/// Parses news: a change of an earlier message, or a notice. `direction` is outbound if they come from the company's
+/// app.
 fn parse_news(
     kind: &str,
     message: &Value,
@@ -332,7 +334,7 @@ fn edited_body(part: &Value) -> Option<String> {
     content.get("body").or_else(|| content.get("caption")).and_then(Value::as_str).and_then(body)
 }
 
-/// The text itself is not truncated like other fields.
+/// The text of a message. Not read by [`text`], which truncates to fewer characters than a body may have.
 fn text_body(part: &Value) -> Option<String> {
     part.get("body").and_then(Value::as_str).and_then(body)
 }
@@ -348,11 +350,11 @@ fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) 
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
     let number = number.map(|digits| Number { digits: digits.to_owned(), country: numbers::country(digits) });
     let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));
-    let is_theirs = |contact: &&Value| {
+    let is_sender = |contact: &&Value| {
         let (wa_id, user_id) = (id(contact, "wa_id"), id(contact, "user_id"));
         (wa_id.is_some() && wa_id == from) || (user_id.is_some() && user_id == address)
     };
-    let contact = contacts.iter().find(is_theirs).or(match contacts {
+    let contact = contacts.iter().find(is_sender).or(match contacts {
         [only] => Some(only),
         _ => None,
     });

@@ -1,6 +1,6 @@
 //! Limits guessing at the hooks. Calls of providers are not limited: a refused call is repeated, so its messages would
-//! arrive late. Only wrong guesses count, and never against a call with a valid signature, whatever address both come
-//! from: behind an unknown proxy, all clients have the same address.
+//! arrive late. Only wrong guesses count, and never against a call with a valid signature, even from the same address:
+//! behind a proxy that is not configured as trusted, all clients have the same address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,8 +18,8 @@ use crate::web::{ApiError, ApiResult};
 const REFUSED_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Maximum number of counted addresses, some 100 bytes each.
-const ADDRESSES_MAX: usize = 10_000;
+/// Maximum number of counters, some 100 bytes each.
+const COUNTERS_MAX: usize = 10_000;
 
 /// The kind of a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub(super) struct WrongGuesses {
 
 impl Default for WrongGuesses {
     fn default() -> Self {
-        Self { refusals: TtlCache::new(ADDRESSES_MAX, MINUTE) }
+        Self { refusals: TtlCache::new(COUNTERS_MAX, MINUTE) }
     }
 }
 

@@ -189,11 +189,11 @@ impl Mailer {
         Some(QueuePermit { unauthenticated: Some(unauthenticated), ..self.reserve()? })
     }
 
-    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged.
-    /// The reservation can be used for further e-mails, one at a time.
+    /// Sends an e-mail once a connection is free; the timeout begins then. The outcome is counted, and a failure is
+    /// logged. The reservation can be used for further e-mails, one at a time.
     ///
     /// # Errors
-    /// When the relay has not accepted it.
+    /// When it cannot be composed, the relay has not accepted it, or the service is stopping.
     pub async fn send(&self, permit: &QueuePermit, email: OutgoingEmail) -> Result<(), MailError> {
         let result = self.send_to_relay(email, permit.unauthenticated.is_some()).await;
         match &result {
@@ -208,7 +208,7 @@ impl Mailer {
     }
 
     async fn send_to_relay(&self, email: OutgoingEmail, is_unauthenticated: bool) -> Result<(), MailError> {
-        // Acquired first, so that these e-mails do not wait among the others.
+        // Acquired first, so that these e-mails occupy no connection while they wait for each other.
         let _unauthenticated_permit = if is_unauthenticated {
             Some(self.unauthenticated_connections.acquire().await.map_err(|_| MailError::Stopping)?)
         } else {
@@ -249,8 +249,8 @@ impl Mailer {
 
     /// Waits until the queue is empty, at most for the timeout of an e-mail; further ones are refused.
     pub async fn close(&self) {
-        let all = timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await;
-        if all.is_err() {
+        let all_permits = timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await;
+        if all_permits.is_err() {
             tracing::warn!(
                 left = QUEUE_MAX as usize - self.queue.available_permits(),
                 "e-mails were dropped at shutdown"

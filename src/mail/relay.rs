@@ -109,7 +109,7 @@ mod tests {
             let error_text = relay(bad).expect_err(bad);
             assert!(!error_text.contains("hidden"), "{error_text}");
         }
-        let error_text = format!("{:?}", relay("smtps://desk:hidden@mail.example"));
-        assert!(!error_text.contains("hidden") && error_text.contains("mail.example:465"), "{error_text}");
+        let debug_text = format!("{:?}", relay("smtps://desk:hidden@mail.example"));
+        assert!(!debug_text.contains("hidden") && debug_text.contains("mail.example:465"), "{debug_text}");
     }
 }

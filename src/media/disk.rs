@@ -2,7 +2,7 @@
 //! other company.
 //!
 //! Writing to a disk also occupies a processor, and the journal's sync waits behind a file's sync in the disk's queue.
-//! So each company writes one chunk at a time, and all companies together leave processor time for the serving threads.
+//! So each company writes one chunk at a time, and all companies together only a few.
 
 use std::io;
 use std::thread::available_parallelism;
@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 const WRITES_MAX: usize = 4;
 const COMPANY_WRITES_MAX: usize = 1;
 
-/// Waiting chunks per company: as many as it can have uploads.
+/// Maximum number of a company's chunks that wait. Each of its files has at most one.
 const COMPANY_WAITING_MAX: usize = 4096;
 
 /// How long a chunk waits for its permit. A slower disk counts as unavailable.

@@ -1,5 +1,5 @@
-//! Incoming files: on disk, never completely in memory, in a folder from which a start removes the files that an
-//! earlier process left.
+//! Incoming files are written to a folder on disk, and are never completely in memory. At the start, the files that an
+//! earlier process left in the folder are removed.
 
 use std::fs::{DirEntry, Permissions};
 use std::io::{self, Write};
@@ -32,8 +32,7 @@ const WRITE_BYTES: usize = 128 * 1024;
 /// Prefix of every file name in the folder.
 const NAME_PREFIX: &str = "arriving-";
 
-/// Disk space is reserved in steps of this size, which limits how far a refused file can go below the minimum of free
-/// space.
+/// Disk space is reserved in steps of at least this size while a file arrives, because its size is not known before.
 const SPACE_STEP_BYTES: u64 = 256 * 1024;
 
 /// The age since the last write at which a file in a shared folder is removed: another process may still receive or
@@ -76,9 +75,9 @@ impl Incoming {
     /// old ones if other processes use the folder too (`is_shared`).
     pub(super) fn open(folder: &Path, space: DiskSpace, disk: Disk, is_shared: bool) -> io::Result<Self> {
         let folder = folder.join("incoming");
-        // It contains private messages of people, so no other user may read it.
+        // It contains people's private files, so no other user of the machine may read it.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
-        // Also if a restored backup has other permissions.
+        // Set in any case: the folder or its parent may exist with other permissions, as in a restored backup.
         for folder in folder.ancestors().take(2) {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }

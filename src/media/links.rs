@@ -16,8 +16,8 @@ use sha2::Sha256;
 /// The path of files.
 pub const PATH: &str = "/media/{company}/{id}";
 
-/// Expiry times are rounded to this many seconds: a file keeps its URL, and thus its entry in a browser's cache, for
-/// that long.
+/// Expiry times are rounded up to a multiple of this many seconds: a file's URL, and thus its entry in a browser's
+/// cache, changes only once in that time.
 const STEP_S: i64 = 3600;
 
 /// Creates and verifies URLs. Cheap to clone.
@@ -82,7 +82,7 @@ impl Links {
         &self.public_url
     }
 
-    /// A fresh URL of a file.
+    /// A URL of a file, valid from `now` for the configured time and up to `STEP_S` longer.
     pub fn url(&self, company: CompanyId, media: &StoredMedia, now: DateTime<Utc>) -> String {
         let link = SignedLink {
             company,
@@ -166,7 +166,7 @@ mod tests {
             "the URL stays the same, for the browser's cache"
         );
 
-        let others = [
+        let forged_links = [
             SignedLink { company: CompanyId::new(2), ..link.clone() },
             SignedLink { id: format!("{}a", link.id), ..link.clone() },
             SignedLink { name: "a".to_owned(), ..link.clone() },
@@ -174,11 +174,11 @@ mod tests {
             SignedLink { expires: link.expires + 1, ..link.clone() },
             SignedLink { name: "a & b?.pngi".to_owned(), mime_type: "mage/png".to_owned(), ..link.clone() },
         ];
-        for other in others {
-            assert_eq!(links.check(&other, &signature, now), Err(InvalidLink::Forged), "{other:?}");
+        for forged_link in forged_links {
+            assert_eq!(links.check(&forged_link, &signature, now), Err(InvalidLink::Forged), "{forged_link:?}");
         }
-        for forged in ["", "00", "zz", &signature[2..], &signature.to_uppercase()[..62]] {
-            assert_eq!(links.check(&link, forged, now), Err(InvalidLink::Forged), "{forged}");
+        for forged_signature in ["", "00", "zz", &signature[2..], &signature.to_uppercase()[..62]] {
+            assert_eq!(links.check(&link, forged_signature, now), Err(InvalidLink::Forged), "{forged_signature}");
         }
         let other_installation = Links::new([8; 64], None, TimeDelta::hours(24));
         assert_eq!(

@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn a_folder_keeps_its_id_and_others_have_their_own() {
-        let (one, two) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        let id = id_of(one.path()).expect("an id");
-        assert_eq!(id_of(one.path()).expect("the same id"), id);
-        assert_ne!(id_of(two.path()).expect("another id"), id);
-        std::fs::write(one.path().join(NAME), "short").expect("damaged");
-        assert!(id_of(one.path()).is_err_and(|error| error.to_string().contains("folder-id")));
+        let (folder, other_folder) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let id = id_of(folder.path()).expect("an id");
+        assert_eq!(id_of(folder.path()).expect("the same id"), id);
+        assert_ne!(id_of(other_folder.path()).expect("another id"), id);
+        std::fs::write(folder.path().join(NAME), "short").expect("damaged");
+        assert!(id_of(folder.path()).is_err_and(|error| error.to_string().contains("folder-id")));
     }
 }

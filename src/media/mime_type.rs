@@ -115,7 +115,7 @@ fn type_of_content(head: &[u8]) -> Option<&'static str> {
         Some("audio/opus") => Some("audio/ogg"),
         Some("audio/x-wav") => Some("audio/wav"),
         Some("audio/x-flac") => Some("audio/flac"),
-        // Signatures that are too short: texts often begin with them by chance.
+        // Only EOT fonts, for which the library has no more specific type.
         Some("application/octet-stream") => None,
         Some(mime_type) => Some(mime_type),
         None => is_text(head).then_some("text/plain"),

@@ -70,7 +70,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Maximum time for storing a file. A slower network counts as unavailable.
 const PUBLISH_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Default of the free space on disk: reserved for the journal and the database, and for time to react.
+/// Default minimum of free disk space: room for the journal and the database until an operator reacts.
 pub const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
 /// The settings of media.
@@ -272,7 +272,7 @@ impl Media {
         let media = self.clone();
         let id = stored.id.clone();
         // Not cancelled with the request: an incomplete upload would remain in the bucket.
-        let (result_sender, result) = oneshot::channel();
+        let (result_sender, result_receiver) = oneshot::channel();
         let stored_copy = stored.clone();
         drop(self.0.background.spawn(async move {
             let storing = media.0.storage.put(company, &id, file);
@@ -282,7 +282,7 @@ impl Media {
                 media.discard(company, &[stored_copy]);
             }
         }));
-        match result.await {
+        match result_receiver.await {
             Ok(Ok(Ok(()))) => Ok(stored),
             Ok(Ok(Err(reason))) => Err(Unavailable::Store(reason)),
             Ok(Err(_)) => Err(Unavailable::Store(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
@@ -290,8 +290,8 @@ impl Media {
         }
     }
 
-    /// Removes files to which no message refers or ever will, because the command was refused. Runs in the background;
-    /// if it fails, the sweep removes them.
+    /// Removes files to which no message will refer, for example because the command was refused. Runs in the
+    /// background; if it fails, the sweep removes them.
     pub fn discard(&self, company: CompanyId, files: &[StoredMedia]) {
         let files: Vec<_> = files.iter().map(|file| (company, file.id.clone())).collect();
         if files.is_empty() {

@@ -114,7 +114,7 @@ mod tests {
             ("POST", format!("{error_server}/files?delete")),
             ("DELETE", format!("{ok_server}/files/a")),
         ] {
-            let error = send(method, url).await.map(|answer| answer.status()).expect_err("too long");
+            let error = send(method, url).await.map(|response| response.status()).expect_err("too long");
             assert_eq!(error.kind(), HttpErrorKind::Decode, "{method}: {error}");
         }
         let file = send("GET", format!("{ok_server}/files/a")).await.expect("a file");

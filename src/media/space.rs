@@ -40,7 +40,7 @@ struct Reading {
     is_full: bool,
 }
 
-/// There is less free space than the floor.
+/// The free space would fall below the floor, or is below it already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoDiskSpace;
 

@@ -21,7 +21,7 @@ impl EventMetrics {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Events were sent.
+    /// This many events were sent.
     pub fn add_sent(&self, events: u64) {
         self.sent.fetch_add(events, Ordering::Relaxed);
     }

@@ -36,7 +36,8 @@ impl HookMetrics {
         }
     }
 
-    /// Counts a call that cannot be identified, or not be processed completely and will be repeated.
+    /// Counts a call that was answered with an error, such as one without a valid signature. It counts once, whatever
+    /// its content.
     pub fn add_refused(&self) {
         self.events[OUTCOMES.len() - 1].fetch_add(1, Ordering::Relaxed);
     }

@@ -72,7 +72,7 @@ pub struct Metrics {
     /// The conditions that an operator must know of.
     pub conditions: ActiveConditions,
     replays: AtomicU64,
-    started: Instant,
+    started_at: Instant,
 }
 
 impl Metrics {
@@ -90,7 +90,7 @@ impl Metrics {
             host: HostMetrics::default(),
             conditions: ActiveConditions::default(),
             replays: AtomicU64::new(0),
-            started: Instant::now(),
+            started_at: Instant::now(),
         }
     }
 

@@ -10,10 +10,10 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::writer::MetricWriter;
 
-/// The unit of times in `/proc` (`USER_HZ`); it does not depend on the kernel's own clock.
+/// The unit of times in `/proc` (`USER_HZ`); it does not depend on the kernel's tick rate.
 const TICKS_PER_S: f64 = 100.0;
 
-/// Position of the start time in `/proc/self/stat`, counted after the name.
+/// Index of the start time among the fields of `/proc/self/stat` after the name.
 const START_TIME_FIELD: usize = 19;
 
 /// The metrics that every Prometheus client has, under their usual names.
@@ -70,8 +70,8 @@ pub fn open_files_limit() -> Option<u64> {
 pub fn cpu_time() -> Option<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
     let micros = [usage.user_time(), usage.system_time()].map(|time| {
-        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0).saturating_mul(1_000_000);
-        seconds.saturating_add(u64::try_from(time.tv_usec()).unwrap_or(0))
+        let seconds_as_micros = u64::try_from(time.tv_sec()).unwrap_or(0).saturating_mul(1_000_000);
+        seconds_as_micros.saturating_add(u64::try_from(time.tv_usec()).unwrap_or(0))
     });
     Some(Duration::from_micros(micros[0].saturating_add(micros[1])))
 }

@@ -82,7 +82,7 @@ impl Requests {
     /// The operation of a request, by its path and its method.
     pub fn find(&self, path: &str, method: &str) -> OperationIndex {
         let route = self.routes.find(path).unwrap_or(self.names.len() - 1);
-        let method = METHODS.iter().position(|counted| *counted == method).unwrap_or(METHODS.len() - 1);
+        let method = METHODS.iter().position(|candidate| *candidate == method).unwrap_or(METHODS.len() - 1);
         OperationIndex(route * METHODS.len() + method)
     }
 

@@ -12,7 +12,7 @@ impl Routes {
     pub(super) fn of(paths: &[String]) -> Self {
         let mut routes = Router::new();
         for (route, path) in paths.iter().enumerate() {
-            // Only a duplicate path is refused. The table has none: a test looks up each of its paths.
+            // Conflicting and invalid paths are refused. The table has none: a test looks up each of its paths.
             let _ = routes.insert(path, route);
         }
         Self(routes)

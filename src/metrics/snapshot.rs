@@ -412,7 +412,7 @@ impl MetricsSnapshot {
         if let Some(bytes) = process::resident_bytes() {
             writer.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
         }
-        writer.gauge("uptime_seconds", "Time since the start", self.metrics.started.elapsed().as_secs_f64())?;
+        writer.gauge("uptime_seconds", "Time since the start", self.metrics.started_at.elapsed().as_secs_f64())?;
         writer
             .gauges("build_info", "Always 1, with the version as a label")?
             .value([("version", env!("CARGO_PKG_VERSION"))], 1)

@@ -7,16 +7,16 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::CompanyId;
 use parking_lot::Mutex;
 
-/// The possible outcomes of an attempt, as label values.
+/// The possible outcomes of an attempt as label values, in the order of [`AttemptOutcome`].
 const OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
 
-/// The counters. An attempt updates only atomic ones.
+/// Counters, and the oldest waiting event of each webhook. An attempt updates only the atomics, so it takes no lock.
 #[derive(Debug, Default)]
 pub struct WebhookMetrics {
     outcomes: [AtomicU64; OUTCOMES.len()],
     disabled: AtomicU64,
     under_way: AtomicU64,
-    /// By webhook with waiting events: the creation time of its oldest one. There are no more entries than webhooks.
+    /// The creation time of each webhook's oldest waiting event; no entry for a webhook without waiting events.
     oldest_waiting: Mutex<std::collections::HashMap<(CompanyId, i64), DateTime<Utc>>>,
 }
 
@@ -63,10 +63,10 @@ impl WebhookMetrics {
     }
 
     /// Sets the creation time of a webhook's oldest waiting event; `None` if none waits.
-    pub fn set_oldest_waiting(&self, company: CompanyId, webhook: i64, since: Option<DateTime<Utc>>) {
+    pub fn set_oldest_waiting(&self, company: CompanyId, webhook: i64, created_at: Option<DateTime<Utc>>) {
         let mut oldest_waiting = self.oldest_waiting.lock();
-        match since {
-            Some(since) => oldest_waiting.insert((company, webhook), since),
+        match created_at {
+            Some(created_at) => oldest_waiting.insert((company, webhook), created_at),
             None => oldest_waiting.remove(&(company, webhook)),
         };
     }
@@ -74,7 +74,10 @@ impl WebhookMetrics {
     /// The age of the oldest event that an active endpoint has not accepted yet.
     pub fn lag(&self, now: DateTime<Utc>) -> Duration {
         let oldest_waiting = self.oldest_waiting.lock();
-        oldest_waiting.values().min().map_or(Duration::ZERO, |since| (now - since).to_std().unwrap_or_default())
+        oldest_waiting
+            .values()
+            .min()
+            .map_or(Duration::ZERO, |created_at| (now - created_at).to_std().unwrap_or_default())
     }
 }
 

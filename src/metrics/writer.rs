@@ -26,8 +26,9 @@ impl<'a> MetricWriter<'a> {
         self.gauges(name, help)?.0.encode_gauge(&value)
     }
 
-    /// The name includes `_total`, which Prometheus' own format also has in the metric's header. The encoder is for
-    /// OpenMetrics: it adds `_total` to a counter's samples. So they are encoded as a gauge's, which get no suffix.
+    /// `name` includes `_total`, because header and samples have the same name in the Prometheus text format. The
+    /// encoder is for OpenMetrics and would add `_total` to the samples of a counter, so they are encoded as those of a
+    /// gauge.
     pub(super) fn counters(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Counter)
     }
@@ -36,7 +37,7 @@ impl<'a> MetricWriter<'a> {
         self.counters(name, help)?.0.encode_gauge(&value)
     }
 
-    /// As [`Self::counter`], of a value with a fraction.
+    /// Like [`Self::counter`], for a value with a fraction.
     pub(super) fn seconds_counter(&mut self, name: &'static str, help: &str, value: f64) -> fmt::Result {
         self.counters(name, help)?.0.encode_gauge(&value)
     }

@@ -143,7 +143,7 @@ fn common_schemas() -> Schemas {
         "record not found",
         json!({"description": "Details for programs, such as the conflicting record or the invalid field."}),
     );
-    let invalid = error_schema(
+    let validation_error = error_schema(
         "A validation error that lists every missing or invalid field.",
         json!({"type": "string", "enum": ["ERR_API_VALIDATION"]}),
         "products[2].unitPrice must be a number",
@@ -170,7 +170,7 @@ fn common_schemas() -> Schemas {
         },
         "required": ["field", "reason", "code", "params"],
     });
-    [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", invalid), ("FieldError", field)]
+    [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", validation_error), ("FieldError", field)]
         .map(|(name, schema)| (name.to_owned(), schema))
         .into()
 }
@@ -222,7 +222,7 @@ fn headers() -> Value {
 /// A document that is generated at the first request, because few clients request it, and a start should be fast.
 type LazyDocument = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
 
-/// The documents, generated once for all requests.
+/// Both documents; each is generated once and then served to all requests.
 pub struct Document {
     api: LazyDocument,
     panel: LazyDocument,
@@ -246,7 +246,7 @@ pub async fn show_panel(document: Data<Document>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.panel))
 }
 
-/// `GET /docs/…`: the document for people, with the embedded Swagger UI.
+/// `GET /docs/…`: the API document as web pages, with the embedded Swagger UI.
 pub async fn docs(file: Path<String>) -> HttpResponse {
     // The validator's badge would reveal the address of this service to a third party.
     let config = utoipa_swagger_ui::Config::new([PATH]).validator_url("none");

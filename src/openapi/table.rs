@@ -75,13 +75,13 @@ impl<'a> Table<'a> {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: Some(tag), scope }
     }
 
-    /// Sets the tag of the following paths, which are open to everyone whom their extractors admit.
+    /// Sets the tag of the following paths. In the document, their extractors determine who may call them.
     pub fn tagged(&mut self, tag: &'static str) -> &mut Self {
         self.tag = Some(tag);
         self
     }
 
-    /// Returns to an existing path, to add further methods.
+    /// Returns to a path that was added before, so that the following methods belong to it.
     pub fn reopen(&mut self, path: &str) -> &mut Self {
         if let Some(index) = self.paths.iter().position(|entry| entry.path == path) {
             let entry = self.paths.remove(index);

@@ -38,7 +38,7 @@ enum FieldText {
 impl Texts {
     /// Parses `texts.toml`.
     pub fn read() -> Self {
-        // A test parses them too; a document without descriptions is better than a service that does not start.
+        // The tests fail if the file cannot be parsed. A service must start anyway: its document then has no texts.
         toml::from_str(TEXTS).unwrap_or_default()
     }
 
@@ -57,11 +57,11 @@ impl Texts {
         self.bodies.get(id).map(|example| json!(example))
     }
 
-    /// The description of a parameter of an operation; a description of its type takes precedence over that of all
-    /// parameters of its name.
-    pub fn parameter<'a>(&'a self, operation: &str, name: &str, specific: Option<&'a str>) -> Option<&'a str> {
-        let of_operation = self.parameters.get(&format!("{operation}.{name}")).map(String::as_str);
-        of_operation.or(specific).or_else(|| self.parameters.get(name).map(String::as_str))
+    /// The most specific description of a parameter: that of the operation's own, or else that of its type, or else
+    /// that of all parameters of this name.
+    pub fn parameter<'a>(&'a self, operation: &str, name: &str, type_text: Option<&'a str>) -> Option<&'a str> {
+        let operation_text = self.parameters.get(&format!("{operation}.{name}")).map(String::as_str);
+        operation_text.or(type_text).or_else(|| self.parameters.get(name).map(String::as_str))
     }
 
     /// Adds the descriptions of a schema and of its fields, and the fields' examples.
@@ -88,15 +88,15 @@ impl Texts {
         }
     }
 
-    /// The most specific description: of the schema's own field, of its noun's, or, if there is none yet, of all fields
-    /// of this name.
+    /// The most specific description of a field: that of the schema's own field, or else that of its noun's field. If
+    /// the field has no description yet, the last resort is that of all fields of this name.
     fn field(&self, schema: &str, name: &str, is_described: bool) -> Option<&FieldText> {
         let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
         let noun = BODY_SUFFIXES.iter().find_map(|suffix| noun.strip_suffix(suffix)).unwrap_or(noun);
         let path = if rest.is_empty() { noun.to_owned() } else { format!("{noun}.{rest}") };
-        let specific = [format!("{schema}.{name}"), format!("{path}.{name}")];
-        let specific = specific.iter().find_map(|key| self.fields.get(key));
-        specific.or_else(|| self.fields.get(name).filter(|_| !is_described))
+        let specific_keys = [format!("{schema}.{name}"), format!("{path}.{name}")];
+        let specific_text = specific_keys.iter().find_map(|key| self.fields.get(key));
+        specific_text.or_else(|| self.fields.get(name).filter(|_| !is_described))
     }
 }
 

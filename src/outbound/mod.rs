@@ -18,8 +18,8 @@
 //! The operator may allow networks (`--fetch-allow-network`), for a provider of their own or a stub. Within those,
 //! `http` is allowed too.
 //!
-//! Providers that a channel names itself ([`Outbound::request`]) have their own client too: the same rules, connections
-//! that are reused, and no redirects, so that a token goes to the address it was meant for and nowhere else.
+//! Providers at a URL from a channel's settings ([`Outbound::request`]) have their own client too: the same rules,
+//! reused connections, and no redirects, so that a token is sent only to the configured address.
 //!
 //! Webhooks ([`Outbound::post`]) have their own client with stricter rules: their own allowed networks
 //! (`--webhook-allow-network`), `http` only to this machine, and no redirects.
@@ -48,25 +48,25 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of redirects. The providers' own file servers need one.
 const REDIRECTS_MAX: usize = 3;
 
-/// Maximum length of a URL. Those of providers have some hundred bytes.
+/// Maximum length of a URL. Providers' URLs have a few hundred bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
 
-/// Maximum characters of the text of a failure: one about a certificate contains all names of the certificate, which a
+/// Maximum characters in the text of a failure. The text about a certificate contains all of its names, which the
 /// foreign server chooses.
 const FAILURE_CHARACTERS_MAX: usize = 300;
 
-/// Idle connections per host that are reused for the next delivery, and for how long: a busy endpoint has them open
-/// anyway, and thousands of quiet ones must not occupy file descriptors.
+/// Maximum number of idle connections per host that are kept for the next request, and for how long. A busy host has
+/// them open anyway; thousands of quiet ones must not occupy file descriptors.
 const IDLE_PER_HOST_MAX: usize = 16;
 const IDLE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The networks that may be reached, and the timeout.
 #[derive(Clone, Debug)]
 pub struct OutboundOptions {
-    /// Non-public networks that may be reached, also over `http`.
+    /// Non-public networks that may be reached, also over `http`; webhooks use `http` only to this machine.
     pub allowed_networks: Vec<IpNet>,
-    /// Timeout of a call, from connecting to the end of the response; of a file, until its response begins, and of each
-    /// pause in it. A redirect is another call. Default: 30 seconds.
+    /// Timeout of a call, from connecting to the end of the response. For a file, it limits the time until the response
+    /// begins, and each pause in it. A redirect is another call. Default: 30 seconds.
     pub call_time_max: Duration,
 }
 
@@ -93,7 +93,7 @@ type SetTimeout = fn(ClientBuilder, Duration) -> ClientBuilder;
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboundError {
-    /// The URL is never called.
+    /// The URL is not allowed, or none of its host's addresses is.
     #[error("the URL is not allowed: {0}")]
     Forbidden(&'static str),
     /// The server could not be reached, or did not respond in time.
@@ -119,7 +119,7 @@ impl Outbound {
     /// When the HTTP client cannot be created.
     pub fn with_lookup(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
         let policy = NetworkPolicy::new(options.allowed_networks.clone());
-        // A large file may take long, as long as it arrives; who reads it requires its pace.
+        // A large file may take long, so only pauses are limited. The caller enforces a minimum rate.
         Self::build(options, lookup, policy, 0, ClientBuilder::read_timeout)
     }
 
@@ -132,7 +132,7 @@ impl Outbound {
         Self::build(options, lookup, policy, IDLE_PER_HOST_MAX, ClientBuilder::timeout)
     }
 
-    /// The client for providers at an address that a channel names.
+    /// The client for providers at a URL from a channel's settings.
     ///
     /// # Errors
     /// When the HTTP client cannot be created.
@@ -177,7 +177,8 @@ impl Outbound {
         self.call_time_max
     }
 
-    /// Requests a URL, and follows redirects. The response's body is not read yet; the caller must limit its size and time.
+    /// Requests a URL, and follows redirects. The response's body is not read yet; the caller must limit its size and
+    /// time.
     ///
     /// # Errors
     /// Why the call failed.
@@ -209,7 +210,7 @@ impl Outbound {
     /// Checks a URL without resolving its host, which is checked when connecting.
     ///
     /// # Errors
-    /// Why it may not be called.
+    /// [`OutboundError::Forbidden`] when the URL is not allowed.
     pub fn may_call(&self, address: &str) -> Result<(), OutboundError> {
         self.client_for(&parse(address)?).map(|_| ())
     }
@@ -228,7 +229,7 @@ impl Outbound {
     /// A request to a URL that follows no redirect. [`describe_failure`] says why it got no response.
     ///
     /// # Errors
-    /// [`OutboundError::Forbidden`] when the URL is never called.
+    /// [`OutboundError::Forbidden`] when the URL is not allowed.
     pub fn request(&self, method: Method, address: &str) -> Result<RequestBuilder, OutboundError> {
         let url = parse(address)?;
         Ok(self.client_for(&url)?.request(method, url))
@@ -278,8 +279,8 @@ fn redirect_location(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     headers.get(LOCATION).filter(|_| is_redirect)?.to_str().ok()
 }
 
-/// Why a request got no response. The text goes into logs and messages, so it must not contain the URL, which may be
-/// secret.
+/// Why a request got no response. The text appears in logs and in stored errors, so it must not contain the URL, which
+/// may be secret.
 pub fn describe_failure(error: reqwest::Error) -> OutboundError {
     let error = error.without_url();
     let mut source = Some(&error as &dyn Error);

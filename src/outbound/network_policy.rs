@@ -81,7 +81,7 @@ impl NetworkPolicy {
     }
 
     fn is_allowed(&self, address: IpAddr) -> bool {
-        // A mapped address counts as the one it contains.
+        // An IPv4-mapped address counts as the IPv4 address it contains.
         let address = address.to_canonical();
         self.allowed.iter().any(|network| network.contains(&address))
     }

@@ -47,8 +47,8 @@ struct VerboseFailure(usize);
 
 impl Lookup for VerboseFailure {
     fn addresses(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let failed: io::Result<Vec<IpAddr>> = Err(io::Error::other("é".repeat(self.0)));
-        Box::pin(std::future::ready(failed))
+        let result: io::Result<Vec<IpAddr>> = Err(io::Error::other("é".repeat(self.0)));
+        Box::pin(std::future::ready(result))
     }
 }
 
@@ -211,34 +211,34 @@ async fn a_name_that_resolves_differently_is_checked_again() {
 
 #[tokio::test]
 async fn a_redirect_is_checked_like_the_first_url() {
-    let inside = Server::start(SECRET).await;
+    let inside_server = Server::start(SECRET).await;
     let names = || FakeLookup::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
     for target in [
-        format!("http://127.0.0.1:{}/metrics", inside.port),
-        format!("http://0x7f.1:{}/metrics", inside.port),
-        format!("http://inside.example:{}/metrics", inside.port),
-        format!("http://user@127.0.0.9:{}/", inside.port),
+        format!("http://127.0.0.1:{}/metrics", inside_server.port),
+        format!("http://0x7f.1:{}/metrics", inside_server.port),
+        format!("http://inside.example:{}/metrics", inside_server.port),
+        format!("http://user@127.0.0.9:{}/", inside_server.port),
         "file:///etc/passwd".to_owned(),
         "http://[::1".to_owned(),
     ] {
-        let head = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
-        let outside = Server::start_at("127.0.0.9", head).await;
-        let url = format!("http://cdn.example:{}/", outside.port);
+        let redirect = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
+        let outside_server = Server::start_at("127.0.0.9", redirect).await;
+        let url = format!("http://cdn.example:{}/", outside_server.port);
         let error = get_error(&outbound_allowing(&["127.0.0.9/32"], names()), &url).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{target}: {error}");
-        assert_eq!(outside.requests().len(), 1);
+        assert_eq!(outside_server.requests().len(), 1);
     }
-    assert_eq!(inside.requests(), [""; 0]);
+    assert_eq!(inside_server.requests(), [""; 0]);
 }
 
 #[tokio::test]
 async fn redirects_are_limited_and_a_token_is_sent_only_to_its_origin() {
-    let looping = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
+    let looping_server = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
     let names = || FakeLookup::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
     let outbound = outbound_allowing(&["127.0.0.0/8"], names());
-    let error = get_error(&outbound, &format!("http://a.example:{}/", looping.port)).await;
+    let error = get_error(&outbound, &format!("http://a.example:{}/", looping_server.port)).await;
     assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
-    let heads = looping.requests();
+    let heads = looping_server.requests();
     assert_eq!(heads.len(), REDIRECTS_MAX + 1);
     assert!(heads.iter().all(|head| head.contains("authorization: Bearer token")), "{heads:?}");
 

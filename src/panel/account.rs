@@ -110,7 +110,8 @@ fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Checks the person's own password, and returns the stored hash it matches; a refusal names the field it is in.
+/// Checks the person's own password, and returns the stored hash it matches. The error for a wrong password names
+/// `field`.
 async fn check_password(
     app: &App,
     panel: &super::Panel,
@@ -125,8 +126,8 @@ async fn check_password(
     if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(row.password_hash) }
 }
 
-/// Checks in the transaction of a change that the password it was confirmed with is still valid: an administrator may
-/// have reset it or ended the session since [`check_password`]. Locks the person.
+/// Checks, in the transaction of a change, that the password and the session are still valid: since [`check_password`],
+/// an administrator may have reset the password or ended the session. Locks the person.
 async fn check_current(db: &mut PgConnection, signed: &SignedInPerson, current_hash: Option<&str>) -> ApiResult<()> {
     let is_current = people::may_sign_in(&mut *db, signed.person(), &signed.email, current_hash).await?;
     if !is_current || sessions::find_live(db, signed).await?.is_none() {
@@ -318,7 +319,7 @@ impl HasSecrets for RecoveryCodes {
     const SECRETS: &'static [&'static str] = &["recoveryCodes"];
 }
 
-/// `POST /account/second-factor/confirm`: ends every other session, because they were opened without the second factor.
+/// `POST /account/second-factor/confirm`: ends all other sessions, because they were opened without the second factor.
 pub async fn confirm_factor(
     session: PanelSession,
     app: Data<App>,
@@ -332,7 +333,7 @@ pub async fn confirm_factor(
     let db = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let codes = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
-    // An administrator may have ended the session; `confirm` has locked the person.
+    // An administrator may have ended the session before `confirm` locked the person.
     sessions::find_live(&mut *db, signed).await?.ok_or_else(ApiError::signed_out)?;
     let recovery_codes = codes.ok_or_else(|| invalid("code", "is not the current code"))?;
     sessions::end_all(&mut *db, person, Some(signed.id)).await?;

@@ -34,8 +34,8 @@ const COMPANY: &str = "hotline-company";
 /// The paths below the API's path that set up a second factor. A session that lacks a required one may use only these.
 const FACTOR_SETUP_PATHS: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
 
-/// The company of a request to this path below the panel's API, according to its headers; `None` for a request outside
-/// any company.
+/// The company that a request to this path below the panel's API names in its session cookie, in the header
+/// `Hotline-Company` or in the path; nothing is verified. `None` for a request outside any company.
 pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     let is_below = |top: &str| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if super::OPEN_SCOPES.iter().any(|scope| is_below(scope)) {
@@ -72,9 +72,9 @@ impl State {
     }
 }
 
-/// The session of a request's cookie, if it has not ended. A cookie that this installation has not signed must cost the
-/// company that it names nothing: its look-ups are limited by address, and use the connections of `STRANGERS`. For a
-/// signed cookie, the end of its session is cached.
+/// The session of a request's cookie, if it has not ended. Anyone can forge a cookie that names a company, so look-ups
+/// of a cookie that this installation has not signed are limited by address, and use the connections of `STRANGERS`
+/// instead of the company's. For a signed cookie, the end of its session is cached.
 async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let Some(cookie) = cookie::read_session(request.headers(), site::is_https(request, &state.app)) else {
         return Ok(None);
@@ -89,7 +89,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
         key.company()
     } else {
         let address = site::address(request, &state.app.trusted_proxies).map(Address::of);
-        if !limits.may_look_up_cookie(address) {
+        if !limits.take_cookie_look_up(address) {
             return Ok(None);
         }
         STRANGERS
@@ -130,8 +130,8 @@ fn list_owner(request: &ServiceRequest, person: PersonId, sees_every_card: bool)
         .then(|| ListOwner(format!("{} {}", if person.is_admin() { "admin" } else { "user" }, person.id())))
 }
 
-fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
-    request.into_response(refused.error_response())
+fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
+    request.into_response(error.error_response())
 }
 
 /// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes
@@ -162,9 +162,9 @@ fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option
             *allowance = Some(remaining);
             Ok(())
         }
-        Err(refused) => {
-            *allowance = Some(refused.allowance);
-            Err(ApiError::rate_limited(refused.retry_after_s))
+        Err(exceeded) => {
+            *allowance = Some(exceeded.allowance);
+            Err(ApiError::rate_limited(exceeded.retry_after_s))
         }
     }
 }
@@ -176,7 +176,7 @@ async fn find_session(
     allowance: &mut Option<Allowance>,
 ) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let session = session_of(request.request(), state).await?;
-    // Ending a session is never refused, and possible only once.
+    // Signing out is never refused. It ends the session, so it cannot be repeated to evade the limit.
     let is_sign_out = request.method() == Method::DELETE && below_api(request) == "/session";
     if let Some(signed) = session.as_ref().filter(|_| !is_sign_out) {
         take_allowance(state, signed, allowance)?;
@@ -207,9 +207,9 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
             // A browser sends the cookie of an ended session until it gets another one; the request then has no
             // session.
             Ok(()) => find_session(&request, &state, &mut allowance).await,
-            Err(refused) => Err(refused),
+            Err(error) => Err(error),
         },
-        Err(defect) => Err(defect),
+        Err(error) => Err(error),
     };
     let response = match session {
         Ok(session) => {
@@ -218,7 +218,7 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
             }
             next.call(request).await?.map_into_boxed_body()
         }
-        Err(refused) => refuse(request, &refused),
+        Err(error) => refuse(request, &error),
     };
     Ok(finish(response, allowance))
 }
@@ -229,8 +229,8 @@ struct SignedInRequest {
     signed: Arc<SignedInPerson>,
 }
 
-/// Runs every check that does not concern the company of the request. Sets `allowance` as soon as the person is known,
-/// also when a later check fails.
+/// Runs every check that does not depend on the company that the request names. Sets `allowance` as soon as it is
+/// known, also if a later check fails.
 async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<SignedInRequest> {
     let state = State::of(request)?;
     check_page(request, &state)?;
@@ -277,7 +277,7 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
             })
             .await?
         }
-        Err(refused) => refuse(request, &refused),
+        Err(error) => refuse(request, &error),
     };
     Ok(finish(response, allowance))
 }
@@ -293,7 +293,7 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
     let mut allowance = None;
     let admitted = match check_person(&request, &mut allowance).await {
         Ok(signed_in) => check_company(&request, signed_in).await,
-        Err(refused) => Err(refused),
+        Err(error) => Err(error),
     };
     let response = match admitted {
         Ok((SignedInRequest { state, signed }, caller)) => {
@@ -310,7 +310,7 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
             })
             .await?
         }
-        Err(refused) => refuse(request, &refused),
+        Err(error) => refuse(request, &error),
     };
     Ok(finish(response, allowance))
 }
@@ -359,7 +359,7 @@ fn finish(response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> S
     let mut response = set_no_store(response);
     match allowance {
         Some(allowance) => allowance.write(response.headers_mut()),
-        // Without a person, the limit that counts is not the API's, so no rate headers are written.
+        // No allowance of a person was taken, and the headers of the API's own limit would be wrong here.
         None => drop(response.request().extensions_mut().insert(Unlimited)),
     }
     response

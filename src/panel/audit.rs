@@ -1,6 +1,6 @@
 //! The audit log: what administrators and integrations do, and who signs in. An entry is written before the request is
-//! executed and completed with its outcome, so nothing is done without an entry. Exports are recorded before their
-//! response is sent.
+//! executed, and completed with the outcome afterwards, so nothing is done without an entry. An export is recorded
+//! before its response is sent; a wrong password and a requested password link are recorded once the outcome is known.
 
 use std::panic::resume_unwind;
 

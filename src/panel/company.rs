@@ -160,17 +160,17 @@ pub async fn list(_: InstallationAdmin, app: Data<App>, query: Query<Filters>) -
     Ok(Page::of(query.page, rows, Company::from))
 }
 
-/// Changes with the fields that only administrators of the installation may set.
-struct AdministratorChanges(CompanyChanges);
+/// Changes including the fields that only administrators of the installation may set.
+struct AdminChanges(CompanyChanges);
 
-impl AdministratorChanges {
+impl AdminChanges {
     fn read(fields: &mut Fields<'_>, other_changes: CompanyChanges) -> Self {
-        let rate = match fields.patch::<Count<0>>("ratePerMinute") {
+        let rate_per_minute = match fields.patch::<Count<0>>("ratePerMinute") {
             Patch::Absent => None,
             Patch::Null => Some(None),
             Patch::Value(rate) => Some(i32::try_from(rate.0).ok()),
         };
-        Self(CompanyChanges { api_enabled: fields.non_null("apiEnabled"), rate_per_minute: rate, ..other_changes })
+        Self(CompanyChanges { api_enabled: fields.non_null("apiEnabled"), rate_per_minute, ..other_changes })
     }
 }
 
@@ -194,12 +194,12 @@ impl Input for NewCompany {
             second_factor_required: fields.non_null::<bool>("secondFactorRequired"),
             ..CompanyChanges::default()
         };
-        let AdministratorChanges(changes) = AdministratorChanges::read(fields, changes);
+        let AdminChanges(changes) = AdminChanges::read(fields, changes);
         Some(Self(name?.0, changes))
     }
 }
 
-/// `POST /companies`: with the default profiles of every company.
+/// `POST /companies`: also creates the company's default profiles.
 pub async fn create(_: InstallationAdmin, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
     let mut transaction = app.engine.store().housekeeper().transaction().await?;
@@ -230,7 +230,7 @@ impl Input for CompanyChange {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let changes = read_shared_changes(fields);
         let active = fields.non_null("active");
-        let AdministratorChanges(changes) = AdministratorChanges::read(fields, changes);
+        let AdminChanges(changes) = AdminChanges::read(fields, changes);
         Some(Self(CompanyChanges { active, ..changes }))
     }
 }

@@ -1,5 +1,6 @@
-//! The cookie of a session. Over https its name has the prefix `__Host-`, which binds it to this host and to https;
-//! without https, as on a local machine, it has a plain name.
+//! The cookies of the panel: of a session, and of a known device. Over https, the name of the session cookie has the
+//! prefix `__Host-`, which binds it to this host and to https; without https, as on a local machine, it has a plain
+//! name.
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
@@ -20,8 +21,8 @@ const PLAIN: &str = "hotline_session";
 /// Lifetime of the cookie in seconds: the maximum lifetime of a session.
 const MAX_AGE_S: u32 = 30 * 24 * 3600;
 
-/// The names of the cookie that identifies a known device. It is sent only to the path for signing in, which the prefix
-/// `__Host-` does not allow.
+/// The names of the cookie that identifies a known device. It is sent only to the path for signing in, so it cannot
+/// have the prefix `__Host-`, which requires the path `/`.
 const DEVICE_SECURE: &str = "__Secure-hotline-device";
 const DEVICE_PLAIN: &str = "hotline_device";
 
@@ -40,13 +41,13 @@ pub(super) struct SessionCookie<'a> {
 }
 
 impl SessionCookie<'_> {
-    /// Whether this installation has signed it: anyone can forge a cookie that names a company.
+    /// Whether this installation has signed the cookie: anyone can make one that names a company.
     pub(super) fn is_ours(&self, keys: &Keyring) -> bool {
         keys.has_sealed(&location(self.text), self.signature)
     }
 }
 
-/// What a session's signature is bound to.
+/// What the signature of a session's text is bound to.
 fn location(text: &str) -> Location<'_> {
     Location { column: "person_sessions.cookie", company: INSTALLATION, row: text }
 }
@@ -75,7 +76,7 @@ fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = values.next()?;
-    // Another page of the domain may have set a second cookie of this name: it is unknown which one is ours.
+    // A page of another host in the domain may have set a second cookie of this name, and nothing tells which is ours.
     values.next().is_none().then_some(text)
 }
 

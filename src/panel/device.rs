@@ -13,8 +13,8 @@ use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 /// How many days a device stays known without signing in; browsers limit cookies to this lifetime.
 pub(super) const KNOWN_DAYS: i64 = 400;
 
-/// How many persons a device is known for, the last to sign in first: a person with several memberships changes between
-/// them, and a few people share a device. A browser sends the parts of all of them each time.
+/// Maximum number of persons a device is known for; the cookie keeps those who signed in last. One person may have
+/// several memberships, and a few people may share a device. Each sign-in request carries the parts of all of them.
 const PERSONS_MAX: usize = 4;
 
 /// Maximum length of one person's part of a cookie, in bytes: twice what a part needs.
@@ -23,7 +23,7 @@ const PART_BYTES_MAX: usize = 400;
 /// Separates the parts of several persons; no sealed text contains it.
 const SEPARATOR: char = '~';
 
-/// The number of a device, in hexadecimal: 128 random bits. It stays the same however often its cookie is renewed.
+/// The number of a device: 128 random bits, in hexadecimal. Renewing the cookie does not change it.
 pub(super) type DeviceId = String;
 
 /// A device that is known for a person.
@@ -35,7 +35,7 @@ pub(super) struct KnownDevice {
     pub(super) device: DeviceId,
 }
 
-/// The sealed value is bound to the e-mail, ignoring its case.
+/// What a sealed part is bound to: the e-mail, in lower case.
 fn location(email: &str) -> Location<'_> {
     Location { column: "devices.cookie", company: INSTALLATION, row: email }
 }
@@ -60,8 +60,8 @@ fn open_part(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Opt
     (now - signed_in_at < TimeDelta::days(KNOWN_DAYS)).then_some(KnownDevice { person, device })
 }
 
-/// The value of the cookie after a person has signed in with this e-mail: a part with the known device, or a new one,
-/// and the other persons' parts of the previous cookie.
+/// The value of the cookie after a person has signed in with this e-mail: the person's part, with the known device or a
+/// new one, and then the other persons' parts of the previous cookie.
 ///
 /// # Errors
 /// When it cannot be sealed.
@@ -72,18 +72,18 @@ pub(super) fn renew_cookie(
     now: DateTime<Utc>,
 ) -> Result<String, KeyError> {
     let email = email.to_lowercase();
-    let (mut device, mut others) = (None, Vec::new());
+    let (mut device, mut other_parts) = (None, Vec::new());
     for part in person_parts(cookie.unwrap_or_default()) {
         match open_part(keys, &email, part, now) {
-            Some(known) if known.person == person => device = Some(known.device),
-            _ => others.push(part),
+            Some(known_device) if known_device.person == person => device = Some(known_device.device),
+            _ => other_parts.push(part),
         }
     }
     let device = device.unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>()));
     let plain = format!("{} {} {device} {}", person.company(), person.id(), now.timestamp());
-    let own = keys.seal_unstored(&location(&email), plain.as_bytes())?;
-    let all = std::iter::once(own.as_str()).chain(others.into_iter().take(PERSONS_MAX - 1));
-    Ok(all.collect::<Vec<_>>().join(&SEPARATOR.to_string()))
+    let own_part = keys.seal_unstored(&location(&email), plain.as_bytes())?;
+    let parts = std::iter::once(own_part.as_str()).chain(other_parts.into_iter().take(PERSONS_MAX - 1));
+    Ok(parts.collect::<Vec<_>>().join(&SEPARATOR.to_string()))
 }
 
 #[cfg(test)]

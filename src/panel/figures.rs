@@ -61,7 +61,7 @@ pub async fn show(_: InstallationAdmin, app: Data<App>) -> ApiResult<Json<Figure
     Ok(Json::of(Figures { at: clock::now().into(), figures: parse_metrics(&text) }))
 }
 
-/// Parses the text of `/metrics`, and keeps its order.
+/// Parses the text of `/metrics`; the metrics keep their order.
 fn parse_metrics(text: &str) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     for line in text.lines() {
@@ -94,10 +94,10 @@ fn parse_sample(name: &str, line: &str) -> Option<Sample> {
     let (suffix, mut unparsed_labels) =
         rest.split_once('{').map_or((rest, ""), |(suffix, labels)| (suffix, labels.trim_end_matches('}')));
     let mut labels = BTreeMap::new();
-    while let Some((label, after)) = unparsed_labels.split_once("=\"") {
+    while let Some((label, quoted_value)) = unparsed_labels.split_once("=\"") {
         let mut label_value = String::new();
-        let mut characters = after.char_indices();
-        let mut end = after.len();
+        let mut characters = quoted_value.char_indices();
+        let mut end = quoted_value.len();
         while let Some((index, character)) = characters.next() {
             match character {
                 '\\' => label_value
@@ -110,7 +110,7 @@ fn parse_sample(name: &str, line: &str) -> Option<Sample> {
             }
         }
         labels.insert(label.trim_start_matches(',').to_owned(), label_value);
-        unparsed_labels = after.get(end..).unwrap_or_default();
+        unparsed_labels = quoted_value.get(end..).unwrap_or_default();
     }
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite());
     Some(Sample { suffix: suffix.to_owned(), labels, value })

@@ -23,22 +23,22 @@ const fn per_minute(count: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(count.saturating_sub(1))
 }
 
-/// Attempts per account or person, from any address, and per address, for any purpose. People mistype three times;
-/// guessing needs millions of attempts.
+/// Attempts per account or person from all addresses together, and attempts of any kind per address. Enough for
+/// people who mistype, and far too few to guess a password.
 const ACCOUNT_ATTEMPTS: NonZeroU32 = per_minute(10);
 const ADDRESS_ATTEMPTS: NonZeroU32 = per_minute(30);
 
-/// Attempts of one person on one device that is known for them, and on all these devices together: cookies of many
+/// Attempts of one person on one device that is known for them, and on all such devices together: the cookies of many
 /// devices allow no more guesses than those of three.
 const DEVICE_ATTEMPTS: NonZeroU32 = per_minute(10);
 const ALL_DEVICES_ATTEMPTS: NonZeroU32 = per_minute(30);
 
-/// Look-ups per address of session cookies that this installation has not signed. People have such cookies only after
-/// the key that signed them was deleted.
+/// Look-ups per address of session cookies that this installation has not signed. People's own cookies are among these
+/// only after the key that signed them was deleted.
 const COOKIE_LOOK_UPS: NonZeroU32 = per_minute(60);
 
-/// How long ended sessions are cached, and how many, some 100 bytes each. An ended session never resumes, so this only
-/// bounds how often a browser that still sends its cookie causes a look-up.
+/// How long an ended session is cached, and how many are, some 100 bytes each. An ended session never becomes valid
+/// again, so the cache only saves the look-ups for a browser that still sends its cookie.
 const ENDED_TIME: Duration = Duration::from_secs(60);
 const ENDED_MAX: usize = 20_000;
 
@@ -63,7 +63,7 @@ const REMEMBERED_TIME: Duration = Duration::from_secs(600);
 /// What attempts are counted by.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum AttemptKey {
-    /// An e-mail, from devices that are not known.
+    /// The e-mail of attempts on devices that are not known.
     Account(String),
     /// A device that is known for this person.
     Device(PersonId, DeviceId),
@@ -115,14 +115,14 @@ impl Counter {
 
 /// The e-mails of a company in an hour.
 struct EmailCounters {
-    all: Counter,
+    total: Counter,
     /// E-mails that were requested at the sign-in page.
     requested: Counter,
 }
 
 impl EmailCounters {
     fn new() -> Arc<Self> {
-        Arc::new(Self { all: Counter::new(), requested: Counter::new() })
+        Arc::new(Self { total: Counter::new(), requested: Counter::new() })
     }
 }
 
@@ -153,9 +153,10 @@ impl PeopleLimits {
     ///
     /// # Errors
     /// `429` when there were too many.
-    pub(super) fn try_device(&self, known: &KnownDevice) -> ApiResult<()> {
-        self.count_attempt(AttemptKey::Device(known.person, known.device.clone()), DEVICE_ATTEMPTS)?;
-        self.count_attempt(AttemptKey::AllDevices(known.person), ALL_DEVICES_ATTEMPTS)
+    pub(super) fn try_device(&self, known_device: &KnownDevice) -> ApiResult<()> {
+        let KnownDevice { person, device } = known_device;
+        self.count_attempt(AttemptKey::Device(*person, device.clone()), DEVICE_ATTEMPTS)?;
+        self.count_attempt(AttemptKey::AllDevices(*person), ALL_DEVICES_ATTEMPTS)
     }
 
     /// Counts an attempt to sign in on a device that is not known, whether the account exists or not.
@@ -167,7 +168,7 @@ impl PeopleLimits {
         self.count_attempt(AttemptKey::Account(email.to_lowercase()), ACCOUNT_ATTEMPTS)
     }
 
-    /// Counts an attempt with their own password by a person who has signed in.
+    /// Counts an attempt of a signed-in person to confirm their own password.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -202,11 +203,11 @@ impl PeopleLimits {
         self.daily_codes.remove(&person);
     }
 
-    /// Whether an e-mail of a company may be requested at the sign-in page now. Counts nothing: it is asked before a
-    /// link is created, and [`PeopleLimits::take_requested_email`] counts the e-mail.
+    /// Whether an e-mail of a company may be requested at the sign-in page now. Counts nothing: this is checked before
+    /// a link is created, and [`PeopleLimits::take_requested_email`] counts the e-mail.
     pub(super) fn may_request_email(&self, company: CompanyId) -> bool {
         let is_available = |emails: &EmailCounters| {
-            emails.requested.is_below(REQUESTED_EMAILS_PER_HOUR) && emails.all.is_below(EMAILS_PER_HOUR)
+            emails.requested.is_below(REQUESTED_EMAILS_PER_HOUR) && emails.total.is_below(EMAILS_PER_HOUR)
         };
         self.emails.get(&company).is_none_or(|emails| is_available(&emails))
     }
@@ -215,12 +216,12 @@ impl PeopleLimits {
     /// administrators of the installation have the limit of one company.
     pub(super) fn take_requested_email(&self, company: CompanyId) -> bool {
         let emails = self.emails.get_or_insert_with(&company, EmailCounters::new);
-        emails.requested.try_increment(REQUESTED_EMAILS_PER_HOUR) && emails.all.try_increment(EMAILS_PER_HOUR)
+        emails.requested.try_increment(REQUESTED_EMAILS_PER_HOUR) && emails.total.try_increment(EMAILS_PER_HOUR)
     }
 
     /// Counts an e-mail that an administrator has requested; `false` when the limit is reached.
     pub(super) fn take_email(&self, company: CompanyId) -> bool {
-        self.emails.get_or_insert_with(&company, EmailCounters::new).all.try_increment(EMAILS_PER_HOUR)
+        self.emails.get_or_insert_with(&company, EmailCounters::new).total.try_increment(EMAILS_PER_HOUR)
     }
 
     /// Counts an attempt of any kind from an address. Attempts with a link have no other limit.
@@ -243,11 +244,11 @@ impl PeopleLimits {
     fn count_attempt(&self, key: AttemptKey, per_minute: NonZeroU32) -> ApiResult<()> {
         let limit = self.attempts.get_or_insert_with(&key, || Limit::new(per_minute));
         let result = limit.take();
-        result.map(drop).map_err(|refused| ApiError::too_many_attempts(refused.retry_after_s))
+        result.map(drop).map_err(|exceeded| ApiError::too_many_attempts(exceeded.retry_after_s))
     }
 
     /// Counts a look-up of a cookie that this installation has not signed; `false` when the limit is reached.
-    pub(super) fn may_look_up_cookie(&self, address: Option<Address>) -> bool {
+    pub(super) fn take_cookie_look_up(&self, address: Option<Address>) -> bool {
         address.is_none_or(|address| self.count_attempt(AttemptKey::Cookie(address), COOKIE_LOOK_UPS).is_ok())
     }
 
@@ -280,9 +281,9 @@ mod tests {
         let person = |id: i64| PersonId::User(7.into(), id.into());
         let try_code = |id| limits.try_code_of_day(person(id));
         assert!((0..CODES_PER_DAY).all(|_| try_code(1).is_ok()));
-        let refused = try_code(1).expect_err("one too many");
-        assert_eq!(refused.status.as_u16(), 429);
-        assert!(refused.retry_after_s.is_some_and(|wait| wait > 23 * 3600 && wait <= 24 * 3600));
+        let error = try_code(1).expect_err("one too many");
+        assert_eq!(error.status.as_u16(), 429);
+        assert!(error.retry_after_s.is_some_and(|wait| wait > 23 * 3600 && wait <= 24 * 3600));
         assert!(try_code(2).is_ok());
         limits.reset_codes(person(1));
         assert!((0..CODES_PER_DAY).all(|_| try_code(1).is_ok()));
@@ -309,8 +310,9 @@ mod tests {
     fn attempts_are_limited_per_known_device_and_for_all_of_a_person() {
         let limits = PeopleLimits::default();
         let attempts = |person: i64, device: &str, count: usize| {
-            let known = KnownDevice { person: PersonId::User(7.into(), person.into()), device: device.to_owned() };
-            (0..count).filter(|_| limits.try_device(&known).is_ok()).count()
+            let known_device =
+                KnownDevice { person: PersonId::User(7.into(), person.into()), device: device.to_owned() };
+            (0..count).filter(|_| limits.try_device(&known_device).is_ok()).count()
         };
         assert_eq!(attempts(1, "a", 12), 10);
         assert_eq!((attempts(1, "b", 12), attempts(1, "c", 12), attempts(1, "d", 12)), (10, 10, 0));

@@ -185,7 +185,7 @@ pub async fn request_reset(
 /// Sends an e-mail with a link for each membership with this address: names of a company and its people never appear in
 /// an e-mail of another company, and a failure in one company does not affect the others. The e-mails are sent one
 /// after the other, so one permit is enough. It is held until the last audit entry is written, because a shutdown waits
-/// for it.
+/// until all permits are released.
 async fn send_reset_emails(
     app: &App,
     panel: &Panel,
@@ -201,12 +201,13 @@ async fn send_reset_emails(
             return;
         }
     };
-    // With accounts in several companies, their audit logs omit the address: none learns where the person is.
+    // If the accounts are in several companies, their audit logs omit the address: a company must not learn where a
+    // person signs in to another one.
     let client_address = client_address.filter(|_| people::are_of_one_company(&accounts));
     for account in accounts {
         let person = account.person();
         let (name, email) = match create_reset_email(app, panel, account, (base, language)).await {
-            Ok(Some(created)) => created,
+            Ok(Some(named_email)) => named_email,
             Ok(None) => continue,
             Err(error) => {
                 let text = "could not create a password link; the person can request another one";
@@ -229,7 +230,7 @@ async fn create_reset_email(
     (base, language): (&str, Option<Language>),
 ) -> hotline_persistence::Result<Option<(String, OutgoingEmail)>> {
     let person = account.person();
-    // A new link would revoke the existing one, so none is created that no e-mail can deliver.
+    // A new link would revoke the existing one, so none is created unless it can be sent.
     if !panel.limits.may_request_email(person.company()) {
         tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
         return Ok(None);
@@ -238,7 +239,8 @@ async fn create_reset_email(
     let db = transaction.connection()?;
     let Some((token, kind)) = links::request_reset(&mut *db, person).await? else { return Ok(None) };
     let Some(profile) = people::find(&mut *db, person).await? else { return Ok(None) };
-    // Before the commit: a request for another address of the company may have reached the limit meanwhile.
+    // Checked before the commit, because a request for another person of the company may have used up the limit
+    // meanwhile.
     if !panel.limits.take_requested_email(person.company()) {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! The service side of the panel: people sign in, and use `/panel/api/v1` with the same handlers as integrations use
 //! the API, plus operations of their own. `docs/panel.md` describes their permissions.
 //!
-//! A session is a row that every request looks up. Nothing of it is held in memory, so it ends everywhere at once.
+//! A session is a row that every request looks up. A valid session is never cached, so it ends everywhere at once.
 
 mod account;
 mod admission;
@@ -57,7 +57,8 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes the requests for a link of one e-mail, in lower case: two at the same time send one link per account.
+    /// Serializes the password resets of one e-mail, in lower case, so that concurrent requests send one link per
+    /// account.
     reset_locks: KeyedLocks<String>,
     admins_need_factor: bool,
     /// The audited operations.
@@ -98,8 +99,9 @@ impl Panel {
     }
 }
 
-/// Paths of the installation and of the person, in scopes by their first segment.
-#[rustfmt::skip] // One line an endpoint.
+/// The paths outside a company: for signing in, a person's own account, and the installation. Their scopes are their
+/// first segments.
+#[rustfmt::skip] // One line per endpoint.
 fn installation_paths(table: &mut Table<'_>) {
     table.tagged("session")
         .at("/session").get("getSignIn", session::show, "Get the current session").describe("Returns the state of the session, the person and their permissions.".to_owned())
@@ -133,7 +135,7 @@ fn installation_paths(table: &mut Table<'_>) {
 }
 
 /// The panel's own operations within a company, in the same table as the API's.
-#[rustfmt::skip] // One line an endpoint.
+#[rustfmt::skip] // One line per endpoint.
 pub fn company_paths(table: &mut Table<'_>) {
     table.tagged("company")
         .at("/company").get("getOwnCompany", company::show_own, "Get your company").describe("Returns the signed-in user's company.".to_owned())
@@ -191,9 +193,10 @@ pub fn handlers() -> Vec<PathEntry> {
 pub fn configure(services: &mut ServiceConfig) {
     let mut paths = handlers();
     while let Some(scope) = paths.first().map(|entry| scope_of(&entry.path).to_owned()) {
-        let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|entry| scope_of(&entry.path) == scope);
-        paths = others;
-        let resources = of_scope.into_iter().map(PathEntry::into_resource);
+        let (scope_paths, other_paths) =
+            paths.into_iter().partition::<Vec<_>, _>(|entry| scope_of(&entry.path) == scope);
+        paths = other_paths;
+        let resources = scope_paths.into_iter().map(PathEntry::into_resource);
         let path = format!("{PANEL_API}{scope}");
         if OPEN_SCOPES.contains(&scope.as_str()) {
             let scope =
@@ -205,7 +208,7 @@ pub fn configure(services: &mut ServiceConfig) {
             services.service(resources.fold(scope, |scope, resource| scope.service(resource)));
         }
     }
-    // Without a session every path answers 401, so routes cannot be probed.
+    // Without a session, the response for every path is 401, so routes cannot be probed.
     services.service(
         web::scope(PANEL_API).wrap(from_fn(admission::admit_signed_in)).default_service(web::to(no_such_route)),
     );

@@ -1,5 +1,5 @@
-//! Finds the operation of a request by its method and decoded path. A path has many spellings, which the router decodes
-//! alike. This module decodes them in the same way, or a request with another spelling would escape the audit log.
+//! Finds the operation of a request by its method and its path as the router has decoded it. A path has many encodings;
+//! with the router's own decoding, no encoding of a path can escape the audit log.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,8 @@ pub(super) const UNKNOWN: &str = "unknown";
 const AUDITED: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
-/// Audited operations of nouns whose other changes are everyday work: an agent in a queue sees its tickets and boards, and a
-/// contact is deleted with its conversations.
+/// Audited operations of nouns whose other changes are everyday work: an agent added to a queue sees its tickets and
+/// boards, and a contact is deleted with its conversations.
 const AUDITED_OPERATIONS: [(&str, &str); 3] = [
     ("PUT", "/queues/{queueId}/users/{userId}"),
     ("DELETE", "/queues/{queueId}/users/{userId}"),
@@ -60,15 +60,16 @@ impl Operations {
     /// The operations of these paths, which are below the API's.
     pub(super) fn new<'a>(paths: impl IntoIterator<Item = &'a PathEntry>) -> Self {
         let mut by_noun: HashMap<String, Vec<PathOperations>> = HashMap::new();
-        for at in paths {
-            let noun = noun(&at.path);
-            let methods = at.methods.iter().map(|operation| {
+        for entry in paths {
+            let noun = noun(&entry.path);
+            let methods = entry.methods.iter().map(|operation| {
                 let is_audited = operation.method != "GET"
-                    && (AUDITED.contains(&noun) || AUDITED_OPERATIONS.contains(&(operation.method, at.path.as_str())));
+                    && (AUDITED.contains(&noun)
+                        || AUDITED_OPERATIONS.contains(&(operation.method, entry.path.as_str())));
                 (operation.method, operation.id.clone().into_owned(), is_audited)
             });
             let path_operations =
-                PathOperations { path: ResourceDef::new(at.path.as_str()), methods: methods.collect() };
+                PathOperations { path: ResourceDef::new(entry.path.as_str()), methods: methods.collect() };
             by_noun.entry(noun.to_owned()).or_default().push(path_operations);
         }
         Self { by_noun }
@@ -79,23 +80,23 @@ impl Operations {
         self.rule_of(request.method(), request.match_info().as_str())
     }
 
-    fn rule_of(&self, method: &Method, decoded: &str) -> AuditRule<'_> {
+    fn rule_of(&self, method: &Method, decoded_path: &str) -> AuditRule<'_> {
         let is_read = method == Method::GET;
-        match self.find(method.as_str(), decoded) {
+        match self.find(method.as_str(), decoded_path) {
             Some((id, _)) if is_read => AuditRule::IfExport(id),
             Some((id, true)) => AuditRule::Before(id),
             Some((_, false)) => AuditRule::Never,
-            // Answers of `HEAD` have no body.
+            // The response to `HEAD` has no body, so it exports nothing.
             None if is_read || method == Method::HEAD => AuditRule::Never,
             None => AuditRule::Before(UNKNOWN),
         }
     }
 
-    fn find(&self, method: &str, decoded: &str) -> Option<(&str, bool)> {
-        let path = decoded.strip_prefix(PANEL_API).or_else(|| decoded.strip_prefix(API))?;
+    fn find(&self, method: &str, decoded_path: &str) -> Option<(&str, bool)> {
+        let path = decoded_path.strip_prefix(PANEL_API).or_else(|| decoded_path.strip_prefix(API))?;
         let path_operations =
             self.by_noun.get(noun(path))?.iter().find(|path_operations| path_operations.path.is_match(path))?;
-        let operation = path_operations.methods.iter().find(|(known, ..)| *known == method)?;
+        let operation = path_operations.methods.iter().find(|(operation_method, ..)| *operation_method == method)?;
         Some((&operation.1, operation.2))
     }
 }
@@ -105,10 +106,10 @@ fn noun(path: &str) -> &str {
     path.split('/').nth(1).unwrap_or_default()
 }
 
-/// The id of the record in a path, or the ids of both: of a queue and its agent. An id is what the handlers parse as
-/// one, so that no spelling hides the record, and no long path fills the audit log.
-pub(super) fn target(decoded: &str) -> Option<String> {
-    let ids = decoded.split('/').filter_map(|part| part.parse::<i64>().ok());
+/// The id of the record in a path, or both ids, such as of a queue and its agent. Ids are parsed as the handlers parse
+/// them: no spelling hides the record, and no long path fills the audit log.
+pub(super) fn target(decoded_path: &str) -> Option<String> {
+    let ids = decoded_path.split('/').filter_map(|part| part.parse::<i64>().ok());
     let ids: Vec<String> = ids.take(TARGET_IDS_MAX).map(|id| id.to_string()).collect();
     (!ids.is_empty()).then(|| ids.join("/"))
 }

@@ -18,7 +18,8 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
      img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
-/// Revalidated at each visit, which takes a few bytes while nothing has changed: pages and API must be of one release.
+/// Files are revalidated at each visit, because pages and API must be of one release. This takes a few bytes while
+/// nothing has changed.
 const CACHE_POLICY: &str = "no-cache";
 
 static INDEX: LazyLock<EmbeddedFile> =
@@ -33,7 +34,7 @@ static ICON: LazyLock<EmbeddedFile> =
 /// The served paths, as the metrics name them.
 pub const PATHS: [&str; 3] = ["/panel", "/panel/assets/{file}", "/panel/{page}"];
 
-/// Registers the pages. Other routes below `/panel/` must be registered before.
+/// Registers the pages. Other routes below `/panel/` must be registered first, because the pages match all of them.
 pub fn configure(services: &mut ServiceConfig) {
     services
         .service(read_only(web::resource("/panel").get(redirect_to_pages)))

@@ -19,7 +19,7 @@ use crate::web::admission::permissions::Permitted;
 use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
-/// The users that have a profile prevent its deletion.
+/// Users that have a profile prevent its deletion.
 const USERS: DeletionBlocker =
     DeletionBlocker { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
 
@@ -164,7 +164,7 @@ pub async fn update(
 ) -> ApiResult<Json<ProfileSetup>> {
     let company = administrator.company;
     once.transaction(app.db(company), async |db| {
-        // Serializes changes, so that two concurrent ones cannot remove the last two administrators.
+        // Serializes changes; otherwise two concurrent ones could each remove one of the last two administrators.
         profiles::lock(&mut *db, company).await?;
         let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
         check_administered(&mut *db, company).await?;
@@ -182,11 +182,11 @@ pub async fn remove(administrator: Administrator, app: Data<App>, id: PathId<Pro
     let mut transaction = app.db(company).begin().await?;
     let db = transaction.connection()?;
     profiles::lock(&mut *db, company).await?;
-    let removed = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
-    if removed.is_err() {
+    let result = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
+    if result.is_err() {
         // The failed statement has aborted the transaction: the users are counted in another one.
         drop(transaction);
-        return USERS.respond(removed, app.db(company), company, id.0).await;
+        return USERS.respond(result, app.db(company), company, id.0).await;
     }
     check_administered(&mut *db, company).await?;
     transaction.commit().await?;

@@ -26,8 +26,8 @@ use crate::web::connections::origin::Address;
 use crate::web::request::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent};
 
-/// When a failed attempt is answered, counted from its start: later than any attempt can take, so that the timing
-/// reveals nothing about the account.
+/// The minimum time from the start of a failed attempt to its response: longer than an attempt normally takes, so that
+/// the timing reveals nothing about the account.
 const FAILURE_RESPONSE_AFTER: Duration = Duration::from_millis(400);
 
 /// The body of `POST /session`.
@@ -78,36 +78,36 @@ async fn candidate_accounts(
     cookie: Option<&str>,
 ) -> ApiResult<Vec<Account>> {
     let mut known_devices = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
-    known_devices.retain(|known| company.is_none_or(|company| company == known.person.company()));
+    known_devices.retain(|device| company.is_none_or(|company| company == device.person.company()));
     // Counted before anything is looked up.
-    let mut refused = None;
+    let mut rate_error = None;
     let (mut known_persons, mut exhausted_persons) = (Vec::new(), Vec::new());
-    for known in &known_devices {
-        match panel.limits.try_device(known) {
-            Ok(()) => known_persons.push(known.person),
+    for known_device in &known_devices {
+        match panel.limits.try_device(known_device) {
+            Ok(()) => known_persons.push(known_device.person),
             Err(error) => {
-                exhausted_persons.push(known.person);
-                refused = Some(error);
+                exhausted_persons.push(known_device.person);
+                rate_error = Some(error);
             }
         }
     }
-    match refused {
-        Some(refused) if known_persons.is_empty() => return Err(refused),
+    match rate_error {
+        Some(error) if known_persons.is_empty() => return Err(error),
         _ if known_devices.is_empty() => panel.limits.try_account(email, address)?,
         _ => {}
     }
     let mut accounts = people::accounts(&app.engine.store().housekeeping, email, company).await?;
     accounts.retain(|account| !exhausted_persons.contains(&account.person()));
-    let has_others = accounts.iter().any(|account| !known_persons.contains(&account.person()));
+    let has_unknown_person = accounts.iter().any(|account| !known_persons.contains(&account.person()));
     // Without a known device, the attempt has been counted above.
-    let is_uncounted = !known_devices.is_empty() && has_others;
+    let is_uncounted = !known_devices.is_empty() && has_unknown_person;
     if is_uncounted && panel.limits.try_account(email, address).is_err() {
         accounts.retain(|account| known_persons.contains(&account.person()));
     }
     Ok(accounts)
 }
 
-/// `POST /session`. All failures get the same response, after the same time.
+/// `POST /session`. All wrong credentials get the same response, after the same time.
 pub async fn create(
     request: HttpRequest,
     app: Data<App>,
@@ -121,9 +121,10 @@ pub async fn create(
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
-    let matching = passwords::find_matching(password.0, hashes).await?;
-    if matching.is_empty() {
-        // With accounts in several companies, their audit logs omit the address: none learns where the person is.
+    let matching_hashes = passwords::find_matching(password.0, hashes).await?;
+    if matching_hashes.is_empty() {
+        // If the accounts are in several companies, their audit logs omit the address: a company must not learn where a
+        // person signs in to another one.
         let address = people::are_of_one_company(&accounts).then(|| SignInAudit::client_address(&app, &request));
         let failure_audit = SignInAudit::for_address(&app, address.flatten(), "signIn");
         for account in &accounts {
@@ -131,18 +132,18 @@ pub async fn create(
         }
     }
     let audit = SignInAudit::of(&app, &request, "signIn");
-    let matching: Vec<_> = matching.into_iter().filter_map(|index| accounts.get(index)).collect();
-    let account = match matching[..] {
+    let matching_accounts: Vec<_> = matching_hashes.into_iter().filter_map(|index| accounts.get(index)).collect();
+    let account = match matching_accounts[..] {
         [] => {
             sleep_until(respond_at).await;
             return Err(ApiError::sign_in());
         }
         [account] => account,
         _ => {
-            for account in &matching {
+            for account in &matching_accounts {
                 audit.record(account.person(), display_name(&account.name, &email), 200).await;
             }
-            let choices = matching.into_iter().map(|account| Membership {
+            let choices = matching_accounts.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
                 company_name: account.company_name.clone(),
                 admin: account.company_id == INSTALLATION,
@@ -154,7 +155,7 @@ pub async fn create(
     let entry = audit.begin(person, display_name(&account.name, &email)).await?;
     let mut transaction = app.db(person.company()).begin().await?;
     let connection = transaction.connection()?;
-    // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
+    // If the password has been changed since the comparison, that has ended all sessions, so no new one may start.
     if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
         drop(transaction);
         audit.end(person, entry, 401).await;
@@ -287,7 +288,7 @@ pub async fn show(session: PanelSession, app: Data<App>) -> ApiResult<Json<SignI
     Ok(Json::of(SignIn::of(&app, &session.0)))
 }
 
-/// `DELETE /session`; has the same response without a session.
+/// `DELETE /session`: the response is the same without a session.
 pub async fn remove(
     request: HttpRequest,
     app: Data<App>,

@@ -81,8 +81,8 @@ mod tests {
             request = request.insert_header(*header);
         }
         let trusted = ["10.0.0.0/8".parse().expect("network")];
-        let checked = check_page(&request.to_http_request(), &trusted, public_url);
-        checked.err().map(|refused| refused.to_string())
+        let result = check_page(&request.to_http_request(), &trusted, public_url);
+        result.err().map(|error| error.to_string())
     }
 
     #[test]
@@ -115,20 +115,20 @@ mod tests {
     #[test]
     fn the_public_url_is_an_origin_of_the_panel() {
         let public_url = Some("https://desk.example");
-        let hidden = [("host", "127.0.0.1:8080")];
-        assert_eq!(refusal_of_change("https://desk.example", public_url, &hidden), None);
+        let proxy_headers = [("host", "127.0.0.1:8080")];
+        assert_eq!(refusal_of_change("https://desk.example", public_url, &proxy_headers), None);
         for page in ["http://desk.example", "https://desk.example:8443", "https://evil.example", "null"] {
-            assert!(refusal_of_change(page, public_url, &hidden).is_some(), "{page}");
+            assert!(refusal_of_change(page, public_url, &proxy_headers).is_some(), "{page}");
         }
-        let foreign = [("host", "127.0.0.1:8080"), ("sec-fetch-site", "cross-site")];
+        let cross_site_headers = [("host", "127.0.0.1:8080"), ("sec-fetch-site", "cross-site")];
         assert!(
-            refusal_of_change("https://desk.example", public_url, &foreign).is_some(),
+            refusal_of_change("https://desk.example", public_url, &cross_site_headers).is_some(),
             "the browser's statement counts"
         );
     }
 
     #[test]
-    fn changes_are_accepted_only_from_the_own_page() {
+    fn changes_are_accepted_only_from_the_panels_own_page() {
         for (headers, accepts_read, accepts_change) in [
             (&[][..], true, false),
             (&[("sec-fetch-site", "same-origin")], true, true),

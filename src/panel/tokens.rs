@@ -178,15 +178,15 @@ pub async fn create(
     let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
         if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
-            let limit_reached = Conflict::used_by(
+            let conflict = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",
                 [("token", TOKENS_MAX)],
             );
-            return Err(Refusal::Conflict(limit_reached).into());
+            return Err(Refusal::Conflict(conflict).into());
         }
-        let new = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
-        let (row, key) = tokens::insert(&mut *db, company, new).await?;
+        let new_token = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
+        let (row, key) = tokens::insert(&mut *db, company, new_token).await?;
         Ok(Confidential(Created::of(TokenWithKey { token: row.into(), key })))
     });
     refresh_after(&app, company, create).await

@@ -91,8 +91,8 @@ async fn create_link(
 /// Refuses the administrator's own user: people change their own credentials in their account, which requires the
 /// password.
 fn check_not_own_user(administrator: &Administrator, id: UserId) -> ApiResult<()> {
-    let own = administrator.signed.person();
-    if own == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
+    let person = administrator.signed.person();
+    if person == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
 
 /// E-mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
@@ -111,13 +111,13 @@ async fn send_link(
     }
     let permit = mailer.reserve()?;
     let name = app.engine.directory().company(company).map(|organization| organization.company.name.clone());
-    let to = Recipient {
+    let recipient = Recipient {
         name: profile.name,
         email: profile.email.clone(),
         language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
     let link = AccountLink { kind, company: name, url: url.to_owned() };
-    mailer.send(&permit, link_email(&to, &link)).await.is_ok().then_some(profile.email)
+    mailer.send(&permit, link_email(&recipient, &link)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
@@ -157,7 +157,8 @@ pub async fn remove_factor(
         if !table::exists::<User>(&mut *db, company, id.0).await? {
             return Err(ApiError::not_found());
         }
-        // A change of the user's own that is not committed yet comes before this.
+        // Waits until the user's own uncommitted changes, such as a new second factor, are committed, so that they are
+        // removed too.
         users::lock(&mut *db, company, id.0).await?;
         let person = PersonId::User(company, id.0);
         factors::remove(&mut *db, person).await?;

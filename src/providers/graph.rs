@@ -3,7 +3,7 @@
 //! The installation's own address (`--provider-url`), and one that the command line gave a channel, are the operator's
 //! and are called as they are. Any other address of a channel is called through [`Outbound`], which reaches only public
 //! networks and those that the operator allows. Ids become parts of the path only after a check of their characters, so
-//! none of them leads to another path.
+//! that none can change the rest of the path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub enum GraphError {
     /// The server was reached and gave no answer, or not in time: it is unknown whether the call had its effect.
     #[error("the request to the provider failed: {0}")]
     Unanswered(String),
-    /// The address, or an id in it, is never called.
+    /// The URL, or an id in it, is not allowed: nothing was sent.
     #[error("the provider's URL is not allowed: {0}")]
     Forbidden(&'static str),
     /// The provider refused.
@@ -103,8 +103,8 @@ struct ErrorDetails {
 }
 
 impl GraphError {
-    /// Whether the provider may have executed the call: there was no answer, or only that of a proxy before the
-    /// provider.
+    /// Whether the provider may have executed the call: there was no answer, or only that of a proxy in front
+    /// of the provider.
     pub fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Unanswered(_) | Self::Refused { status: 408 | 502 | 504, code: None, .. })
     }
@@ -133,7 +133,7 @@ impl Graph {
     /// Posts JSON to an edge of the account. `None`: it succeeded, but the response cannot be parsed.
     ///
     /// # Errors
-    /// Why it failed.
+    /// When the call fails.
     pub async fn post<A: DeserializeOwned>(
         &self,
         account: &Account,
@@ -147,7 +147,7 @@ impl Graph {
     /// Posts a form with a file to an edge of the account.
     ///
     /// # Errors
-    /// Why it failed.
+    /// When the call fails.
     pub async fn post_form(&self, account: &Account, edge: &str, form: Form) -> Result<Option<Value>, GraphError> {
         let path = format!("{}/{edge}", checked_account_id(&account.id)?);
         send_and_parse(self.request(Method::POST, account, &path)?.multipart(form)).await
@@ -156,7 +156,7 @@ impl Graph {
     /// Reads the account's own node, which succeeds if its id and token are valid.
     ///
     /// # Errors
-    /// Why it failed.
+    /// When the call fails.
     pub async fn check_account(&self, account: &Account) -> Result<(), GraphError> {
         let path = format!("{}?fields=id", checked_account_id(&account.id)?);
         send_for_body(self.request(Method::GET, account, &path)?).await.map(drop)
@@ -165,7 +165,7 @@ impl Graph {
     /// Reads a file's node: the response contains its URL.
     ///
     /// # Errors
-    /// Why it failed.
+    /// When the call fails.
     pub async fn file(&self, account: &Account, id: &str) -> Result<Option<Value>, GraphError> {
         send_and_parse(self.request(Method::GET, account, checked_file_id(id)?)?).await
     }
@@ -175,7 +175,7 @@ impl Graph {
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
     ///
     /// # Errors
-    /// Why they cannot be read.
+    /// When they cannot be read.
     pub async fn templates(&self, account: &Account, business_account: Option<&str>) -> Result<Vec<Value>, GraphError> {
         let owner = checked_account_id(business_account.unwrap_or(&account.id))?;
         let fields = "name,language,category,status,components";
@@ -237,14 +237,14 @@ fn checked_file_id(id: &str) -> Result<&str, GraphError> {
 impl From<OutboundError> for GraphError {
     fn from(error: OutboundError) -> Self {
         match error {
-            OutboundError::Forbidden(why) => Self::Forbidden(why),
+            OutboundError::Forbidden(reason) => Self::Forbidden(reason),
             OutboundError::Unreachable(reason) => Self::Unreachable(reason),
             status @ OutboundError::Status(_) => Self::Unreachable(status.to_string()),
         }
     }
 }
 
-/// The error for a page of templates that cannot be read. It does not show that the account has none.
+/// The error for a page of templates that cannot be read: an empty list would mean that the account has no templates.
 fn unreadable_templates() -> GraphError {
     GraphError::Unanswered("a page of templates is truncated, too large or not JSON".to_owned())
 }

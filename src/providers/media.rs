@@ -42,8 +42,8 @@ pub enum MediaUnavailable {
     Later(String),
 }
 
-/// Number of cached uploads, and for how long: the file of a message that is retried is not uploaded again. Providers
-/// keep an upload for days.
+/// Maximum number of cached uploads, and how long each is cached, so that a retry of a message does not upload its file
+/// again. Providers keep an upload for days.
 const UPLOADS_MAX: usize = 10_000;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 

@@ -69,8 +69,8 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
 }
 
 async fn send_content(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
-    let sent = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
-    let response: Option<Value> = sent.map_err(|error| match error {
+    let outcome = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
+    let response: Option<Value> = outcome.map_err(|error| match error {
         // Statuses of these providers contain no id of ours, so none can identify the message later.
         error if error.leaves_doubt() => {
             SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: false }

@@ -12,7 +12,8 @@ use super::monitor::{Monitor, MonitorOptions};
 use super::{EventOptions, Settings};
 use crate::routes::Handles;
 
-/// How often partitions are created and dropped, and so the time to a retry when, for example, a table is locked.
+/// How often partitions are created and dropped. A step that failed, for example because a table was locked, is retried
+/// after this time.
 const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts all background tasks.
@@ -62,15 +63,15 @@ async fn run_partition_maintenance(store: Arc<Store>, options: EventOptions) {
     }
 }
 
-/// Each step is made also if another one has failed: a table that is locked delays no other.
+/// Runs every step even if an earlier one has failed, so that a locked table does not delay the others.
 async fn maintain_partitions(store: &Store, options: EventOptions) {
     let now = clock::now();
     log_failure("audit_log", audit_log::rotate_partitions(store.housekeeper(), now).await);
     if options.enabled {
         log_failure("events", events::create_partitions(store.housekeeper(), now).await);
     }
-    let before = now - TimeDelta::days(options.retention_days.into());
-    log_failure("events", events::drop_expired(store.housekeeper(), before).await);
+    let expired_before = now - TimeDelta::days(options.retention_days.into());
+    log_failure("events", events::drop_expired(store.housekeeper(), expired_before).await);
 }
 
 /// Logs why the partitions of a table were not maintained: as a warning, unless another part of the service reports it.

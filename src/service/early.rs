@@ -1,6 +1,5 @@
-//! Answers health checks from the first moment of a start, which may replay a large journal or migrate for minutes, and
-//! answers every other request that the service is starting. It has a thread of its own, so that nothing else delays
-//! it.
+//! Answers requests during a start, which may replay a large journal or migrate for minutes: health checks with their
+//! status, all other requests with `503`. It has a thread of its own, so that nothing else delays it.
 
 use std::convert::Infallible;
 use std::io;
@@ -34,10 +33,10 @@ const END_TIME_MAX: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted, most likely because no descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The listener of a start. Dropping it ends it.
+/// The listener of a start. Dropping it stops it at once.
 pub(super) struct EarlyListener {
-    stop: watch::Sender<bool>,
-    ended: Option<oneshot::Receiver<()>>,
+    stop_sender: watch::Sender<bool>,
+    end_receiver: Option<oneshot::Receiver<()>>,
     thread: Arbiter,
 }
 
@@ -45,37 +44,37 @@ impl EarlyListener {
     /// Answers the connections of this socket, which stays open when the listener ends.
     pub(super) fn start(socket: &std::net::TcpListener) -> io::Result<Self> {
         let socket = socket.try_clone()?;
-        let (stop, stopping) = watch::channel(false);
-        let (end, ended) = oneshot::channel();
+        let (stop_sender, stop_receiver) = watch::channel(false);
+        let (end_sender, end_receiver) = oneshot::channel();
         let thread = Arbiter::new();
         thread.spawn_fn(move || {
             actix_rt::spawn(async move {
-                if let Err(error) = answer_connections(socket, stopping).await {
+                if let Err(error) = answer_connections(socket, stop_receiver).await {
                     tracing::warn!(%error, "health checks are not answered during this start");
                 }
-                let _ = end.send(());
+                let _ = end_sender.send(());
             });
         });
-        Ok(Self { stop, ended: Some(ended), thread })
+        Ok(Self { stop_sender, end_receiver: Some(end_receiver), thread })
     }
 
-    /// Accepts no more, and returns when the accepted requests are answered.
+    /// Accepts no more connections, and returns when the accepted ones are closed, or after [`END_TIME_MAX`].
     pub(super) async fn end(mut self) {
-        self.stop.send_replace(true);
-        if let Some(ended) = self.ended.take() {
-            let _ = ended.await;
+        self.stop_sender.send_replace(true);
+        if let Some(end_receiver) = self.end_receiver.take() {
+            let _ = end_receiver.await;
         }
     }
 }
 
 impl Drop for EarlyListener {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.stop_sender.send_replace(true);
         self.thread.stop();
     }
 }
 
-async fn answer_connections(socket: std::net::TcpListener, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
+async fn answer_connections(socket: std::net::TcpListener, mut stop_receiver: watch::Receiver<bool>) -> io::Result<()> {
     let listener = TcpListener::from_std(socket)?;
     let factory = HttpService::build()
         .keep_alive(KeepAlive::Disabled)
@@ -88,7 +87,7 @@ async fn answer_connections(socket: std::net::TcpListener, mut stopping: watch::
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
+            _ = stop_receiver.wait_for(|is_stopping| *is_stopping) => break,
             accepted = async {
                 let permit = connections.clone().acquire_owned().await.map_err(io::Error::other)?;
                 Ok::<_, io::Error>((listener.accept().await?, permit))
@@ -100,7 +99,7 @@ async fn answer_connections(socket: std::net::TcpListener, mut stopping: watch::
         };
         let http = http.clone();
         actix_rt::spawn(async move {
-            // It does not matter whether the client receives it.
+            // A failed or slow connection concerns only its client.
             let _ = timeout(CONNECTION_TIME_MAX, http.call(stream)).await;
             drop(permit);
         });
@@ -121,7 +120,7 @@ fn respond(path: &str) -> Response<EitherBody<String>> {
     };
     let mut response = Response::build(status);
     response.insert_header((CONTENT_TYPE, "application/json")).insert_header((CACHE_CONTROL, "no-store"));
-    // A widget on any page can read that the service is starting, and does not conclude that its page is refused.
+    // Without this header, a widget could not read the response, and would conclude that its page is not allowed.
     response.insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.insert_header((RETRY_AFTER, "1"));

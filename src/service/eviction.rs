@@ -1,6 +1,6 @@
 //! Drops all in-memory state of a company. If this process still serves the company's slot, it then serves the company
-//! again from the tables. Both processes do this when a company moves between them. Meanwhile its requests wait, or get
-//! a 503 with `Retry-After`; other companies are not affected.
+//! again from the tables. In a cluster, a process does this to every company of a slot before it hands the slot over.
+//! Meanwhile the company's requests wait, or get a 503 with `Retry-After`; other companies are not affected.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -94,8 +94,9 @@ impl Drop for PausedDeliveries<'_> {
 impl Handles {
     /// Drops the state of the layers outside the engine.
     fn forget(&self, company: CompanyId) {
-        // The documents belong to no company, and the demo's page depends only on the settings. Sign-in attempts are
-        // counted by account, address and person for some minutes; sessions are not held in memory.
+        // A sweep drops rendered tickets whose state is no longer in use. The documents belong to no company, and the
+        // demo's page depends only on the settings. Sign-in attempts are counted by account, address and person for
+        // some minutes; sessions are not held in memory.
         let Self {
             app,
             shared_streams,

@@ -82,7 +82,7 @@ pub struct Service {
     peers: Option<Peers>,
     /// The listener for metrics, if they are served.
     pub metrics_listener: Option<Listener>,
-    /// Delivers to webhooks; `None` where no events are kept.
+    /// Delivers to webhooks; `None` if events are not stored.
     deliveries: Option<Deliveries>,
     /// This process as a member of a cluster; `None` outside a cluster.
     pub member: Option<Member>,
@@ -106,10 +106,10 @@ impl Service {
         Self::start_unless_stopped(settings, StopSignal::never()).await
     }
 
-    /// As [`Service::start`], but stops what it has started once the signal is given.
+    /// As [`Service::start`], but the signal interrupts the start; in a cluster, only until the store is open.
     ///
     /// # Errors
-    /// [`ServiceError::Interrupted`] when the signal is given.
+    /// As for [`Service::start`]; [`ServiceError::Interrupted`] when the signal has interrupted the start.
     pub async fn start_unless_stopped(settings: Settings, stop: StopSignal) -> Result<Self, ServiceError> {
         // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
         let sockets = match BoundSockets::bind(&settings) {
@@ -125,10 +125,10 @@ impl Service {
         let (postgres, database) = match settings.database.clone() {
             Some(database) => (None, database),
             None => {
-                let started = Cluster::start_unless(settings.postgres_options(), stop.receiver()).await;
-                let postgres = match started {
+                let result = Cluster::start_unless(settings.postgres_options(), stop.receiver()).await;
+                let postgres = match result {
                     Err(ClusterError::Interrupted) => return Err(ServiceError::Interrupted),
-                    started => started?,
+                    result => result?,
                 };
                 let database = postgres.connect_options();
                 (Some(postgres), database)
@@ -136,13 +136,13 @@ impl Service {
         };
         // Boxed: a large future, and the stack of the caller may be small.
         let start = Box::pin(Self::start_with_database(&settings, sockets, early, database, &stop));
-        let started = match &settings.cluster {
+        let result = match &settings.cluster {
             // Nothing was acknowledged yet, so the start can be dropped at any point.
             None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
             // Once its store is open, the other processes know this one, so it must stop as usual.
             Some(_) => start.await,
         };
-        match started {
+        match result {
             Ok(service) => Ok(Self { postgres, ..service }),
             Err(error) => {
                 if let Some(postgres) = postgres {
@@ -212,11 +212,11 @@ async fn start_engine(
     database: PgConnectOptions,
     stop: &StopSignal,
 ) -> Result<StartedEngine, ServiceError> {
-    let opening = stop.interrupt(Box::pin(async {
+    let open_store = stop.interrupt(Box::pin(async {
         wait_until_reachable(&database, settings.start.wait).await?;
         Store::open(settings.store_options(database), fail).await
     }));
-    let store = opening.await.ok_or(ServiceError::Interrupted)??;
+    let store = open_store.await.ok_or(ServiceError::Interrupted)??;
     let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
     let keys = match store.membership() {
         None => Keys::load(&store.housekeeping).await?,
@@ -230,14 +230,14 @@ async fn start_engine(
     // Opened after the store, whose lock on the folder excludes other processes.
     let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
     let key = installation_keys::find_or_create_temporary(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
-    let following = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
-    let directory_task = tokio::spawn(following);
+    let follow = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
+    let directory_task = tokio::spawn(follow);
     // The serving threads also run the actors.
     let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
     engine.start_sweeping();
     // Sending has its own client, because a connection belongs to the thread that opened it.
-    let sending = Graph::new(&settings.provider, &settings.outbound)?;
-    engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
+    let sending_graph = Graph::new(&settings.provider, &settings.outbound)?;
+    engine.sending.start(Arc::new(Providers::new(sending_graph, Arc::new(media.clone())))).await?;
     engine.schedules.start().await?;
     let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let templates = Arc::new(Templates::new(graph.clone(), settings.templates));

@@ -53,7 +53,7 @@ impl OfflineService {
         Ok((Engine::new(store, directory, settings.engine.clone()), media))
     }
 
-    /// Erases everyone whose erasure is requested.
+    /// Carries out the requested erasures of people.
     ///
     /// # Errors
     /// When the database or the store of files is unavailable.
@@ -74,12 +74,12 @@ impl OfflineService {
     /// When the database does not accept the last changes; the journal keeps them for the next start.
     pub async fn close(self) -> Result<(), ServiceError> {
         self.engine.begin_stopping();
-        let flushed = self.engine.store().close().await;
+        let result = self.engine.store().close().await;
         self.engine.stop();
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;
         }
-        Ok(flushed.map(drop)?)
+        Ok(result.map(drop)?)
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Settings {
     pub key_file: PathBuf,
     /// The folder of the PostgreSQL binaries, if they are not found automatically.
     pub pg_bin: Option<PathBuf>,
-    /// Memory of the private PostgreSQL in bytes; `None`: by the memory that this process may use.
+    /// Memory of the private PostgreSQL in bytes; `None`: derived from the memory that this process may use.
     pub postgres_memory: Option<u64>,
     /// Size of the private PostgreSQL's WAL in bytes; `None`: its default.
     pub postgres_disk: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub rate_per_minute: u32,
     /// The maximum page size.
     pub per_page_max: i64,
-    /// Wrong tokens per address and minute whose response states the reason; 0: no limit.
+    /// Requests with a wrong token per address and minute that are answered without a delay; 0: no limit.
     pub wrong_tokens_per_minute: u32,
     /// The limits of visitors, and the times of their sockets.
     pub visitors: VisitorOptions,
@@ -109,8 +109,8 @@ pub struct StopSettings {
 }
 
 impl StopSettings {
-    /// The usual `quiet`: within this time, a client that sends one request after the other sends the next, and a
-    /// connection that was being opened is open.
+    /// The usual `quiet`: enough for a client that sends one request after the other to send the next, and for a
+    /// connection that is being opened to be established.
     pub const QUIET: Duration = Duration::from_millis(500);
 }
 

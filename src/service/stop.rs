@@ -101,7 +101,7 @@ impl Service {
         if let Some(member) = &self.member {
             member.begin_ending();
         }
-        let flushed = self.app.engine.store().close().await;
+        let close_result = self.app.engine.store().close().await;
         if let Some(member) = &self.member {
             member.stop().await;
         }
@@ -109,11 +109,12 @@ impl Service {
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;
         }
-        Ok(flushed?)
+        Ok(close_result?)
     }
 
-    /// Ensures that no more requests are sent here: load balancers read `/health/ready`, and the other processes of a
-    /// cluster take over the slots. Requests that arrive meanwhile are still served.
+    /// Has clients and peers stop sending requests here, and waits for that a limited time: load balancers read
+    /// `/health/ready`, and the other processes of a cluster take over the slots. Requests that arrive meanwhile are
+    /// still served.
     async fn retire(&self) {
         let announced_at = Instant::now();
         self.app.health.announce_stop();
@@ -130,7 +131,7 @@ impl Service {
         self.wait_for_quiet_clients().await;
     }
 
-    /// Gives the slots to other processes, and returns whether there is one.
+    /// Gives the slots to other processes; returns whether there is any other process that can take slots.
     async fn release_slots(&self, member: &Member) -> bool {
         member.membership().begin_retiring();
         member.drain().await;
@@ -140,11 +141,11 @@ impl Service {
     async fn wait_for_quiet_peers(&self) {
         let cluster_metrics = &self.app.metrics.cluster;
         let deadline = Instant::now() + PEERS_QUIET_TIME_MAX;
-        let mut received = cluster_metrics.received();
+        let mut received_count = cluster_metrics.received();
         loop {
             sleep(PEERS_QUIET).await;
-            let previous = std::mem::replace(&mut received, cluster_metrics.received());
-            if previous == received || Instant::now() >= deadline {
+            let previous = std::mem::replace(&mut received_count, cluster_metrics.received());
+            if previous == received_count || Instant::now() >= deadline {
                 return;
             }
         }
@@ -192,7 +193,7 @@ fn refuse_new_connections(socket: &TcpListener) -> std::io::Result<()> {
     SockRef::from(socket).attach_filter(&program)
 }
 
-/// Other systems have no such filter; there, a connection that is opened in the last moment is reset.
+/// Other systems have no such filter: there, a connection that is opened at the last moment may be reset.
 #[cfg(not(target_os = "linux"))]
 fn refuse_new_connections(_: &TcpListener) -> std::io::Result<()> {
     Ok(())

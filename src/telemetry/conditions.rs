@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Maximum number of conditions that hold at a time, far above the processes of a cluster. Further ones are not recorded.
+/// Maximum number of conditions that hold at a time, far above the number of processes of a cluster. Further ones are
+/// not recorded.
 const ACTIVE_MAX: usize = 1024;
 
 /// A kind of condition.
@@ -194,7 +195,7 @@ pub struct ActiveCondition {
 
 #[derive(Debug)]
 struct Record {
-    since: Instant,
+    began_at: Instant,
     count: u64,
 }
 
@@ -214,7 +215,7 @@ impl ActiveConditions {
         if active.contains_key(&key) || active.len() >= ACTIVE_MAX {
             return;
         }
-        active.insert(key, Record { since: Instant::now(), count: 0 });
+        active.insert(key, Record { began_at: Instant::now(), count: 0 });
         drop(active);
         let ConditionTexts { name, begins, action, .. } = *condition.texts();
         if condition.is_severe() {
@@ -233,9 +234,11 @@ impl ActiveConditions {
 
     /// Records that the condition does not hold. If it held until now, its end is logged.
     pub fn end(&self, condition: Condition, subject: &str) {
-        let Some(Record { since, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else { return };
+        let Some(Record { began_at, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else {
+            return;
+        };
         let ConditionTexts { name, ends, .. } = *condition.texts();
-        let lasted_s = since.elapsed().as_secs();
+        let lasted_s = began_at.elapsed().as_secs();
         // Only some conditions count something.
         let count = (count > 0).then_some(count);
         tracing::info!(state = name, subject, lasted_s, count, "{ends}");
@@ -243,12 +246,12 @@ impl ActiveConditions {
 
     /// Drops a condition for subjects that no longer exist, without logging an end.
     pub fn forget(&self, condition: Condition, exists: impl Fn(&str) -> bool) {
-        self.active.lock().retain(|(held, subject), _| *held != condition || exists(subject));
+        self.active.lock().retain(|(active, subject), _| *active != condition || exists(subject));
     }
 
     /// Whether the condition holds for any subject.
     pub fn holds(&self, condition: Condition) -> bool {
-        self.active.lock().keys().any(|(held, _)| *held == condition)
+        self.active.lock().keys().any(|(active, _)| *active == condition)
     }
 
     /// The conditions that hold.
@@ -257,7 +260,7 @@ impl ActiveConditions {
         let active = active.iter().map(|((condition, subject), record)| ActiveCondition {
             condition: *condition,
             subject: subject.clone(),
-            lasted: record.since.elapsed(),
+            lasted: record.began_at.elapsed(),
         });
         active.collect()
     }

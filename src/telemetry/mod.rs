@@ -25,7 +25,7 @@ use url::Url;
 pub enum LogFormat {
     /// For people.
     Pretty,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -147,12 +147,12 @@ impl Write for LogWriter {
 /// # Errors
 /// When it is invalid, or logging has not started; the previous filter stays.
 pub fn reload(option: Option<&str>) -> Result<(), String> {
-    let new = filter(option)?;
+    let new_filter = filter(option)?;
     let handle = FILTER.get().ok_or("logging has not started")?;
-    handle.reload(new).map_err(|error| error.to_string())
+    handle.reload(new_filter).map_err(|error| error.to_string())
 }
 
-/// Whether log lines are JSON objects; an error that ends the process must then be one too.
+/// Whether log lines are JSON objects; an error that ends the process must then be one as well.
 pub fn is_json() -> bool {
     IS_JSON.load(Ordering::Acquire)
 }

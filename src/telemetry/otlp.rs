@@ -187,13 +187,13 @@ struct CollectorClient {
 }
 
 impl HttpClient for CollectorClient {
-    fn send_bytes<'this, 'sent>(
+    fn send_bytes<'this, 'future>(
         &'this self,
         request: Request<Bytes>,
-    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'sent>>
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'future>>
     where
-        'this: 'sent,
-        Self: 'sent,
+        'this: 'future,
+        Self: 'future,
     {
         let http = self.http.clone();
         let call = self.runtime.spawn(async move {
@@ -205,7 +205,7 @@ impl HttpClient for CollectorClient {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await? {
                 if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
-                    // The spans were delivered; the rest of the response is not needed.
+                    // The exporter gets only the status and the headers of such a response.
                     body.clear();
                     break;
                 }

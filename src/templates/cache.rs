@@ -39,7 +39,8 @@ impl Default for Options {
 /// How long fetched templates are used while the provider does not respond.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// Pause after a failed fetch: waiting requests fail too, and do not each start a fetch of their own.
+/// Pause after a failed fetch: requests that wait for it do not each start a fetch of their own. They get outdated
+/// templates, or fail too.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
 /// Maximum number of channels with a recent failure, some 100 bytes each.
@@ -51,8 +52,8 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 
-/// Expected number of accounts, if each has some hundred templates. [`TtlCache::weighted`] also stores an account with
-/// 32 times as many.
+/// Expected number of accounts, if each has some hundred templates. An account with more than about 32 times as many
+/// may not be cached, see [`TtlCache::weighted`].
 const ACCOUNTS_EXPECTED: usize = 256;
 
 type CacheKey = (CompanyId, ChannelId);
@@ -62,12 +63,13 @@ type TemplateWeight = fn(&CacheKey, &Arc<CachedTemplates>) -> u64;
 pub struct Templates {
     graph: Graph,
     options: Options,
-    cached: TtlCache<CacheKey, Arc<CachedTemplates>, WeightFn<TemplateWeight>>,
+    cache: TtlCache<CacheKey, Arc<CachedTemplates>, WeightFn<TemplateWeight>>,
     /// One fetch at a time per channel.
     fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
     failures: TtlCache<CacheKey, Instant>,
-    /// How often each company's templates were dropped: a fetch that began before the last drop must not be cached.
+    /// How many times each company's templates were dropped: a fetch that began before the last drop must not be
+    /// cached.
     versions: DashMap<CompanyId, u64>,
 }
 
@@ -84,16 +86,17 @@ impl Templates {
     /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
         let weigh: TemplateWeight = |_, cached| cached.bytes;
-        let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, weigh);
+        let cache = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, weigh);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
-        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures, versions: DashMap::new() }
+        Self { graph, options, cache, fetch_locks: KeyedLocks::default(), failures, versions: DashMap::new() }
     }
 
-    /// Drops the templates of a company's channels, because its provider has changed some or the company is dropped.
+    /// Drops the templates of a company's channels, because its provider has changed some, or because the company is
+    /// dropped from memory.
     pub fn forget(&self, company: CompanyId) {
-        let Self { graph: _, options: _, cached, fetch_locks: _, failures, versions } = self;
+        let Self { graph: _, options: _, cache, fetch_locks: _, failures, versions } = self;
         *versions.entry(company).or_default() += 1;
-        cached.remove_where(|(owner, _)| *owner == company);
+        cache.remove_where(|(owner, _)| *owner == company);
         failures.remove_where(|(owner, _)| *owner == company);
     }
 
@@ -122,17 +125,19 @@ impl Templates {
         let key = (channel.company_id, channel.id);
         let Some(account) = account_of(channel) else {
             // The cached templates may belong to any account that the channel had.
-            return Ok(self.cached.get(&key).map(|cached| cached.templates.clone()));
+            return Ok(self.cache.get(&key).map(|cached| cached.templates.clone()));
         };
-        let cached = || self.cached.get(&key).filter(|cached| cached.account == account);
-        let fresh =
-            || cached().filter(|cached| cached.fetched_at.elapsed() <= age_max).map(|cached| cached.templates.clone());
-        if let Some(templates) = fresh() {
+        let find_cached = || self.cache.get(&key).filter(|cached| cached.account == account);
+        let find_fresh = || {
+            let fresh = find_cached().filter(|cached| cached.fetched_at.elapsed() <= age_max);
+            fresh.map(|cached| cached.templates.clone())
+        };
+        if let Some(templates) = find_fresh() {
             return Ok(Some(templates));
         }
         let _guard = self.fetch_locks.lock(key).await;
         // Another request may have fetched them while this one waited for the lock.
-        if let Some(templates) = fresh() {
+        if let Some(templates) = find_fresh() {
             return Ok(Some(templates));
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
@@ -148,13 +153,13 @@ impl Templates {
                     bytes,
                 };
                 if version() == version_before {
-                    self.cached.insert(key, Arc::new(entry));
+                    self.cache.insert(key, Arc::new(entry));
                 }
                 return Ok(Some(templates));
             }
             self.failures.insert(key, Instant::now());
         }
-        match cached() {
+        match find_cached() {
             Some(cached) => Ok(Some(cached.templates.clone())),
             None if channel.status == ChannelStatus::Connected => Err(ApiError::unavailable()),
             None => Ok(None),

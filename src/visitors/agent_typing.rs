@@ -1,6 +1,6 @@
 //! Typing indicators for a company's programs: they report that an agent is typing, and read whether the visitor is.
-//! Nothing is stored: an agent's state is pushed to the visitor's sockets, which also report the visitor's. Requires a
-//! company's token.
+//! Nothing is stored: an agent's state is pushed to the visitor's sockets, and the visitor's is what these sockets have
+//! reported. Requires a company's token.
 
 use std::borrow::Cow;
 

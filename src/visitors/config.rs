@@ -18,7 +18,7 @@ use crate::web::response::schema::Schemas;
 const COLOR: &str = "#2563eb";
 
 /// How long browsers may use an outdated response: short, because it contains the current availability.
-const CACHED: &str = "public, max-age=15";
+const CACHE_DIRECTIVES: &str = "public, max-age=15";
 
 /// The widget's configuration.
 #[derive(Serialize, ToSchema)]
@@ -82,7 +82,7 @@ impl ResponseDescription for WidgetSettings<'static> {
 /// `GET …/config`.
 pub async fn show(webchat: Webchat, app: Data<App>) -> DocumentedResponse<WidgetSettings<'static>> {
     HttpResponse::Ok()
-        .insert_header((CACHE_CONTROL, CACHED))
+        .insert_header((CACHE_CONTROL, CACHE_DIRECTIVES))
         .json(json!({"data": WidgetSettings::of(&webchat, &app)}))
         .into()
 }

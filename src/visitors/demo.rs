@@ -37,7 +37,7 @@ pub(super) fn configure(services: &mut ServiceConfig) {
         .service(path("/demo/{file:.*}").get(show_file));
 }
 
-/// `GET /`: redirects to the page, where its relative links work.
+/// `GET /` and `GET /demo`: redirect to `/demo/`, where the page's relative links work.
 async fn redirect_to_page(demo: Data<Demo>) -> ApiResult<HttpResponse> {
     demo.page()?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())

@@ -57,7 +57,7 @@ pub struct Webchat {
 impl Webchat {
     /// Whether a new request of the page would be admitted. Checked for an open socket, which outlasts its request.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
-        let organization = app.engine.directory().company(company).filter(|found| found.company.active);
+        let organization = app.engine.directory().company(company).filter(|organization| organization.company.active);
         let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
         let settings = row.and_then(|row| row.settings().ok());
         settings.is_some_and(|settings| check_origin(origin, OriginRule::Allowed, &settings).is_ok())
@@ -88,7 +88,7 @@ impl OperationPart for Webchat {
 /// The requirement on a page's origin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OriginRule {
-    /// None: a script is fetched without an origin, and an agent's program is not a browser's page.
+    /// No requirement: a script is fetched without an origin, and an agent's program is not a browser's page.
     Any,
     /// If present, the origin must be allowed. A browser omits it when a page reads from its own origin.
     IfPresent,
@@ -127,10 +127,10 @@ pub async fn admit<B: MessageBody + 'static>(
         Err(error) => Some(error.error_response()),
     };
     let mut response = match early_response {
-        // A visitor's changes are recorded as their contact's. Agents' paths check a company's token later, and record
-        // its changes instead.
+        // A visitor's changes are recorded as their contact's. On agents' paths, the inner layers check a company's
+        // token, and record the changes as the token's instead.
         None => act_as(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
-        Some(answer) => request.into_response(answer).map_into_right_body(),
+        Some(response) => request.into_response(response).map_into_right_body(),
     };
     // Requests of this kind have no limit: their responses get no rate headers, not even the default ones.
     if response_headers.allowance.is_some_and(|allowance| !allowance.is_limited()) {

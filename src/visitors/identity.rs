@@ -171,14 +171,14 @@ mod tests {
     use super::*;
 
     const NOW_S: i64 = 1_700_000_000;
-    const KEY: &str = "ch_here";
+    const PUBLIC_KEY: &str = "ch_here";
 
     fn secret() -> Secret {
         Secret("ids_a secret of the channel".to_owned())
     }
 
     fn read_now(token: &str, secrets: &[Secret]) -> ApiResult<Identified> {
-        read(token, secrets, KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
+        read(token, secrets, PUBLIC_KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
     }
 
     fn token_of(claims: &Value) -> String {
@@ -187,9 +187,9 @@ mod tests {
 
     /// Valid claims, with these in addition.
     fn claims_with(claims: Value) -> Value {
-        let mut all = json!({"sub": "user-81", "exp": NOW_S + 3600});
-        all.as_object_mut().expect("object").extend(claims.as_object().expect("object").clone());
-        all
+        let mut merged_claims = json!({"sub": "user-81", "exp": NOW_S + 3600});
+        merged_claims.as_object_mut().expect("object").extend(claims.as_object().expect("object").clone());
+        merged_claims
     }
 
     fn refusal_of(token: &str) -> String {
@@ -214,10 +214,10 @@ mod tests {
         let Visitor { name, email, number, number_country, external_id, .. } = identified.visitor;
         let fields = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
         assert_eq!(fields, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
-        let empty = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
-        assert_eq!(read_now(&token_of(&claims_with(empty)), &[secret()]).expect("read").visitor.name, None);
-        let bad = json!({"name": "a\nb", "email": "nobody", "number": 7});
-        let error = read_now(&token_of(&claims_with(bad)), &[secret()]).expect_err("refused");
+        let empty_claims = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
+        assert_eq!(read_now(&token_of(&claims_with(empty_claims)), &[secret()]).expect("read").visitor.name, None);
+        let invalid_claims = json!({"name": "a\nb", "email": "nobody", "number": 7});
+        let error = read_now(&token_of(&claims_with(invalid_claims)), &[secret()]).expect_err("refused");
         assert_eq!(error.status.as_u16(), 422);
         for field in ["identity.name", "identity.email", "identity.number"] {
             assert!(error.message.contains(field), "{error}");
@@ -226,14 +226,14 @@ mod tests {
 
     #[test]
     fn a_token_is_signed_with_any_of_the_secrets_and_no_other() {
-        let older = Secret("ids_the one before".to_owned());
+        let older_secret = Secret("ids_the one before".to_owned());
         let token = token_of(&claims_with(json!({})));
-        assert!(read_now(&token, &[older.clone(), secret()]).is_ok());
-        assert!(read_now(&token, std::slice::from_ref(&older)).is_err());
+        assert!(read_now(&token, &[older_secret.clone(), secret()]).is_ok());
+        assert!(read_now(&token, std::slice::from_ref(&older_secret)).is_err());
         assert!(read_now(&token, &[]).is_err());
-        let empty = Secret(String::new());
-        let token = sign(&empty, &claims_with(json!({}))).expect("signed");
-        assert!(read_now(&token, &[empty]).is_err());
+        let empty_secret = Secret(String::new());
+        let token = sign(&empty_secret, &claims_with(json!({}))).expect("signed");
+        assert!(read_now(&token, &[empty_secret]).is_err());
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
             refusal_of(&format!("{signed_part}."));
             refusal_of(&signed_part);
         }
-        let twice = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","alg":"HS256"}"#);
-        let signed_part = format!("{twice}.{claims}");
+        let duplicate_alg = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","alg":"HS256"}"#);
+        let signed_part = format!("{duplicate_alg}.{claims}");
         let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
         refusal_of(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
     }
@@ -266,16 +266,16 @@ mod tests {
     fn a_modified_token_is_refused() {
         let token = token_of(&claims_with(json!({})));
         let [header, claims, signature] = *token.split('.').collect::<Vec<_>>() else { panic!("three parts") };
-        let other = BASE64_URL_SAFE_NO_PAD.encode(claims_with(json!({"sub": "admin"})).to_string());
-        refusal_of(&format!("{header}.{other}.{signature}"));
+        let other_claims = BASE64_URL_SAFE_NO_PAD.encode(claims_with(json!({"sub": "admin"})).to_string());
+        refusal_of(&format!("{header}.{other_claims}.{signature}"));
         for end in 0..signature.len() {
             refusal_of(&format!("{header}.{claims}.{}", &signature[..end]));
         }
         refusal_of(&format!("{token}="));
         refusal_of(&format!("{token}.{signature}"));
         refusal_of(&format!(" {token}"));
-        for bad in ["", ".", "..", "...", "a.b.c", "vt_x", &"x".repeat(BYTES_MAX + 1)] {
-            refusal_of(bad);
+        for token in ["", ".", "..", "...", "a.b.c", "vt_x", &"x".repeat(BYTES_MAX + 1)] {
+            refusal_of(token);
         }
     }
 
@@ -288,12 +288,13 @@ mod tests {
     #[test]
     fn a_token_is_valid_for_a_day_at_most_with_a_minute_of_skew() {
         let at = |seconds: i64| token_of(&json!({"sub": "u", "exp": NOW_S + seconds}));
-        for good in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
-            assert!(read_now(&at(good), &[secret()]).is_ok(), "{good}");
+        for seconds in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
+            assert!(read_now(&at(seconds), &[secret()]).is_ok(), "{seconds}");
         }
-        for (bad, why) in [(-60, "expired"), (-3600, "expired"), (24 * 3600 + 61, "24 hours"), (25 * 3600, "24 hours")]
+        for (seconds, reason) in
+            [(-60, "expired"), (-3600, "expired"), (24 * 3600 + 61, "24 hours"), (25 * 3600, "24 hours")]
         {
-            assert!(refusal_of(&at(bad)).contains(why), "{bad}");
+            assert!(refusal_of(&at(seconds)).contains(reason), "{seconds}");
         }
         for exp in [json!(null), json!("1700003600"), json!([]), json!(true)] {
             assert!(refusal_of(&token_of(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
@@ -312,15 +313,15 @@ mod tests {
             assert!(refusal_of(&token_of(&claims_with(json!({"sub": sub})))).contains("`sub`"));
         }
         assert!(refusal_of(&token_of(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
-        for aud in [json!(KEY), json!(["other", KEY])] {
+        for aud in [json!(PUBLIC_KEY), json!(["other", PUBLIC_KEY])] {
             assert!(read_now(&token_of(&claims_with(json!({"aud": aud}))), &[secret()]).is_ok());
         }
         for aud in [json!("ch_there"), json!([]), json!(7)] {
             assert!(refusal_of(&token_of(&claims_with(json!({"aud": aud})))).contains("`aud`"));
         }
-        let twice = format!(r#"{{"sub":"user-81","sub":"admin","exp":{}}}"#, NOW_S + 10);
-        let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
-        let signed_part = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(twice));
+        let duplicate_sub = format!(r#"{{"sub":"user-81","sub":"admin","exp":{}}}"#, NOW_S + 10);
+        let header = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
+        let signed_part = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(duplicate_sub));
         let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
         assert!(refusal_of(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
     }

@@ -1,4 +1,5 @@
-//! Limits of visitors, by address.
+//! Limits of visitors: their requests and sockets by address, the bytes that they send, and the sockets of a company
+//! that read missed messages at the same time.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub struct VisitorLimits {
     pub options: VisitorOptions,
     sessions: AddressLimit,
     messages: AddressLimit,
-    others: AddressLimit,
+    other_requests: AddressLimit,
     /// `None`: no limit.
     sockets: Option<KeyedPermits<Address>>,
     uploads: Arc<UploadAllowances>,
@@ -121,7 +122,7 @@ impl VisitorLimits {
         Self {
             sessions: AddressLimit::new(options.sessions_per_minute),
             messages: AddressLimit::new(options.messages_per_minute),
-            others: AddressLimit::new(options.requests_per_minute),
+            other_requests: AddressLimit::new(options.requests_per_minute),
             sockets: (sockets > 0).then(|| KeyedPermits::new(PermitLimits::of_key(sockets))),
             uploads: Arc::new(UploadAllowances::new(options.uploads)),
             catch_ups: KeyedPermits::new(catch_ups.wait(CATCH_UPS_WAITING_MAX, pool::ACQUIRE_TIME_MAX)),
@@ -137,7 +138,7 @@ impl VisitorLimits {
         let limit = match kind {
             RequestKind::Session => &self.sessions,
             RequestKind::Message => &self.messages,
-            RequestKind::Other => &self.others,
+            RequestKind::Other => &self.other_requests,
         };
         let (Some(limiter), Some(address)) = (&limit.limiter, address) else {
             return Ok(full_allowance(limit.per_minute));
@@ -171,7 +172,7 @@ impl VisitorLimits {
     /// Waits until a socket of a company may read what it has missed.
     ///
     /// # Errors
-    /// When it has waited too long.
+    /// [`Denied`] when it has waited too long, or too many sockets of the company wait already.
     pub(super) async fn catch_up(&self, company: CompanyId) -> Result<KeyedPermit<CompanyId>, Denied> {
         self.catch_ups.acquire(company).await
     }
@@ -179,7 +180,7 @@ impl VisitorLimits {
     /// Drops a company's state; limits by address remain.
     pub fn forget(&self, company: CompanyId) {
         // Permits exist only while sockets are open.
-        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, catch_ups: _ } = self;
+        let Self { options: _, sessions: _, messages: _, other_requests: _, sockets: _, uploads, catch_ups: _ } = self;
         uploads.forget_company(company);
     }
 
@@ -189,8 +190,9 @@ impl VisitorLimits {
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             clock.tick().await;
-            for limiter in
-                [&self.sessions, &self.messages, &self.others].into_iter().filter_map(|limit| limit.limiter.as_ref())
+            for limiter in [&self.sessions, &self.messages, &self.other_requests]
+                .into_iter()
+                .filter_map(|limit| limit.limiter.as_ref())
             {
                 limiter.retain_recent();
                 limiter.shrink_to_fit();
@@ -212,41 +214,41 @@ mod tests {
     fn each_address_and_each_kind_of_request_has_its_own_minute() {
         let options = VisitorOptions { sessions_per_minute: 1, messages_per_minute: 2, ..VisitorOptions::default() };
         let limits = VisitorLimits::new(options);
-        let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
-        assert!(limits.take(RequestKind::Session, here).is_ok());
-        let error = limits.take(RequestKind::Session, here).expect_err("the second is too many");
+        let (first_address, second_address) = (address("192.0.2.1"), address("192.0.2.2"));
+        assert!(limits.take(RequestKind::Session, first_address).is_ok());
+        let error = limits.take(RequestKind::Session, first_address).expect_err("the second is too many");
         assert!((1..=60).contains(&error.retry_after_s), "{error:?}");
-        assert!(limits.take(RequestKind::Session, there).is_ok());
-        assert_eq!(limits.take(RequestKind::Message, here).map(|allowance| allowance.remaining), Ok(1));
+        assert!(limits.take(RequestKind::Session, second_address).is_ok());
+        assert_eq!(limits.take(RequestKind::Message, first_address).map(|allowance| allowance.remaining), Ok(1));
     }
 
     #[tokio::test]
     async fn sockets_of_one_company_catch_up_a_few_at_a_time_and_those_of_another_beside_them() {
         use futures_util::FutureExt;
         let limits = VisitorLimits::new(VisitorOptions::default());
-        let (one, other) = (CompanyId::new(1), CompanyId::new(2));
+        let (company, other_company) = (CompanyId::new(1), CompanyId::new(2));
         let mut permits = Vec::new();
         for _ in 0..CATCH_UPS_OF_COMPANY_MAX {
-            permits.push(limits.catch_up(one).await.expect("a turn"));
+            permits.push(limits.catch_up(company).await.expect("a turn"));
         }
-        let mut next = Box::pin(limits.catch_up(one));
+        let mut next = Box::pin(limits.catch_up(company));
         assert!((&mut next).now_or_never().is_none(), "one more of the company than may read at once");
-        assert!(limits.catch_up(other).now_or_never().is_some_and(|permit| permit.is_ok()));
+        assert!(limits.catch_up(other_company).now_or_never().is_some_and(|permit| permit.is_ok()));
         permits.pop();
         assert!(next.await.is_ok());
     }
 
     #[test]
-    fn a_socket_that_goes_makes_room_for_another() {
+    fn a_closed_socket_makes_room_for_another() {
         let options = VisitorOptions { sockets_per_address: 2, ..VisitorOptions::default() };
         let limits = VisitorLimits::new(options);
-        let here = address("192.0.2.1");
-        let first = limits.admit_socket(here).expect("one");
-        let _second = limits.admit_socket(here).expect("two");
-        assert!(limits.admit_socket(here).is_none());
+        let address_of_sockets = address("192.0.2.1");
+        let first_permit = limits.admit_socket(address_of_sockets).expect("one");
+        let _second_permit = limits.admit_socket(address_of_sockets).expect("two");
+        assert!(limits.admit_socket(address_of_sockets).is_none());
         assert!(limits.admit_socket(address("192.0.2.2")).is_some());
-        drop(first);
-        assert!(limits.admit_socket(here).is_some());
+        drop(first_permit);
+        assert!(limits.admit_socket(address_of_sockets).is_some());
         assert_eq!(limits.sockets.map(|sockets| sockets.keys()), Some(1), "addresses without sockets are forgotten");
     }
 }

@@ -22,7 +22,7 @@ use crate::web::request::values::{ClientId, MessageBody};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input};
 
-/// Files per message: each has its own `clientId`, so that each can be resent separately.
+/// Maximum number of files per message. With a message and a `clientId` of its own, each file can be resent separately.
 const FILES_MAX: usize = 1;
 
 /// The content of a visitor's message.

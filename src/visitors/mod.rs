@@ -82,19 +82,19 @@ pub fn scope() -> Scope<
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, TAG, scope_of);
     add_paths(&mut table);
-    let mut webchat = web::scope(PATH).wrap(from_fn(guard::admit));
-    let mut desk = web::scope(paths::AGENT_PATHS).wrap(from_fn(admit)).default_service(web::to(no_such_route));
+    let mut webchat_scope = web::scope(PATH).wrap(from_fn(guard::admit));
+    let mut agent_scope = web::scope(paths::AGENT_PATHS).wrap(from_fn(admit)).default_service(web::to(no_such_route));
     for path in table.finish() {
         let access = path.operations.first().map(|operation| operation.access);
         match access {
-            Some(Access::Company) => desk = desk.service(path.into_resource()),
+            Some(Access::Company) => agent_scope = agent_scope.service(path.into_resource()),
             Some(Access::Visitor) => {
-                webchat = webchat.service(path.into_resource().wrap(from_fn(visitor::authenticate)))
+                webchat_scope = webchat_scope.service(path.into_resource().wrap(from_fn(visitor::authenticate)))
             }
-            _ => webchat = webchat.service(path.into_resource()),
+            _ => webchat_scope = webchat_scope.service(path.into_resource()),
         }
     }
-    webchat.service(desk).default_service(web::to(no_such_route))
+    webchat_scope.service(agent_scope).default_service(web::to(no_such_route))
 }
 
 /// Configures the demo's page, which responds with 404 unless this is a demo.

@@ -11,10 +11,10 @@ use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::response::embedded_file::EmbeddedFile;
 use crate::web::response::schema::Schemas;
 
-/// The script.
 const SCRIPT: &str = include_str!("assets/widget/widget.js");
 
-/// How long browsers may use an outdated widget: up to a day, while they revalidate it in the background.
+/// Browsers use the widget for five minutes without a check, and for a day after that while they check for a new one in
+/// the background.
 const CACHED: &str = "public, max-age=300, stale-while-revalidate=86400";
 
 /// Compressed once, at the first request.
@@ -49,7 +49,7 @@ const UNKNOWN_WEBCHAT: &str = concat!(
     "document.currentScript ? document.currentScript.src : \"\");\n"
 );
 
-/// Responds with [`UNKNOWN_WEBCHAT`]. Not with `404`, because browsers do not run such a script.
+/// Responds with [`UNKNOWN_WEBCHAT`]. The status is not `404`, because browsers do not run a script with that status.
 pub(super) fn unknown_webchat() -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))

@@ -17,7 +17,7 @@ use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use crate::web::admission::rate::{LimitClock, RateExceeded};
 use crate::web::connections::origin::Address;
 
-/// Bytes per counted unit. A unit that was started counts fully, so that no body is free.
+/// Bytes per counted unit. Part of a unit counts as a whole one, so that no body is free.
 const UNIT_BYTES: usize = 1024;
 
 /// Limits on what visitors may send per hour, in MiB; 0: no limit.
@@ -83,8 +83,8 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     }
 }
 
-/// As [`UploadLimit`], for companies. Each has its own limiter, so that [`UploadAllowances::forget_company`] can drop it;
-/// there are no more limiters than companies.
+/// As [`UploadLimit`], for companies. Each has its own limiter, which [`UploadAllowances::forget_company`] can drop.
+/// Limiters need no maximum number: there are no more of them than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,

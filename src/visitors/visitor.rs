@@ -97,7 +97,7 @@ pub(super) async fn find_visitor(app: &App, webchat: &Webchat, token: Option<&st
     let token = token.filter(has_format).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
     let row = row.ok_or_else(ApiError::unauthorized)?;
-    // Only for ended sessions: an active one ends when its contact becomes verified.
+    // An active session needs no check: it ends when its contact becomes verified.
     if row.status == SessionStatus::Ended && !row.verified {
         let contact = app.engine.contacts.get(row.company_id, row.contact_id).await?;
         if contact.is_some_and(|contact| contact.verified) {
@@ -189,7 +189,7 @@ impl IdentityText {
 pub async fn open(
     webchat: Webchat,
     app: Data<App>,
-    earlier: EarlierToken,
+    earlier_token: EarlierToken,
     body: Body<NewSession>,
     once: Idempotency,
 ) -> ApiResult<Created<SessionView>> {
@@ -199,7 +199,7 @@ pub async fn open(
         None if webchat.settings.require_identity => {
             return Err(ApiError::invalid_identity("this webchat requires one, but none was sent"));
         }
-        None => VisitorIdentity::Unknown { earlier: find_earlier(&app, &webchat, &earlier).await? },
+        None => VisitorIdentity::Unknown { earlier: find_earlier_session(&app, &webchat, &earlier_token).await? },
     };
     let (company, channel) = (webchat.company(), webchat.channel);
     let opening = SessionOpening { app: &app, company, channel, identity, arrival: &arrival, once: &once };
@@ -210,8 +210,12 @@ pub async fn open(
 }
 
 /// The session of the token that the browser sent; `None` without a token, or with an invalid one.
-async fn find_earlier(app: &App, webchat: &Webchat, earlier: &EarlierToken) -> ApiResult<Option<SessionRow>> {
-    match find_visitor(app, webchat, earlier.0.as_deref()).await {
+async fn find_earlier_session(
+    app: &App,
+    webchat: &Webchat,
+    earlier_token: &EarlierToken,
+) -> ApiResult<Option<SessionRow>> {
+    match find_visitor(app, webchat, earlier_token.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(error) => Err(error),

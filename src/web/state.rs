@@ -42,8 +42,8 @@ pub struct WebState {
 impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Nothing else keeps state of a company: invalid tokens are counted by address, and large bodies and responses
-        // only while they are in memory.
+        // The other fields have nothing to drop: invalid tokens are counted by address, large bodies and responses only
+        // while they are in memory, and the couriers remove their webhooks from the metrics when they end.
         let Self {
             admission: _,
             https: _,

@@ -16,7 +16,7 @@ pub fn check_address(text: &str) -> Result<(), String> {
     if text.chars().count() > ADDRESS_CHARACTERS_MAX {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
     }
-    let url = web_address::parse(text).map_err(|why| match why {
+    let url = web_address::parse(text).map_err(|error| match error {
         InvalidWebAddress::Scheme => "must be a URL that starts with https://".to_owned(),
         InvalidWebAddress::Host => "must include a host".to_owned(),
     })?;

@@ -36,8 +36,8 @@ pub const RESPONSE_TIME_MAX: Duration = Duration::from_secs(15);
 /// Maximum characters of the endpoint's response that a webhook's test (`POST /webhooks/{webhookId}/test`) returns.
 pub const RESPONSE_CHARACTERS_MAX: usize = 1_000;
 
-/// Maximum bytes of a response that are read: enough for [`RESPONSE_CHARACTERS_MAX`], and usually to reuse the
-/// connection.
+/// Bytes of a response after which no more is read: enough for [`RESPONSE_CHARACTERS_MAX`], and usually the whole
+/// response, so that the connection can be reused.
 const RESPONSE_BYTES_MAX: usize = 4 * RESPONSE_CHARACTERS_MAX;
 
 /// Timeout for reading the body; the status is already known then.
@@ -239,19 +239,19 @@ fn headers(secrets: &[Secret], id: &str, at: DateTime<Utc>, json: &[u8]) -> Resu
     ]))
 }
 
-/// The beginning of a response. If it is read to its end, the connection can be reused.
+/// The beginning of a response's body. If the body is read to its end, the connection can be reused.
 async fn body_start(response: Response) -> String {
-    let mut read = Vec::new();
+    let mut body = Vec::new();
     let mut stream = response.bytes_stream();
-    let reading = async {
+    let read_chunks = async {
         while let Some(Ok(chunk)) = stream.next().await {
-            read.extend_from_slice(&chunk);
-            if read.len() >= RESPONSE_BYTES_MAX {
+            body.extend_from_slice(&chunk);
+            if body.len() >= RESPONSE_BYTES_MAX {
                 break;
             }
         }
     };
     // After the timeout, the bytes received so far are used.
-    drop(tokio::time::timeout(BODY_TIME_MAX, reading).await);
-    String::from_utf8_lossy(&read).chars().take(RESPONSE_CHARACTERS_MAX).collect()
+    drop(tokio::time::timeout(BODY_TIME_MAX, read_chunks).await);
+    String::from_utf8_lossy(&body).chars().take(RESPONSE_CHARACTERS_MAX).collect()
 }

@@ -29,7 +29,7 @@ const JITTER: f64 = 0.1;
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
 /// Maximum time between two failures of the same period of failure: somewhat longer than the longest pause between two
-/// attempts. After a longer gap without deliveries, it is unknown whether the endpoint has failed in between.
+/// attempts. After a longer gap without deliveries, it is unknown whether the endpoint was failing in between.
 const GAP_MAX: TimeDelta = TimeDelta::hours(30);
 
 /// When a delivery is retried, and when an endpoint is disabled.

@@ -43,14 +43,14 @@ mod tests {
     #[test]
     fn a_signature_is_the_one_of_the_specification() {
         let secret = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
-        let signed = signature(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
-        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+        let signature = signature(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        assert_eq!(signature.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
     }
 
     #[test]
     fn secrets_are_random_and_a_malformed_secret_signs_nothing() {
-        let (secret, other) = (new_secret(), new_secret());
-        assert_ne!(secret.0, other.0);
+        let (secret, other_secret) = (new_secret(), new_secret());
+        assert_ne!(secret.0, other_secret.0);
         assert_eq!(secret.0.len(), PREFIX.len() + 44);
         assert!(signature(&secret, "a", 1, b"").is_ok());
         for bad in ["", "whsec_", "whsec_!", &secret.0[6..]] {

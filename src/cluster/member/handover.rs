@@ -1,4 +1,4 @@
-//! Slots that move to another process: their companies are closed, and they are handed over.
+//! Hands slots over to other processes, after closing their companies.
 //!
 //! A slot is first closed: no new work of its companies begins, but the log still accepts entries of work in progress.
 //! Once all its companies are closed, the slot is shut: the log refuses its entries.
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::{Member, RETRY_PAUSE};
 
-/// Companies that are closed at the same time: each needs the actors' threads and possibly the database.
+/// Maximum number of companies that are closed concurrently: each needs the actors' threads and possibly the database.
 const CLOSING_AT_ONCE: usize = 16;
 
 impl Member {
@@ -27,7 +27,8 @@ impl Member {
         futures_util::future::join(self.cancel_move(&not_closed), self.hand_over(&closed, started)).await;
     }
 
-    /// Reopens slots whose move is canceled. No other process has served them, so the keys and the directory are current.
+    /// Reopens slots whose move is canceled. No other process has served them, so their idempotency keys and directory
+    /// entries are current.
     async fn cancel_move(&self, slots: &[Slot]) {
         if slots.is_empty() {
             return;

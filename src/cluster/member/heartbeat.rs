@@ -18,11 +18,11 @@ impl Member {
         loop {
             clock.tick().await;
             let lease = &self.0.membership.lease;
-            // Read before the heartbeat: it reports lost commits if the database has fewer than these.
+            // Read before the heartbeat, which fails with `LostCommits` if the database no longer has this entry.
             let committed = self.0.deps.engine.store().log.flushed();
             let result = match lives::beat(&self.0.db, self.life(), committed).await {
-                Ok(sent) => {
-                    lease.extend(sent);
+                Ok(sent_at) => {
+                    lease.extend(sent_at);
                     lives::all(&self.0.db).await
                 }
                 Err(error) => Err(error),

@@ -53,7 +53,8 @@ pub struct MemberDeps {
     pub media_folder: Option<String>,
     /// Counts the cluster's events.
     pub metrics: Data<Metrics>,
-    /// Ends the process when this life is over: its memory may be behind what others have written.
+    /// Ends the process with this reason: its life is over, or the database has lost its commits. Its memory may then
+    /// differ from the tables.
     pub fail: fn(String),
 }
 
@@ -65,7 +66,7 @@ struct Inner {
     membership: Arc<Membership>,
     db: PgPool,
     deps: MemberDeps,
-    /// Slots that are being opened or closed.
+    /// Slots that a task is handing over; if their move is canceled, the same task reopens them.
     busy: Mutex<HashSet<Slot>>,
     /// Slots whose last move was canceled. They move after all others, which would otherwise wait for another attempt.
     canceled: Mutex<HashSet<Slot>>,
@@ -110,8 +111,8 @@ impl Member {
         &self.0.membership
     }
 
-    /// Hands over every slot, as long as there are other processes and the shutdown has time; requests wait at their
-    /// edges meanwhile.
+    /// Hands over every slot, as long as another process can take slots, and for at most `DRAIN_TIME_MAX`. Requests
+    /// for a slot that moves wait at the edges.
     pub async fn drain(&self) {
         let drained = tokio::time::timeout(DRAIN_TIME_MAX, async {
             while let Err(error) = lives::drain(&self.0.db, self.life()).await {
@@ -120,8 +121,8 @@ impl Member {
             }
             loop {
                 self.apply_placement().await;
-                let has_none = self.0.membership.placement.count_here() == 0 && self.0.busy.lock().is_empty();
-                if has_none || self.is_last().await {
+                let has_no_slots = self.0.membership.placement.count_here() == 0 && self.0.busy.lock().is_empty();
+                if has_no_slots || self.is_last().await {
                     return;
                 }
                 sleep(RETRY_PAUSE).await;

@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::{Member, MemberDeps, RETRY_PAUSE};
 use crate::cluster::planner::{self, MOVES_MAX};
 
-/// How often the tables are read, in case notifications were lost, and how often a plan is made.
+/// How often a plan is made and the tables are read without a notification, which may have been lost.
 const RELOAD_INTERVAL: Duration = Duration::from_millis(1000);
 
 /// The channel that the triggers of `lives` and `slots` notify.
@@ -82,14 +82,15 @@ impl Member {
         let others = lives.into_iter().filter(|life| life.life != own_life);
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
-        // The tasks that open or close slots set the owner themselves.
+        // A task that hands slots over sets their owner itself.
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_own = |row: &&SlotRow| row.life == Some(own_life) && !busy.contains(&row.slot);
         let is_open = |slot: Slot| placement.owner(slot) == Owner::Local;
-        let new: Vec<Slot> = slots.iter().filter(is_own).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
-        if !new.is_empty() {
-            self.open_slots(new).await;
+        let unopened_slots: Vec<Slot> =
+            slots.iter().filter(is_own).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
+        if !unopened_slots.is_empty() {
+            self.open_slots(unopened_slots).await;
         }
         let moving = slots.iter().filter(is_own).filter(|row| row.next.is_some_and(|next| next != own_life));
         let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
@@ -119,7 +120,7 @@ impl Member {
         };
         let count = companies.len();
         tracing::info!(slots = slots.len(), companies = count, took_ms = started.elapsed().as_millis(), "loaded slots");
-        // Other processes have used idempotency keys since this process loaded those of these companies.
+        // Other processes may have used keys of these companies since this process loaded them.
         keys.forget_all(&companies.into_iter().collect());
         self.serve_slots(&slots).await;
     }

@@ -23,10 +23,12 @@ const FAILURES_MIN: u32 = 2;
 /// Consecutive checks after which two processes of one name are reported: a killed one is listed until it is fenced.
 const SAME_NAME_MIN: u32 = 5;
 
-/// What is known of the others between two checks.
+/// What one check remembers for the next.
 #[derive(Default)]
-struct Reach {
+struct CheckCounts {
+    /// Consecutive failed checks of each life.
     failures: HashMap<LifeId, u32>,
+    /// Consecutive checks in which several processes had this name.
     same_names: BTreeMap<String, u32>,
 }
 
@@ -35,10 +37,10 @@ impl Member {
         let mut clock = interval(CHECK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let signer = Signer::new(self.0.membership.peer_key());
-        let mut counts = Reach::default();
+        let mut counts = CheckCounts::default();
         loop {
             clock.tick().await;
-            // Without the database nothing is known of the others, and the outage itself is reported.
+            // During an outage of the database the others are unknown; the outage has a condition of its own.
             match lives::reports(&self.0.db).await {
                 Ok(all) => self.check_peers(&mut counts, &signer, &all).await,
                 Err(error) => tracing::debug!(%error, "the other processes could not be listed; will retry"),
@@ -46,12 +48,12 @@ impl Member {
         }
     }
 
-    async fn check_peers(&self, counts: &mut Reach, signer: &Signer, all: &[(LifeRow, Option<Report>)]) {
+    async fn check_peers(&self, counts: &mut CheckCounts, signer: &Signer, all: &[(LifeRow, Option<Report>)]) {
         let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
         let lives: Vec<&LifeRow> =
             all.iter().map(|(life, _)| life).filter(|life| life.beat_age_ms < lease_ms).collect();
         self.report_same_names(counts, &lives);
-        // One that starts or stops is marked as draining: it does not listen.
+        // A process that starts or stops is marked as draining: its listener may be closed.
         let others: Vec<&LifeRow> =
             lives.iter().copied().filter(|life| life.life != self.life() && !life.draining).collect();
         let checks = others.iter().map(|life| async move {
@@ -83,7 +85,7 @@ impl Member {
     }
 
     /// Reports processes with the same `--cluster-node`.
-    fn report_same_names(&self, counts: &mut Reach, lives: &[&LifeRow]) {
+    fn report_same_names(&self, counts: &mut CheckCounts, lives: &[&LifeRow]) {
         let is_shared = |node: &String| lives.iter().filter(|life| life.node == *node).count() > 1;
         let shared: Vec<String> = lives.iter().map(|life| life.node.clone()).filter(is_shared).collect();
         counts.same_names.retain(|node, _| shared.contains(node));
@@ -98,7 +100,7 @@ impl Member {
         }
     }
 
-    /// Reports processes whose folder of message files is another one.
+    /// Reports processes whose shared folder of message files is not this process's.
     fn report_folders(&self, all: &[(LifeRow, Option<Report>)]) {
         let Some(own) = &self.0.deps.media_folder else { return };
         for (life, report) in all.iter().filter(|(life, _)| life.life != self.life()) {

@@ -8,8 +8,8 @@ use tokio::time::sleep;
 use super::{Member, RETRY_PAUSE};
 
 impl Member {
-    /// Reassigns the slots of a fenced life. First waits until it can no longer respond to requests; the wait is
-    /// counted from now, because the life was fenced before.
+    /// Reassigns the slots of a fenced life, once it can no longer respond to requests: [`SEALED_FOR`] from now,
+    /// because the life was fenced before this call.
     pub(super) async fn reassign_slots(&self, dead: LifeId) {
         sleep(SEALED_FOR).await;
         loop {
@@ -43,7 +43,7 @@ impl Member {
         for seal in own_seals {
             if in_progress.insert(seal.life) {
                 let (member, dead) = (self.clone(), seal.life);
-                // If this process fenced the life, a task does this already; the second one finds it done.
+                // If this process fenced the life, another task also does this; the later one finds the seal done.
                 self.spawn(async move { member.reassign_slots(dead).await });
             }
         }

@@ -77,7 +77,7 @@ pub(super) struct Courier {
     due_at: Option<DateTime<Utc>>,
     /// When the event of the oldest delivery in the table happened.
     oldest_in_table: Option<DateTime<Utc>>,
-    /// When something in memory must be saved in the table.
+    /// When the next event in memory must be saved in the table. `None`: there is none, or the time must be determined.
     spill_at: Option<DateTime<Utc>>,
     written_at: Instant,
     /// No statements before this time.
@@ -111,8 +111,8 @@ impl Courier {
         self.endpoint.company
     }
 
-    /// Delivers until the webhook is deleted, disabled or repositioned, until the company's deliveries are paused, or
-    /// until the service stops.
+    /// Delivers until the webhook is deleted or disabled, until its URL, types or position are changed, until the
+    /// company's deliveries are paused, or until the service stops.
     pub(super) async fn run(mut self) {
         let Some(mut log_changes) = self.shared.app.engine.listen(self.company()) else { return };
         hotline_persistence::fail_point!("courier_started");
@@ -198,8 +198,8 @@ impl Courier {
         }
     }
 
-    /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then a new courier
-    /// replaces this one. It repeats running deliveries with the new URL, and reads the log again with the new types.
+    /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then this courier
+    /// ends, and the new one repeats running deliveries with the new URL, and reads the log again with the new types.
     fn must_restart(&mut self) -> bool {
         let endpoint = self.updates.borrow_and_update().clone();
         let url_changed = endpoint.url != self.endpoint.url;
@@ -338,7 +338,8 @@ impl Courier {
         }
     }
 
-    /// When the next timer fires. While a statement is running, its result is awaited instead.
+    /// The pause until the next timer; `None`: there is none. While a statement is running, the times of further
+    /// statements do not count: its result is awaited.
     fn wake_after(&self, now: DateTime<Utc>, has_statement: bool) -> Option<Duration> {
         let delay_until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
@@ -429,7 +430,7 @@ impl Courier {
         let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
         let contents = self.contents();
         let background = shared.app.engine.background().clone();
-        let ending = background.spawn(async move {
+        let task = background.spawn(async move {
             while let Some(unwritten) = batch.take() {
                 let Err(WriteFailure { batch: unwritten_batch, reason }) =
                     write_outcomes(&shared, &endpoint, unwritten, contents.clone()).await
@@ -447,7 +448,7 @@ impl Courier {
                 disable(&shared, &endpoint, reason).await;
             }
         });
-        drop(ending.await);
+        drop(task.await);
         drop(self.presence);
     }
 }

@@ -13,7 +13,7 @@ use crate::deliveries::Shared;
 use crate::deliveries::log::{self, EventBatch, EventReadError};
 use crate::deliveries::queue::{DisableReason, OutgoingEvent, WriteBatch};
 
-/// Why a statement is not begun: the company is about to move, and its courier has nothing in memory.
+/// Why a statement is not begun: this process does not serve the company, or the company is about to move.
 pub(super) const NOT_SERVED: &str = "the company is unavailable";
 
 /// The result of a courier's statement.
@@ -70,7 +70,7 @@ pub(super) async fn write_outcomes(
     if !batch.may_unblock {
         return Ok(WriteResult { stored, waiting: None });
     }
-    // If this query fails, the next statement reports the failure.
+    // If this query fails, deliveries count as due now, and the next statement, which reads them, reports the failure.
     let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &event_ids)).await;
     let waiting =
         waiting.unwrap_or_else(|_| WaitingDeliveries { next_at: Some(clock::now()), oldest: Some(clock::now()) });
@@ -119,7 +119,8 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
     }
 }
 
-/// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.
+/// Disables a webhook. Retries until this succeeds or the service stops: otherwise a new courier would make further
+/// attempts.
 pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
     let (failing_since, reason) = match disable_reason {
         DisableReason::Gone => (None, "the endpoint responded with 410 Gone".to_owned()),

@@ -1,4 +1,4 @@
-//! Writes a queue in batches: spills old events, takes a batch, and restores it when its write fails.
+//! Prepares the writes of a queue: spills old events, takes a batch, and restores it if its write fails.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -52,7 +52,7 @@ impl DeliveryQueue {
             if queued.is_in_table {
                 continue;
             }
-            let due = queued.since.checked_add_signed(after).unwrap_or(DateTime::<Utc>::MIN_UTC);
+            let due = queued.added_at.checked_add_signed(after).unwrap_or(DateTime::<Utc>::MIN_UTC);
             if due > now {
                 next = Some(next.map_or(due, |next| next.min(due)));
                 continue;
@@ -94,7 +94,7 @@ impl DeliveryQueue {
         WriteBatch { progress, outcomes, may_unblock: self.may_have_waiting }
     }
 
-    /// The write failed: its content is added to what has accumulated since.
+    /// Adds the content of a failed write to the next one, before the outcomes that were added since.
     pub(in crate::deliveries) fn restore(&mut self, batch: WriteBatch) {
         let WriteBatch { progress, mut outcomes, may_unblock: _ } = batch;
         self.written_to = progress.from;

@@ -53,7 +53,7 @@ struct QueuedEvent {
     /// Whether it is in the table.
     is_in_table: bool,
     /// When it was added to memory.
-    since: DateTime<Utc>,
+    added_at: DateTime<Utc>,
 }
 
 /// What an attempt means for its webhook.
@@ -168,7 +168,7 @@ impl DeliveryQueue {
             if must_wait && !self.has_unsaved_event(&event.lane) {
                 self.unwritten.push(outcome_of(&event, DeliveryStatus::Pending, 0, None, None));
             } else {
-                self.insert_event(QueuedEvent { event, tries: 0, is_in_table: false, since: now });
+                self.insert_event(QueuedEvent { event, tries: 0, is_in_table: false, added_at: now });
             }
         }
         self.read_to = self.read_to.max(read_to);
@@ -180,10 +180,10 @@ impl DeliveryQueue {
         queued.into_iter().any(|id| self.events.get(id).is_some_and(|queued| !queued.is_in_table))
     }
 
-    /// Adds a delivery that is due again.
+    /// Adds a delivery of the table that is due.
     pub(super) fn push_due(&mut self, due: &DueDelivery, event: OutgoingEvent, now: DateTime<Utc>) {
         if !self.events.contains_key(&due.event_id) {
-            self.insert_event(QueuedEvent { event, tries: due.tries, is_in_table: true, since: now });
+            self.insert_event(QueuedEvent { event, tries: due.tries, is_in_table: true, added_at: now });
         }
     }
 
@@ -207,7 +207,7 @@ impl DeliveryQueue {
         let id = queued.event.id;
         let lane = self.lanes.entry(queued.event.lane.clone()).or_default();
         lane.insert(id);
-        // One attempt at a time per lane. A delivery that is due again precedes the later events of its lane.
+        // One attempt at a time per lane. A delivery of the table precedes the later events of its lane.
         let is_idle = lane.iter().all(|other| !self.under_way.contains(other));
         if is_idle && lane.first() == Some(&id) {
             if let Some(next) = lane.iter().nth(1) {
@@ -310,8 +310,8 @@ impl DeliveryQueue {
         self.failing = None;
     }
 
-    /// The table has this after a write. If it lacks the failure that was written, that one was cleared meanwhile, and
-    /// the next failure begins a new period.
+    /// Records since when the endpoint has failed according to the table, after a write. If the table has no failure
+    /// although one was written, it was cleared meanwhile, and the next failure begins a new period.
     pub(super) fn note_stored_failure(&mut self, stored: Option<DateTime<Utc>>) {
         if stored.is_none() && self.failing_since() == self.written_failing_since {
             self.failing = None;
@@ -340,7 +340,8 @@ impl DeliveryQueue {
         }
     }
 
-    /// The tables were changed: waiting deliveries may be due, or the position may have changed.
+    /// Requests a write at once, because the tables were changed: waiting deliveries may be due, or the position may
+    /// have changed.
     pub(super) fn request_check(&mut self) {
         self.must_check = true;
         self.may_have_waiting = true;
@@ -361,7 +362,7 @@ impl DeliveryQueue {
         self.may_have_waiting
     }
 
-    /// After the last write, the table contained no waiting deliveries of the events read so far.
+    /// Records that the table contained no waiting deliveries of the events read so far, after the last write.
     pub(super) fn clear_waiting(&mut self) {
         self.may_have_waiting = self.unwritten.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
     }

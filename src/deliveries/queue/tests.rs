@@ -76,9 +76,9 @@ fn a_failing_endpoint_gets_one_delivery_at_a_time_and_a_recovered_one_more() {
     for event in first {
         queue.finish(event, Verdict::Refused, attempt(), &RetryPolicy::default(), START);
     }
-    let one = start_all(&mut queue);
-    assert_eq!(one.len(), 1);
-    accept(&mut queue, one[0]);
+    let next = start_all(&mut queue);
+    assert_eq!(next.len(), 1);
+    accept(&mut queue, next[0]);
     assert_eq!(start_all(&mut queue).len(), 2);
 }
 
@@ -103,7 +103,7 @@ fn an_endpoint_is_disabled_after_410_or_five_days_of_failures() {
     assert_eq!(consequence, Consequence::Disable(DisableReason::FailingSince(START)));
 }
 
-/// Adds an event of a new record, whose attempt fails; returns the consequence for the webhook.
+/// Adds an event of a new record, and fails its attempt. Returns the consequence for the webhook.
 fn fail_new_event(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
     queue.push_page(vec![outgoing(event, &event.to_string())], event, &HashSet::new(), now);
     start_all(queue);
@@ -123,9 +123,9 @@ fn a_failure_after_weeks_without_an_attempt_begins_a_new_failure_period() {
     assert!(!queue.is_unwritten());
     assert_eq!(fail_new_event(&mut queue, 1, weeks(3)), Consequence::None);
     let mut queue = DeliveryQueue::new(0, Some(failing));
-    let fifth = START + TimeDelta::days(5);
-    assert_eq!(fail_new_event(&mut queue, 1, fifth - TimeDelta::hours(20)), Consequence::None);
-    assert_eq!(fail_new_event(&mut queue, 2, fifth), Consequence::Disable(DisableReason::FailingSince(START)));
+    let day_five = START + TimeDelta::days(5);
+    assert_eq!(fail_new_event(&mut queue, 1, day_five - TimeDelta::hours(20)), Consequence::None);
+    assert_eq!(fail_new_event(&mut queue, 2, day_five), Consequence::Disable(DisableReason::FailingSince(START)));
 }
 
 #[test]
@@ -407,15 +407,15 @@ fn every_event_arrives_and_the_events_of_a_record_in_order() {
             assert!(step < 99_999, "seed {seed}: {:?} of {last}, {:?}, {queue:?}", table.delivered_through, table.rows);
         }
         for lane in log.iter().map(|event| &event.lane).collect::<HashSet<_>>() {
-            let sent: Vec<i64> = log.iter().filter(|event| event.lane == *lane).map(|event| event.id).collect();
+            let expected: Vec<i64> = log.iter().filter(|event| event.lane == *lane).map(|event| event.id).collect();
             // The order of first arrivals: events may arrive repeatedly.
             let mut first_arrivals: Vec<i64> = Vec::new();
-            for event in arrived.iter().filter(|event| sent.contains(event)) {
+            for event in arrived.iter().filter(|event| expected.contains(event)) {
                 if !first_arrivals.contains(event) {
                     first_arrivals.push(*event);
                 }
             }
-            assert_eq!(first_arrivals, sent, "seed {seed}, {lane}");
+            assert_eq!(first_arrivals, expected, "seed {seed}, {lane}");
         }
     }
 }

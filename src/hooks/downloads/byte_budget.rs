@@ -1,17 +1,17 @@
-//! Limits the bytes of files that are being downloaded, so that large ones cannot fill a disk before it is noticed.
+//! Limits the bytes of files that are being downloaded, so that they use a bounded part of the disk.
 
 use std::time::Duration;
 
 use hotline_persistence::CompanyId;
 use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 
-/// Bytes of a company's files that are downloaded at once: two of the largest.
+/// Bytes of a company's files that are downloaded at once: two files of the default maximum size.
 const BYTES_PER_COMPANY_MAX: usize = 256 << 20;
 
 /// Bytes of all companies' files that are downloaded at once.
 const BYTES_MAX: usize = 2 << 30;
 
-/// How long a file waits for others before its download is retried later.
+/// How long a download waits for others to release their bytes. After that, it is retried later.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The bytes of running downloads.

@@ -7,9 +7,9 @@
 //!
 //! The location of a file comes from the call, so it may be anywhere: it is downloaded only through [`Outbound`].
 //! Companies take turns (`queue.rs`), so that one whose files cannot be downloaded delays only its own. A file is
-//! retried after half of the time since it was received, so pauses need no memory of earlier attempts. It is given up
-//! after [`ID_RETRY_MAX`] if the provider can be asked for its URL, after [`URL_RETRY_MAX`] if only a URL is known,
-//! and at once if the URL is forbidden.
+//! retried after half of the age of its message, so no count of attempts is stored. Retries end after [`ID_RETRY_MAX`]
+//! if the file has an id, by which its URL can be requested again, and after [`URL_RETRY_MAX`] if only a URL is known.
+//! A permanent error ([`FetchError::Permanent`]) is not retried.
 
 mod byte_budget;
 mod queue;
@@ -44,22 +44,22 @@ use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 use crate::web::connections::{MinRate, MinRateStream};
 
-/// The content type of bytes without a declared one.
-const OCTETS: &str = "application/octet-stream";
+/// The content type that says nothing about the content.
+const OCTET_STREAM: &str = "application/octet-stream";
 
-/// Minimum average bytes per second of a file, beyond the time that any call may take. A file of 100 MiB may take half
-/// an hour; a server that sends slower would use its company's downloads and bytes for days.
+/// Minimum average bytes per second of a file, after the time that any call may take. A file of 100 MiB may take half
+/// an hour. A slower server could occupy its company's downloads and bytes for days.
 const FILE_BYTES_PER_S_MIN: u32 = 64 * 1024;
 
-/// Shortest and longest pause before a retry, with jitter: each pause is drawn from its upper half.
+/// Bounds of the pause before a retry. Jitter then shortens it by up to half.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// How long a file with an id is retried; the provider keeps files for at least a week.
 const ID_RETRY_MAX: TimeDelta = TimeDelta::days(7);
 
-/// How long a URL is retried that cannot be renewed. The file exists when the call arrives; a day is longer than an
-/// outage of the provider's file servers.
+/// How long a file without an id is retried: its URL cannot be renewed. The file exists when the call arrives; a day is
+/// longer than an outage of the provider's file servers.
 const URL_RETRY_MAX: TimeDelta = TimeDelta::days(1);
 
 /// How often the table is searched for waiting files, and how many are read at once.
@@ -182,49 +182,51 @@ impl Downloads {
         self.0.search_requested.notify_one();
     }
 
-    /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
+    /// Queues the download of a new message's file. If memory has no room for it, a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
         let Some(download) = Download::of(message) else { return };
         self.0.queue.lock().add_new(download);
         self.start_next();
     }
 
-    /// Removes the file of a deleted message, given as it was before; a file that is being fetched is not kept.
+    /// Removes the file of a deleted message, or cancels its download. `message` is the row before the deletion. A
+    /// running download ends first, and its file is then discarded.
     pub(super) fn withdraw(&self, message: &MessageRow) {
         let Some(media) = &message.media else { return };
         self.0.queue.lock().withdraw(message.company_id, message.id);
         if let Some(stored) = StoredMedia::of(media) {
             self.0.media.discard(message.company_id, &[stored]);
         }
-        // The sweep also finds a file that was added to its message meanwhile.
+        // A file that was added to the message after `message` was read is removed by the sweep.
         self.0.media.sweep_soon();
     }
 
     /// Searches for files that are not being downloaded, for as long as the process lives.
     pub async fn run_search(&self) {
         let mut clock = tokio::time::interval(SEARCH_EVERY);
-        let mut from = MessageId::new(0);
+        let mut start_after = MessageId::new(0);
         loop {
             tokio::select! {
                 _ = clock.tick() => {}
                 () = self.0.search_requested.notified() => {}
             }
-            match self.search(from).await {
-                Ok(next) => from = next,
+            match self.search(start_after).await {
+                Ok(next) => start_after = next,
                 Err(error) => tracing::debug!(%error, "search for files to download will be retried"),
             }
         }
     }
 
-    /// Searches all waiting files in the order of message ids: those after `from`, and then those up to it. Returns
-    /// where the next search starts: at the first file for which there was no room, so that none is left out forever.
-    async fn search(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
+    /// Searches all waiting files in the order of message ids: those after `start_after`, and then those up to it.
+    /// Returns the `start_after` of the next search, which begins at the first file for which there was no room, so
+    /// that none is left out forever.
+    async fn search(&self, start_after: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
-        // Waits for the tables: completed files are then no longer found.
+        // Once the tables have every durable change, completed files are not found again.
         store.log.wait_until_flushed(store.log.durable()).await?;
         let served_slots = store.ownership().slot_filter();
         let mut first_skipped = None;
-        for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
+        for (mut after, until) in [(start_after, None), (MessageId::new(0), Some(start_after))] {
             loop {
                 let waiting = messages::media_wanted(&store.housekeeping, &served_slots, after, SEARCH_LIMIT).await?;
                 let Some(last) = waiting.last() else { break };
@@ -247,7 +249,7 @@ impl Downloads {
         Ok(first_skipped.unwrap_or(MessageId::new(0)))
     }
 
-    /// Starts as many downloads as there are slots.
+    /// Starts as many downloads as there are free slots.
     fn start_next(&self) {
         while let Some(download) = { self.0.queue.lock().start_next() } {
             let downloads = self.clone();
@@ -280,19 +282,19 @@ impl Downloads {
         self.attach(message, media).await;
     }
 
-    /// Adds the file to its message, as soon as changes are accepted.
+    /// Adds the file, or the error, to its message. Retries while changes cannot be made durable.
     async fn attach(&self, message: &MessageRow, media: Result<Value, MessageError>) {
         let command = SetMedia { message: message.id, media };
         let ownership = self.0.engine.store().ownership();
         loop {
-            let _presence = ownership.enter_without_limit(message.company_id).await;
+            let presence = ownership.enter_without_limit(message.company_id).await;
             match self.0.engine.tickets.ask_following(message.company_id, message.ticket_id, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, message.id = %message.id, "attaching a file to its message will be retried");
-                    drop(_presence);
+                    drop(presence);
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;
                 }
-                // The message was deleted with its contact; the file will be swept.
+                // Refused if the message was deleted with its contact; the sweep then removes the file.
                 Ok(()) | Err(_) => return,
             }
         }
@@ -307,18 +309,18 @@ impl Downloads {
         let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
         let mut stored = self.download(company, &account, &location, declared).await;
         if let Err(DownloadError::Refused(FileError::TypeUnknown)) = stored {
-            // Neither the content nor the name shows a type. Without both, the header of the response counts.
+            // Neither the content nor the declaration shows a type. An empty declaration uses the response's header.
             stored = self.download(company, &account, &location, FileDeclaration::default()).await;
         }
         if let Err(DownloadError::Refused(FileError::TypeMismatch | FileError::TypeUnknown)) = stored {
             // The declared type is wrong: the content decides, and if it shows no type, the file is plain bytes.
-            let plain_bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
+            let plain_bytes = FileDeclaration { mime_type: Some(OCTET_STREAM.to_owned()), file_name: None };
             stored = self.download(company, &account, &location, plain_bytes).await;
         }
         Ok(json!(StoredMedia { voice: file.voice, ..stored.map_err(DownloadError::into_fetch_error)? }))
     }
 
-    /// The location of the file.
+    /// The URL of a file: requested from the provider by the file's id, or, without an id, taken from the call.
     async fn locate(&self, account: &Account, file: &FileReference) -> Result<FileLocation, FetchError> {
         let mime_type = file.mime_type.clone();
         let Some(id) = &file.id else {
@@ -361,13 +363,13 @@ impl Downloads {
             declared => declared,
         };
         let bytes_max = self.0.media.fetched_bytes_max();
-        let bytes = response.content_length().map_or(bytes_max, |declared| declared.min(bytes_max));
+        let bytes = response.content_length().map_or(bytes_max, |length| length.min(bytes_max));
         let budget_error = || FetchError::Transient("other files of the company are being downloaded".to_owned());
         let reserved = self.0.bytes.reserve(company, bytes).await;
         let _reserved = reserved.ok_or_else(|| DownloadError::Fetch(budget_error()))?;
         match self.0.media.store(company, &declared, self.chunks(response)).await {
             Ok(stored) => Ok(stored),
-            Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
+            Err(StoreError::Refused(error)) => Err(DownloadError::Refused(error)),
             Err(StoreError::Source(error)) => Err(DownloadError::Fetch(FetchError::Transient(error.to_string()))),
             Err(StoreError::Unavailable(reason)) => {
                 Err(DownloadError::Fetch(FetchError::Transient(reason.to_string())))
@@ -378,8 +380,8 @@ impl Downloads {
     /// The chunks of a file; they fail when they arrive too slowly.
     fn chunks(&self, response: Response) -> MinRateStream<BoxStream<'static, Result<Bytes, PayloadError>>> {
         let min_rate = MinRate { grace: self.0.outbound.call_time_max(), bytes_per_s: FILE_BYTES_PER_S_MIN };
-        let failed = |error: reqwest::Error| PayloadError::Io(io::Error::other(error.without_url()));
-        MinRateStream::with_rate(min_rate, response.bytes_stream().map(move |chunk| chunk.map_err(failed)).boxed())
+        let to_error = |error: reqwest::Error| PayloadError::Io(io::Error::other(error.without_url()));
+        MinRateStream::with_rate(min_rate, response.bytes_stream().map(move |chunk| chunk.map_err(to_error)).boxed())
     }
 }
 
@@ -399,20 +401,20 @@ enum DownloadError {
 
 impl DownloadError {
     fn into_fetch_error(self) -> FetchError {
-        let refused = match self {
+        let file_error = match self {
             Self::Fetch(error) => return error,
-            Self::Refused(refused) => refused,
+            Self::Refused(file_error) => file_error,
         };
-        let code = match refused {
+        let code = match file_error {
             FileError::Empty => "ERR_API_MEDIA_EMPTY",
             FileError::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
             FileError::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
             FileError::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
-        let message = match refused {
-            // For the operator: the provider itself may accept larger ones.
-            FileError::TooLarge(_) => format!("{refused}, the limit set by --media-fetch-max-size"),
-            refused => refused.to_string(),
+        let message = match file_error {
+            // Names the option, because the provider itself may accept larger files.
+            FileError::TooLarge(_) => format!("{file_error}, the limit set by --media-fetch-max-size"),
+            file_error => file_error.to_string(),
         };
         FetchError::Permanent(MessageError { code: code.to_owned(), message })
     }
@@ -436,7 +438,7 @@ fn fetch_error(error: &OutboundError, is_renewable: bool) -> FetchError {
         OutboundError::Status(400 | 404 | 410) if !is_renewable => {
             FetchError::Permanent(unavailable(&error.to_string()))
         }
-        // A `403` without a token means that the URL has expired.
+        // A renewable URL may have expired (`403`): the next attempt requests another one.
         error => FetchError::Transient(error.to_string()),
     }
 }
@@ -449,7 +451,7 @@ fn unavailable(message: &str) -> MessageError {
     MessageError { code: "ERR_MEDIA_UNAVAILABLE".to_owned(), message: message.to_owned() }
 }
 
-/// Half of the time since the file was received, within bounds.
+/// Half of the message's age, within bounds.
 fn pause_for_age(age: TimeDelta) -> Duration {
     (age.to_std().unwrap_or_default() / 2).clamp(PAUSE_MIN, PAUSE_MAX)
 }

@@ -11,7 +11,8 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 pub(super) struct DownloadLimits {
     /// Concurrent downloads.
     pub concurrent: usize,
-    /// Per company. A company gets a second download only while a quarter of all slots is free, so that others get one.
+    /// Per company. A company gets a second download only while more than a quarter of all slots is free, so that
+    /// others get one.
     pub concurrent_per_company: usize,
     /// Per channel, so that a provider that does not respond delays only its own channel.
     pub concurrent_per_channel: usize,
@@ -66,7 +67,7 @@ struct CompanyDownloads<F> {
     running: HashMap<MessageId, DownloadSlot>,
     /// Downloaded, but not yet stored in their messages.
     finishing: HashSet<MessageId>,
-    /// Of the running and finishing ones, those whose message was deleted.
+    /// The running and finishing files whose message was deleted.
     withdrawn: HashSet<MessageId>,
 }
 
@@ -94,7 +95,7 @@ impl<F> CompanyDownloads<F> {
             || self.finishing.contains(&message)
     }
 
-    /// Drops the oldest file that is not being downloaded; files that have failed before go first.
+    /// Drops the oldest file that is not being downloaded; a paused one if there is any.
     fn drop_oldest(&mut self) -> bool {
         self.paused.pop_first().or_else(|| self.ready.pop_first()).is_some()
     }
@@ -113,7 +114,8 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
-    /// Adds a new file. When memory is full, the company with the most files loses its oldest one.
+    /// Adds a new file. If its company has too many files in memory, the oldest of these is dropped; if all companies
+    /// together have, the oldest of the company with the most files.
     pub(super) fn add_new(&mut self, file: F) {
         let (id, message) = (file.company(), file.message());
         let company = self.companies.entry(id).or_default();
@@ -129,7 +131,7 @@ impl<F: PendingFile> DownloadQueue<F> {
         };
         if let Some(fullest) = fullest {
             if !self.companies.get_mut(&fullest).is_some_and(CompanyDownloads::drop_oldest) {
-                // All files in memory are being downloaded: the new one waits in the table.
+                // All files of that company are being downloaded: the new file waits in the table.
                 self.remove_if_empty(id);
                 return;
             }
@@ -215,7 +217,7 @@ impl<F: PendingFile> DownloadQueue<F> {
         self.insert(file);
     }
 
-    /// The file is downloaded but not completed: frees its slot.
+    /// The download has ended, but its message is not changed yet: frees the slot.
     pub(super) fn finish(&mut self, file: &F) {
         let message = file.message();
         if self.release_slot(file)
@@ -225,7 +227,7 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
-    /// The message of a file was deleted: the file is not downloaded any more, or not kept.
+    /// The message of a file was deleted: the file is removed from the queue, or discarded after its download.
     pub(super) fn withdraw(&mut self, id: CompanyId, message: MessageId) {
         let Some(company) = self.companies.get_mut(&id) else { return };
         if company.ready.remove(&message).or_else(|| company.paused.remove(&message)).is_some() {
@@ -236,12 +238,12 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
-    /// Whether the message of a running download was deleted.
+    /// Whether the message of a running or finishing file was deleted.
     pub(super) fn is_withdrawn(&self, id: CompanyId, message: MessageId) -> bool {
         self.companies.get(&id).is_some_and(|company| company.withdrawn.contains(&message))
     }
 
-    /// The file is completed.
+    /// The message is changed, or the download was abandoned: removes the file, and frees its slot if it has one.
     pub(super) fn complete(&mut self, file: &F) {
         if let Some(company) = self.companies.get_mut(&file.company()) {
             company.withdrawn.remove(&file.message());

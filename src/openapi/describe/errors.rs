@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::web::response::schema::reference;
 
-/// The headers of every response of the API, and further ones.
-pub(super) fn response_headers(further: &[&str]) -> Value {
-    let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
-    header_references(&[&names[..], further].concat())
+/// The headers of every response of a rate-limited operation, and these extra ones.
+pub(super) fn response_headers(extra_names: &[&str]) -> Value {
+    let common_names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    header_references(&[&common_names[..], extra_names].concat())
 }
 
 pub(super) fn header_references(names: &[&str]) -> Value {
@@ -40,7 +40,7 @@ pub(super) fn error_name(status: u16) -> &'static str {
     }
 }
 
-/// The name of the `422` response of operations that may also refuse a valid body: a contact cannot be reached.
+/// The name of the `422` response of operations that may also refuse a valid body, because a contact cannot be reached.
 pub(super) const UNPROCESSABLE: &str = "Refused";
 
 /// Every error response of the API, by name.

@@ -71,10 +71,10 @@ impl Operation {
         parameters.extend(self.parameters.iter().cloned());
         for parameter in &mut parameters {
             // Readers of the document expect the description at the parameter, not in its schema.
-            let specific = parameter.get("description").or_else(|| parameter["schema"].get("description"));
-            let specific = specific.and_then(Value::as_str);
+            let type_text = parameter.get("description").or_else(|| parameter["schema"].get("description"));
+            let type_text = type_text.and_then(Value::as_str);
             let name = parameter["name"].as_str().unwrap_or_default();
-            let text = texts.parameter(&self.id, name, specific).map(str::to_owned);
+            let text = texts.parameter(&self.id, name, type_text).map(str::to_owned);
             if let Some(text) = text {
                 parameter["description"] = json!(text);
             }
@@ -91,7 +91,7 @@ impl Operation {
         parameters
     }
 
-    /// Whether its list is read page by page with a cursor.
+    /// Whether it lists records page by page with a cursor.
     fn has_cursor(&self) -> bool {
         self.query.iter().any(|(name, _)| name == "cursor")
     }
@@ -118,11 +118,13 @@ impl Operation {
 
     fn responses(&self) -> Map<String, Value> {
         let (status, schema) = &self.success;
-        let headers =
-            |more: &[&str]| if self.is_limited { response_headers(more) } else { header_references(&["X-Request-Id"]) };
-        let of_success = [(self.is_idempotent, "Idempotent-Replay"), (self.has_etag, "ETag")];
-        let of_success: Vec<&str> = of_success.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
-        let mut success = json!({"description": self.success_text(), "headers": headers(&of_success)});
+        let headers = |names: &[&str]| {
+            if self.is_limited { response_headers(names) } else { header_references(&["X-Request-Id"]) }
+        };
+        let success_headers = [(self.is_idempotent, "Idempotent-Replay"), (self.has_etag, "ETag")];
+        let success_headers: Vec<&str> =
+            success_headers.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        let mut success = json!({"description": self.success_text(), "headers": headers(&success_headers)});
         if let Some(schema) = schema {
             success["content"] = json!({self.content_type: {"schema": schema}});
         }
@@ -133,8 +135,8 @@ impl Operation {
         responses.insert(status.to_string(), success);
         for (status, text, schema) in &self.other_responses {
             let content = json!({"application/json": {"schema": schema}});
-            let other = json!({"description": text, "headers": headers(&[]), "content": content});
-            responses.insert(status.to_string(), other);
+            let response = json!({"description": text, "headers": headers(&[]), "content": content});
+            responses.insert(status.to_string(), response);
         }
         for status in &self.errors {
             let name = if *status == 422 && self.may_be_refused { UNPROCESSABLE } else { error_name(*status) };

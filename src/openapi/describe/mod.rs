@@ -69,9 +69,10 @@ pub struct Operation {
     pub body_bytes_max: Option<usize>,
     /// Whether the body may be omitted.
     pub body_is_optional: bool,
-    /// Whether it accepts an idempotency key.
+    /// Whether the document offers an idempotency key.
     pub is_idempotent: bool,
-    /// Whether its handler records a request's idempotency key in the transaction of its change, also for people.
+    /// Whether its handler records a request's idempotency key together with its change; also set in operations for
+    /// people.
     pub is_recorded: bool,
     /// The status of a success, with the schema of its body.
     pub success: (u16, Option<Value>),
@@ -83,7 +84,7 @@ pub struct Operation {
     pub is_table: bool,
     /// Further responses: status, description, schema.
     pub other_responses: Vec<(u16, &'static str, Value)>,
-    /// Whether responses have rate headers.
+    /// Whether responses have the `RateLimit-…` headers.
     pub is_limited: bool,
     /// The statuses of its errors.
     pub errors: Vec<u16>,
@@ -93,7 +94,7 @@ pub struct Operation {
 
 /// A part of a handler's signature.
 pub trait OperationPart {
-    /// Adds its meaning to the operation.
+    /// Adds to the operation what this part implies.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 
@@ -140,7 +141,7 @@ impl Operation {
         };
         Args::describe(&mut operation, schemas);
         Output::describe(&mut operation, schemas);
-        // Idempotency keys need a company's token.
+        // The document offers keys only to holders of a company's token. The panel also accepts them from people.
         operation.is_idempotent &= operation.access == Access::Company;
         if method == "DELETE" {
             // A record in use cannot be deleted.

@@ -72,7 +72,7 @@ pub async fn create(
     input.check_provider_url(administrator.is_installation_admin(), &settings)?;
     input.apply(&mut number, &mut settings);
     let company = administrator.company;
-    let created = once.transaction(app.db(company), async |db| {
+    let response = once.transaction(app.db(company), async |db| {
         if channels::are_full(&mut *db, company).await? {
             let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of channels",
@@ -82,10 +82,10 @@ pub async fn create(
             return Err(Refusal::Conflict(limit_reached).into());
         }
         let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
-        let created = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
-        Ok(Created::of(setup_of(&app, &request, created)))
+        let row = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
+        Ok(Created::of(setup_of(&app, &request, row)))
     });
-    refresh_after(&app, company, created).await
+    refresh_after(&app, company, response).await
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.

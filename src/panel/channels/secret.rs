@@ -64,20 +64,20 @@ pub async fn rotate_secret(
 ) -> ApiResult<Confidential<Json<IdentitySecret>>> {
     let company = administrator.company;
     let response = once.transaction(app.db(company), async |db| {
-        let mut created = None;
+        let mut new_secret = None;
         let rotate = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
             if row.kind != ChannelType::Webchat {
                 let details = json!({"state": row.kind, "reason": "type"});
                 return Err(ApiError::conflict("only webchat channels have an identity secret", details));
             }
             let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
-            created =
+            new_secret =
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
         update_row(db, &app, (company, id.0), rotate).await?;
-        created
-            .map(|created| Confidential(Json::of(created)))
+        new_secret
+            .map(|new_secret| Confidential(Json::of(new_secret)))
             .ok_or_else(|| ApiError::internal("no secret was created"))
     });
     refresh_after(&app, company, response).await

@@ -37,8 +37,8 @@ fn completed_at(path: &Path) -> Option<DateTime<Utc>> {
 impl Monitor {
     pub(super) async fn observe_backup(&self) {
         let path = self.backup.clone();
-        let Ok(Some(at)) = spawn_blocking(move || completed_at(&path)).await else { return };
-        self.app.metrics.host.set_backup_completed_at_s(at.timestamp());
+        let Ok(Some(time)) = spawn_blocking(move || completed_at(&path)).await else { return };
+        self.app.metrics.host.set_backup_completed_at_s(time.timestamp());
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
             ("", None),
         ] {
             std::fs::write(&path, text).expect("written");
-            assert_eq!(completed_at(&path).map(|at| at.timestamp()), seconds, "{text}");
+            assert_eq!(completed_at(&path).map(|time| time.timestamp()), seconds, "{text}");
         }
     }
 }

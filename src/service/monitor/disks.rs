@@ -14,7 +14,7 @@ use crate::telemetry::conditions::Condition;
 /// Timeout of a reading: a network disk that does not respond must not stop the other observations.
 const READ_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Percentage of open descriptors from which they count as nearly used up, and below which they no longer do.
+/// Percentages of open descriptors: from the first on, they count as nearly used up; below the second, no longer.
 const DESCRIPTORS_HIGH: u64 = 95;
 const DESCRIPTORS_LOW: u64 = 85;
 
@@ -43,8 +43,8 @@ impl ObservedDisk {
     }
 }
 
-/// Whether there is too little space. `None` slightly above the minimum, where the condition neither begins nor ends:
-/// it should not change repeatedly.
+/// Whether there is too little space. `None` slightly above the minimum, where the condition neither begins nor ends,
+/// so that it does not change repeatedly.
 fn is_nearly_full(free: u64, minimum: u64) -> Option<bool> {
     if free < minimum {
         return Some(true);

@@ -12,22 +12,22 @@ pub(super) struct MissingFile(FileKey);
 impl Monitor {
     pub(super) async fn observe_files(&mut self) {
         let db = &self.app.engine.store().housekeeping;
-        // Files of deleted messages are missing on purpose.
-        let requested = self.app.media.take_missing();
-        if !requested.is_empty() {
-            let Ok(missing) = media::with_message(db, &requested).await else { return };
-            if let Some(first) = missing.first() {
+        let absent_files = self.app.media.take_missing();
+        if !absent_files.is_empty() {
+            // The file of a deleted message is absent on purpose.
+            let Ok(missing_files) = media::with_message(db, &absent_files).await else { return };
+            if let Some(first) = missing_files.first() {
                 let reason = format!("a file of company {} is missing", first.0);
                 self.conditions().begin(Condition::MessageFiles, "", &reason);
-                self.conditions().add(Condition::MessageFiles, "", missing.len() as u64);
+                self.conditions().add(Condition::MessageFiles, "", missing_files.len() as u64);
                 self.missing_file = Some(MissingFile(first.clone()));
             }
             return;
         }
         let Some(MissingFile(file)) = &self.missing_file else { return };
-        let referenced = media::with_message(db, std::slice::from_ref(file)).await;
-        let has_ended = match referenced {
-            Ok(referenced) if referenced.is_empty() => true,
+        let result = media::with_message(db, std::slice::from_ref(file)).await;
+        let has_ended = match result {
+            Ok(files) if files.is_empty() => true,
             Ok(_) => self.app.media.has_file(file).await.unwrap_or(false),
             Err(_) => false,
         };

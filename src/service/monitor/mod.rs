@@ -1,5 +1,5 @@
 //! Observes the conditions that an operator must know of ([`crate::telemetry::conditions`]): every second whether the
-//! database responds and changes are accepted, every few seconds disks and files.
+//! database responds and changes are accepted, every few seconds disks and files, every minute rejected rows.
 //!
 //! The monitor changes nothing, and no request waits for it.
 
@@ -30,7 +30,7 @@ const SLOW_EVERY: u64 = 5;
 /// The table of rejected rows is observed once in this many observations.
 const TABLE_EVERY: u64 = 60;
 
-/// How long after the last shortage was observed database connections count as sufficient again.
+/// Time without an observed shortage after which database connections count as sufficient again.
 const QUIET_TIME: Duration = Duration::from_secs(10);
 
 /// What is observed besides the service itself.
@@ -56,9 +56,9 @@ pub(super) struct Monitor {
     backup: PathBuf,
     missing_file: Option<MissingFile>,
     /// Whether the database responded at the last observation.
-    responded: bool,
+    has_responded: bool,
     /// Whether the database accepted changes at the last observation.
-    accepted: bool,
+    has_accepted_changes: bool,
     /// [`error::connection_timeouts`] at the last observation.
     connection_timeouts: u64,
     /// When a shortage of connections was last observed.
@@ -80,8 +80,8 @@ impl Monitor {
             disks,
             backup,
             missing_file: None,
-            responded: true,
-            accepted: true,
+            has_responded: true,
+            has_accepted_changes: true,
             connection_timeouts: error::connection_timeouts(),
             shortage_at: None,
             refused_changes: app.engine.store().log.refused_count(),
@@ -110,11 +110,11 @@ impl Monitor {
                 self.observe_descriptors();
                 self.observe_disks().await;
                 self.observe_backup().await;
-                if self.responded {
+                if self.has_responded {
                     self.observe_files().await;
                 }
             }
-            if number.is_multiple_of(TABLE_EVERY) && self.responded {
+            if number.is_multiple_of(TABLE_EVERY) && self.has_responded {
                 self.observe_rejected_rows().await;
             }
         }
@@ -129,13 +129,13 @@ impl Monitor {
         let has_timed_out = std::mem::replace(&mut self.connection_timeouts, timeouts) != timeouts;
         let (conditions, database) = (&self.app.metrics.conditions, self.database.as_str());
         let queue = self.app.engine.store().log.queue();
-        let responded_before = std::mem::replace(&mut self.responded, !matches!(finding, Finding::Fails(_)));
+        let responded_before = std::mem::replace(&mut self.has_responded, !matches!(finding, Finding::Fails(_)));
         let shortage = match finding {
             Finding::Fails(reason) => {
                 // An outage explains everything else about the database.
                 conditions.begin(Condition::Database, database, &reason);
                 conditions.end(Condition::DatabaseChanges, database);
-                (self.accepted, self.shortage_at) = (true, None);
+                (self.has_accepted_changes, self.shortage_at) = (true, None);
                 return conditions.end(Condition::DatabaseConnections, database);
             }
             Finding::TooManyConnections(reason) => Some(reason),
@@ -144,8 +144,8 @@ impl Monitor {
             Finding::Responds => None,
         };
         conditions.end(Condition::Database, database);
-        let accepted_before = std::mem::replace(&mut self.accepted, queue.is_up());
-        match (accepted_before, self.accepted) {
+        let accepted_before = std::mem::replace(&mut self.has_accepted_changes, queue.is_up());
+        match (accepted_before, self.has_accepted_changes) {
             // Not at the first failure: the connection may just have been lost.
             (false, false) => conditions.begin(Condition::DatabaseChanges, database, &queue.last_failure()),
             (_, true) => conditions.end(Condition::DatabaseChanges, database),
@@ -161,8 +161,8 @@ impl Monitor {
 
     fn observe_journal(&mut self) {
         let log = &self.app.engine.store().log;
-        let refused = log.refused_count();
-        let newly_refused = refused - std::mem::replace(&mut self.refused_changes, refused);
+        let refused_count = log.refused_count();
+        let new_refusals = refused_count - std::mem::replace(&mut self.refused_changes, refused_count);
         if self.durability == Durability::Database {
             // Without a journal, changes are refused because of the database, which `observe_database` reports.
             return;
@@ -170,11 +170,11 @@ impl Monitor {
         let (conditions, room) = (self.conditions(), log.check_room());
         if let Err(error) = &room {
             conditions.begin(Condition::Journal, "", &error.to_string());
-        } else if newly_refused > 0 {
+        } else if new_refusals > 0 {
             conditions.begin(Condition::Journal, "", "it was full for a moment");
         }
-        conditions.add(Condition::Journal, "", newly_refused);
-        if room.is_ok() && newly_refused == 0 {
+        conditions.add(Condition::Journal, "", new_refusals);
+        if room.is_ok() && new_refusals == 0 {
             conditions.end(Condition::Journal, "");
         }
     }

@@ -158,7 +158,7 @@ pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<Fi
     }
 }
 
-/// A component with text parameters; `None` without placeholders, or with another number of texts.
+/// A component with text parameters; `None` if there are no placeholders, or not as many texts as placeholders.
 fn fill_texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
     if !check_count(kind, names.len(), values, errors) || names.is_empty() {
         return None;

@@ -191,9 +191,9 @@ impl TemplateRequest {
         };
         match (&self.language, approved.as_slice()) {
             (None, []) => Err(not_approved(same_name[0])),
-            (None, [only]) => Ok(only),
-            (None, several) => {
-                let reason = format!("is required: the template exists in {}", languages_of(several));
+            (None, [template]) => Ok(template),
+            (None, candidates) => {
+                let reason = format!("is required: the template exists in {}", languages_of(candidates));
                 Err(error("template.language", &reason))
             }
             (Some(language), _) => match same_name.iter().find(|template| template.language == *language) {

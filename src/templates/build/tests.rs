@@ -97,9 +97,9 @@ fn a_picture_is_sent_by_its_url() {
     let built = build(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
     let image = json!({"type": "image", "image": {"link": "https://acme.example/a.png"}});
     assert_eq!(built.expect("built").template["components"], json!([{"type": "header", "parameters": [image]}]));
-    for bad in ["a.png", "ftp://acme.example/a.png", "javascript:alert(1)", "https://"] {
-        let template_json = json!({"name": "picture", "parameters": {"header": [bad]}});
-        assert_eq!(invalid_fields(template_json), ["template.parameters.header[0]"], "{bad}");
+    for url in ["a.png", "ftp://acme.example/a.png", "javascript:alert(1)", "https://"] {
+        let template_json = json!({"name": "picture", "parameters": {"header": [url]}});
+        assert_eq!(invalid_fields(template_json), ["template.parameters.header[0]"], "{url}");
     }
 }
 
@@ -161,9 +161,9 @@ fn built_components_are_validated_and_not_changed() {
     ]);
     let template_json = json!({"name": "shipped", "language": {"code": "en_US"}, "components": components});
     assert_eq!(build(template_json).expect("built").template["components"], components);
-    let mut fewer = components.as_array().expect("components").clone();
-    fewer.pop();
-    assert_eq!(invalid_fields(json!({"name": "shipped", "components": fewer})), ["template.components"]);
+    let mut fewer_components = components.as_array().expect("components").clone();
+    fewer_components.pop();
+    assert_eq!(invalid_fields(json!({"name": "shipped", "components": fewer_components})), ["template.components"]);
     let cards = json!([{"type": "carousel", "cards": []}]);
     assert!(build(json!({"name": "cards", "components": cards})).is_ok());
 }

@@ -1,5 +1,5 @@
-//! The WebSocket frames of a connection. Its buffers exist only while bytes flow, because of ten thousand visitors
-//! nearly all are idle.
+//! The WebSocket frames of a connection. Its buffers exist only while bytes flow: of ten thousand connections, nearly
+//! all are idle.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::web::connections::TakenStream;
 
-/// Maximum size of a frame's content from a browser, which only reports its state.
+/// Maximum size of a frame's content from a browser. These frames are small: browsers send messages with `POST`.
 const FRAME_BYTES_MAX: usize = 4096;
 
 /// Bytes per read: most frames are shorter.
@@ -104,8 +104,9 @@ impl FrameStream {
         Ok(())
     }
 
-    /// Writes a close frame and closes the connection once its client has, or after `time_max`. Closing a connection
-    /// with unread bytes resets it, and the close frame could be lost; so they are read before.
+    /// Writes a close frame, and closes the connection once its client has closed it, or after `time_max`. Closing a
+    /// connection with unread bytes would reset it, and the close frame could be lost. So up to [`UNREAD_BYTES_MAX`]
+    /// are read and discarded first.
     pub(super) async fn close(mut self, reason: Option<CloseReason>, time_max: Duration) {
         let closing = timeout(time_max, async {
             if self.write(Message::Close(reason)).await.is_ok() && self.connection.stream.shutdown().await.is_ok() {
@@ -113,7 +114,7 @@ impl FrameStream {
                 let _ = copy(&mut unread, &mut sink()).await;
             }
         });
-        // A client that reads nothing does not receive this either.
+        // After a timeout, the connection is closed all the same.
         let _ = closing.await;
     }
 }

@@ -85,8 +85,8 @@ pub async fn open(
     let (push_sender, pushes) = webchat::push_channel();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { push_sender, close_sender };
-    let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
-    let attached = attached.ok_or_else(too_many_sockets)?;
+    let attached_socket = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
+    let attached_socket = attached_socket.ok_or_else(too_many_sockets)?;
     let mut response = handshake(request.head())
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
     if offered_protocols(&request).any(|protocol| protocol == PROTOCOL) {
@@ -98,9 +98,10 @@ pub async fn open(
     let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
     let channels = ActorChannels { pushes, close };
     let has_connection = take_over(&request, payload.into_inner(), move |taken| {
-        let frames = FrameStream::new(taken);
+        let frame_stream = FrameStream::new(taken);
         // Boxed, because a future reserves space for its arguments twice.
-        Box::new(SocketSession::new(app, visitor_limits, context, attached, permit, frames, channels)).run()
+        Box::new(SocketSession::new(app, visitor_limits, context, attached_socket, permit, frame_stream, channels))
+            .run()
     });
     if !has_connection {
         return Err(ApiError::internal("the socket's request has no connection"));

@@ -1,6 +1,6 @@
-//! Identifies the caller: an integration with its company's token, or a person who has signed in to the panel. A token
-//! request passes these checks in the order of the contract: the token, the company, its plan, its rate, the token's
-//! permission. This is middleware, so a bad token is always reported before a bad body.
+//! Admits requests with a company's token; `src/panel/admission.rs` admits those of people. The checks are made in the
+//! order of the contract: the token, the company, its plan, its rate, the token's permission. This is middleware, so a
+//! bad token is always reported before a bad body.
 
 use actix_http::ConnectionType;
 use actix_web::body::{BoxBody, MessageBody};
@@ -25,7 +25,7 @@ use crate::web::connections::origin::{self, Address};
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::tenant::Tenant;
 
-/// Everything that is needed to identify callers.
+/// Everything that is needed to admit callers.
 pub struct Admission {
     /// All companies and tokens.
     pub directory: Directory,
@@ -131,7 +131,7 @@ fn counts_as_guess(request: &ServiceRequest) -> bool {
     admission.wrong_tokens.count(origin.map(Address::of))
 }
 
-/// Runs every check in order. The response carries the company's allowance as soon as the company is known.
+/// Runs every check in order, and sets the allowance once the request is counted against the company's rate.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let state = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = state.ok_or_else(|| ApiError::internal("the admission state is missing"))?;
@@ -156,7 +156,7 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     Ok(caller)
 }
 
-/// The company of the token in the request's headers, whether the token is valid or not.
+/// The company of the token in these headers, even if the token is revoked or expired: nothing else is checked.
 pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyId> {
     let key = bearer_in(headers).filter(|key| key.len() == KEY_LENGTH)?;
     Some(directory.token(&key::hash(key))?.row.company_id)

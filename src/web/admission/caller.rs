@@ -45,7 +45,7 @@ enum Identity {
 pub(super) struct TokenContext {
     /// The address that the token was used from; `None`: unknown.
     pub(super) origin: Option<IpAddr>,
-    /// Whether the company's plan must have the API.
+    /// Whether the company's plan must include the API.
     pub(super) needs_plan: bool,
 }
 
@@ -157,7 +157,7 @@ impl Caller {
         }
     }
 
-    /// The user whose cards are the only ones that the caller sees; `None` when the caller sees all cards.
+    /// The user whose cards are the only ones that the caller sees; `None` when the caller sees those of all users.
     pub fn cards_limited_to(&self) -> Option<UserId> {
         self.limited_user(|signed| !signed.sees_all_cards)
     }

@@ -1,5 +1,5 @@
-//! Security headers of every response, because browsers may show any of them: no content sniffing, and https only for
-//! clients that came over https.
+//! Security headers of every response, because browsers may show any of them: no content sniffing, and only https from
+//! now on for clients that used https.
 
 use actix_web::dev::ServiceResponse;
 use actix_web::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};

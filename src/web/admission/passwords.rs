@@ -88,8 +88,8 @@ pub async fn hash(company: CompanyId, password: Password) -> ApiResult<String> {
     run_low_priority(HashedFor::Company(company), move || password.hash()).await?.map_err(ApiError::internal)
 }
 
-/// The indexes of the hashes that the text matches. An empty list takes as long as a single hash, so timing does not
-/// reveal it.
+/// The indexes of the hashes that the text matches; `None` matches nothing. An empty list and `None` take as long as a
+/// hash, so timing reveals neither.
 ///
 /// # Errors
 /// `503` when too many others wait.

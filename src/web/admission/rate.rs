@@ -71,7 +71,7 @@ pub struct Allowance {
 pub struct RateExceeded {
     /// The remaining allowance.
     pub allowance: Allowance,
-    /// Whole seconds until the next request is served, at least one.
+    /// Seconds until the next request is served, rounded up.
     pub retry_after_s: u64,
 }
 
@@ -231,9 +231,9 @@ mod tests {
         assert!(limits.take_for_people(company, Some(0)).is_ok_and(|allowance| !allowance.is_limited()));
         limits.forget(company);
         assert!(limits.people.is_empty() && limits.companies.is_empty());
-        let (much, little) = (allowance(600, 500), allowance(1_200, 3));
-        assert_eq!((much.tighter(little), little.tighter(much)), (little, little));
-        assert_eq!(much.tighter(full_allowance(0)), much);
+        let (large, small) = (allowance(600, 500), allowance(1_200, 3));
+        assert_eq!((large.tighter(small), small.tighter(large)), (small, small));
+        assert_eq!(large.tighter(full_allowance(0)), large);
     }
 
     #[test]

@@ -35,7 +35,8 @@ impl RequestId {
 /// Maximum length of a caller's own id.
 const CHARACTERS_MAX: usize = 64;
 
-/// Assigns the request's id, logs the request, and returns the id in the response.
+/// Assigns the request's id, logs and counts the request, and adds the id, the rate and the security headers to the
+/// response.
 ///
 /// # Errors
 /// Errors of the inner service.
@@ -54,7 +55,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     let method = exported_span.is_some().then(|| request.method().clone());
     let started_at = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
-    let metered = request.app_data::<Data<Metrics>>().cloned().map(|metrics| {
+    let metrics_and_operation = request.app_data::<Data<Metrics>>().cloned().map(|metrics| {
         let operation = metrics.requests.find(request.match_info().as_str(), request.method().as_str());
         (metrics, operation)
     });
@@ -68,7 +69,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     }
     .instrument(span)
     .await;
-    if let Some((metrics, operation)) = metered {
+    if let Some((metrics, operation)) = metrics_and_operation {
         let status =
             result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |response| response.status());
         metrics.requests.add_response(operation, status.as_u16(), started_at.elapsed());
@@ -135,8 +136,8 @@ mod tests {
 
     #[test]
     fn new_ids_are_plain_and_differ() {
-        let (one, other) = (new_id(), new_id());
-        assert!(is_plain(one.as_bytes()) && one.as_bytes().starts_with(b"req_"), "{one:?}");
-        assert_ne!(one, other);
+        let (first, second) = (new_id(), new_id());
+        assert!(is_plain(first.as_bytes()) && first.as_bytes().starts_with(b"req_"), "{first:?}");
+        assert_ne!(first, second);
     }
 }

@@ -38,8 +38,8 @@ impl WrongTokens {
     /// Counts a wrong token, and returns whether its address has sent too many in this minute.
     pub fn count(&self, address: Option<Address>) -> bool {
         let Some(address) = address.filter(|_| self.per_minute > 0) else { return false };
-        let before = self.refusals.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
-        before >= self.per_minute
+        let count_before = self.refusals.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
+        count_before >= self.per_minute
     }
 }
 

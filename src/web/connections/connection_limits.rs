@@ -80,7 +80,7 @@ impl ConnectionLimits {
 mod tests {
     use super::*;
 
-    fn from(address: &str) -> Option<SocketAddr> {
+    fn peer(address: &str) -> Option<SocketAddr> {
         Some(SocketAddr::new(address.parse().expect("an address"), 1))
     }
 
@@ -99,26 +99,26 @@ mod tests {
     #[test]
     fn connections_are_limited_by_address_until_they_close() {
         let limits = ConnectionLimits::new(2, vec!["10.0.0.0/8".parse().expect("a range")]);
-        let first = limits.admit(from("1.2.3.4"));
-        let second = limits.admit(from("::ffff:1.2.3.4"));
+        let first = limits.admit(peer("1.2.3.4"));
+        let second = limits.admit(peer("::ffff:1.2.3.4"));
         assert!(first.is_some() && second.is_some());
-        assert!(limits.admit(from("1.2.3.4")).is_none(), "a mapped IPv6 address is the same address");
-        let other = limits.admit(from("1.2.3.5"));
-        assert!(other.is_some(), "the limit is per address");
-        let of_proxy: Vec<_> = (0..5).map(|_| limits.admit(from("10.1.2.3"))).collect();
+        assert!(limits.admit(peer("1.2.3.4")).is_none(), "a mapped IPv6 address is the same address");
+        let other_address = limits.admit(peer("1.2.3.5"));
+        assert!(other_address.is_some(), "the limit is per address");
+        let of_proxy: Vec<_> = (0..5).map(|_| limits.admit(peer("10.1.2.3"))).collect();
         assert!(of_proxy.iter().all(Option::is_some), "proxies have no limit");
         drop(first);
-        assert!(limits.admit(from("1.2.3.4")).is_some(), "one was closed");
-        drop((second, other, of_proxy));
+        assert!(limits.admit(peer("1.2.3.4")).is_some(), "one was closed");
+        drop((second, other_address, of_proxy));
         assert_eq!(
             limits.open.as_ref().map(KeyedPermits::keys),
             Some(0),
             "addresses without connections use no memory"
         );
-        let network: Vec<_> = (1..4).map(|host| limits.admit(from(&format!("2001:db8::{host}")))).collect();
+        let network: Vec<_> = (1..4).map(|host| limits.admit(peer(&format!("2001:db8::{host}")))).collect();
         assert!(network[1].is_some() && network[2].is_none(), "a /64 network counts as one address");
         let unlimited = ConnectionLimits::new(0, Vec::new());
-        let many: Vec<_> = (0..100).map(|_| unlimited.admit(from("1.2.3.4"))).collect();
+        let many: Vec<_> = (0..100).map(|_| unlimited.admit(peer("1.2.3.4"))).collect();
         assert!(many.iter().all(Option::is_some) && unlimited.open.is_none());
     }
 }

@@ -24,8 +24,8 @@ pub(super) const WRITE_BYTES_PER_S_MIN: u64 = 1024;
 /// and the response could be lost.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes of a body that may follow its response without a deadline; beyond that, `LINGER_TIME_MAX` applies, however
-/// long the body is.
+/// Bytes of a body that may follow its response while only the keep-alive timeout applies. Beyond that,
+/// `LINGER_TIME_MAX` applies, however long the body is.
 pub(super) const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Maximum connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the

@@ -43,7 +43,8 @@ impl MinRate {
     }
 }
 
-/// The chunks of a body; they fail when they arrive too slowly. [`body_error`] converts the failure into a response.
+/// The chunks of a body. The stream fails when they arrive too slowly; [`body_error`] converts the failure into a
+/// response.
 pub struct MinRateStream<S> {
     chunks: S,
     min_rate: MinRate,

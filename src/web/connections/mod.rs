@@ -53,8 +53,8 @@ const REJECT_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Bytes of responses that the system buffers for a connection; Linux doubles the number. By default, Linux buffers up
 /// to 4 MiB for a client that reads nothing, and reports progress in thirds of the buffer: a client that reads 50 KiB a
-/// second would seem to read nothing for longer than [`Limits::write`]. A client with a
-/// round-trip time of a tenth of a second still reads 2 MiB a second.
+/// second would seem to read nothing for longer than [`Limits::write`]. A client with a round-trip time of a tenth of a
+/// second still reads 2 MiB a second.
 const SEND_BUFFER_BYTES: u32 = 128 * 1024;
 
 /// `Retry-After` in seconds: a connection may be free by then.

@@ -67,11 +67,11 @@ pub fn proxy_advice(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Opt
     if is_forwarded && !is_from_proxy(request, trusted) {
         return Some("`--trusted-proxy` must include the address of the proxy");
     }
-    let own = url::Url::parse(&site(request, trusted)?).ok()?;
-    if page.host() != own.host() {
+    let own_site = url::Url::parse(&site(request, trusted)?).ok()?;
+    if page.host() != own_site.host() {
         return Some("a proxy must forward the `Host` of the request");
     }
-    (page.scheme() == "https" && own.scheme() == "http")
+    (page.scheme() == "https" && own_site.scheme() == "http")
         .then_some("a proxy must send `X-Forwarded-Proto`, and `--trusted-proxy` must include its address")
 }
 
@@ -86,8 +86,8 @@ fn is_from_proxy(request: &HttpRequest, trusted: &[IpNet]) -> bool {
 fn forwarded_value<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
     // Parsed as bytes, as in `of`.
     let line = request.headers().get_all(name).next_back()?.as_bytes();
-    let own = line.rsplit(|byte| *byte == b',').next().filter(|own| own.is_ascii())?;
-    std::str::from_utf8(own).ok().map(str::trim).filter(|_| is_from_proxy(request, trusted))
+    let last = line.rsplit(|byte| *byte == b',').next().filter(|last| last.is_ascii())?;
+    std::str::from_utf8(last).ok().map(str::trim).filter(|_| is_from_proxy(request, trusted))
 }
 
 /// The origin that the client sent the request to, for links that it can follow. A trusted proxy forwards the origin at

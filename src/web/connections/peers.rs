@@ -54,8 +54,8 @@ struct AcceptedConnection {
 }
 
 impl Peers {
-    /// Listens, and accepts as soon as a thread serves. At most `connections_max` are open; further ones wait in the
-    /// backlog.
+    /// Listens. Connections are served as soon as there is a serving thread. At most `connections_max` are open; others
+    /// wait in the backlog.
     pub(super) fn listen(socket: TcpSocket, backlog: u32, connections_max: usize) -> io::Result<Self> {
         let listener = socket.listen(backlog)?;
         let address = listener.local_addr()?;
@@ -112,10 +112,10 @@ impl ServingThreads {
         let Ok(service) = factory.new_service(()).await else {
             return tracing::error!("could not serve other processes on a thread");
         };
-        let (sender, mut accepted) = mpsc::unbounded_channel();
+        let (sender, mut connections) = mpsc::unbounded_channel();
         self.0.senders.lock().all.push(sender);
         self.0.thread_added.notify_one();
-        while let Some(AcceptedConnection { stream, permit }) = accepted.recv().await {
+        while let Some(AcceptedConnection { stream, permit }) = connections.recv().await {
             let Ok(stream) = TcpStream::from_std(stream) else { continue };
             if poll_fn(|cx| service.poll_ready(cx)).await.is_err() {
                 return;

@@ -26,9 +26,9 @@ pub(super) struct Progress {
     trailing_body: Cell<Option<(Instant, u64)>>,
     /// When the last request ended, or the connection began.
     idle_since: Cell<Instant>,
-    /// Since when the client has not read.
+    /// When the socket became full; `None` once it has accepted more bytes.
     stalled_since: Cell<Option<Instant>>,
-    /// Since when a write is pending, and how much the client has read since.
+    /// When a write became pending, and how many bytes were written since; `None` once everything is written.
     slow_since: Cell<Option<(Instant, u64)>>,
     /// Whether the framework has a piece of a response that is not written yet.
     has_unwritten_piece: Cell<bool>,
@@ -43,12 +43,12 @@ pub(super) struct Progress {
 /// What was received of the head of the next request.
 #[derive(Clone, Copy)]
 enum PendingHead {
-    /// No byte, since the last request started.
+    /// No byte. Bytes during a request, or that may be the rest of its body, do not count.
     None,
-    /// No byte of the connection's first request. The timeout counts from this time.
+    /// No byte of the connection's first request. The timeout counts from this time, the start of the connection.
     Awaited(Instant),
-    /// Part of the head. The timeout counts from this time: when the head (the first one: the connection) began, or the
-    /// last write since.
+    /// Part of the head. The timeout counts from this time: that of the head's first byte (of the first head: the start
+    /// of the connection), or of the last write since then.
     Started(Instant),
 }
 
@@ -57,7 +57,7 @@ enum PendingHead {
 pub(super) enum Overdue {
     /// The rest of a head did not arrive.
     Head,
-    /// No further request arrived, or no first one.
+    /// No request arrived, or the rest of a body did not end.
     Idle,
     /// The client did not read its response.
     Stalled,
@@ -124,8 +124,8 @@ impl Progress {
         }
     }
 
-    /// Ready once the previous piece is written, so that a client that reads nothing has one piece of a response in the
-    /// connection.
+    /// Ready once the previous piece is written, so that the connection buffers at most one piece of a response for a
+    /// client that reads nothing.
     fn poll_piece(&self, cx: &Context<'_>) -> Poll<()> {
         if !self.has_unwritten_piece.get() {
             return Poll::Ready(());
@@ -149,15 +149,15 @@ impl Progress {
         self.close.notify_one();
     }
 
-    /// Resolves when `close` was called.
+    /// Resolves once `close` was called.
     pub(super) async fn closing(&self) {
         self.close.notified().await;
     }
 
     /// Returns when a timeout of the connection has expired.
     pub(super) async fn watch(&self, limits: Limits) -> Overdue {
-        // Not longer than any of these timeouts: a head, a write or the rest of a body that begins during the sleep
-        // expires after it.
+        // At most the shortest of these timeouts, so that what begins during a sleep (a head, a stalled write, the rest
+        // of a body) does not expire before the sleep ends.
         let step = limits.head.min(limits.write).min(limits.linger);
         loop {
             let now = Instant::now();
@@ -321,19 +321,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_begins_to_continue_during_a_sleep_is_given_up_in_time() {
+    async fn the_rest_of_a_body_that_begins_to_arrive_during_a_sleep_expires_in_time() {
         let long = Duration::from_secs(60);
         let limits = Limits { head: long, write: long, linger: Duration::from_secs(1), ..Limits::default() };
         let progress = Progress::new();
         drop(progress.start_request(true));
-        let continuation = async {
+        let arrival = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             progress.on_read(LINGER_BYTES_MAX as usize + 1);
             Instant::now()
         };
-        let (overdue, begun_at) = tokio::join!(progress.watch(limits), continuation);
+        let (overdue, begun_at) = tokio::join!(progress.watch(limits), arrival);
         assert_eq!(overdue, Overdue::Idle);
-        assert!(begun_at.elapsed() < limits.linger * 2, "given up after {:?}", begun_at.elapsed());
+        assert!(begun_at.elapsed() < limits.linger * 2, "expired after {:?}", begun_at.elapsed());
     }
 
     #[actix_web::test]

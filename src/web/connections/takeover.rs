@@ -61,7 +61,8 @@ enum TakeoverState {
 
 /// A handler's request to take the connection over.
 struct TakeoverRequest {
-    /// The body of the HTTP request: the framework reads as this body what the client sends before the response.
+    /// The body of the HTTP request. What the client sends before the takeover is in it, because the framework reads it
+    /// as this body.
     payload: Payload,
     serve: Serve,
 }

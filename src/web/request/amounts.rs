@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::values::FromField;
 
-/// Parses an integer. A JSON number with a fraction or an exponent is parsed from its text ([`FromField::IS_DECIMAL`]),
-/// because its `Value` may have lost digits.
+/// Parses an integer. A float is refused, because its `Value` may have lost digits: a JSON number with a fraction or an
+/// exponent is passed to `from_text` instead ([`FromField::IS_DECIMAL`]).
 fn parse_integer(value: &Value) -> Result<Amount, String> {
     let number = value.as_number().filter(|number| !number.is_f64());
     number

@@ -17,7 +17,8 @@ use super::meter::Meter;
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
 
-/// Maximum bytes that are drained of a refused body before the connection is closed, in multiples of its size limit.
+/// Maximum bytes that are drained of a refused body before the connection is closed, in multiples of its size limit; of
+/// a form, in multiples of the size limit of one file.
 pub(super) const DRAINED_FACTOR: usize = 8;
 
 /// A JSON body that passed validation.
@@ -52,7 +53,6 @@ pub(super) fn is_json(request: &HttpRequest) -> bool {
 /// Marks a request of a visitor: control characters in its texts are removed; in a caller's texts they are refused.
 pub struct FromVisitor;
 
-/// Whether the request is a visitor's.
 pub(super) fn is_from_visitor(request: &HttpRequest) -> bool {
     request.extensions().contains::<FromVisitor>()
 }
@@ -65,14 +65,15 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     parse_from(bytes, false)
 }
 
-/// Like [`parse`]; `is_from_visitor`: control characters are removed.
+/// Like [`parse`]; with `is_from_visitor`, control characters are removed instead of refused.
 pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Result<T, ApiError> {
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
     let mut value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
-        // A number may be too large for a float: its field decides what it accepts, and reads the original digits.
+        // A number may be too large for a float. It is clamped, so that its field decides whether to accept it. A
+        // decimal field reads the original digits.
         Err(error) => serde_json::from_slice(&clamp_numbers(bytes))
             .map_err(|_| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?,
     };
@@ -82,7 +83,7 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Resul
     Fields::parse(&value, bytes)
 }
 
-/// JSON in which each number that is too large for a float is replaced with the largest power of ten that is not.
+/// Replaces each number that is too large for a float with `1e308`, or with `-1e308` if it is negative.
 fn clamp_numbers(json: &[u8]) -> Vec<u8> {
     let (mut clamped, mut rest) = (Vec::with_capacity(json.len()), json);
     while let [first, ..] = rest {
@@ -93,13 +94,13 @@ fn clamp_numbers(json: &[u8]) -> Vec<u8> {
             }
             _ => 1,
         };
-        let (token, others) = rest.split_at(length);
+        let (token, remainder) = rest.split_at(length);
         let number = str::from_utf8(token).ok().and_then(|token| token.parse::<f64>().ok());
         match number.filter(|number| number.is_infinite()) {
             Some(number) => clamped.extend_from_slice(if number > 0.0 { b"1e308" } else { b"-1e308" }),
             None => clamped.extend_from_slice(token),
         }
-        rest = others;
+        rest = remainder;
     }
     clamped
 }
@@ -108,9 +109,9 @@ fn clamp_numbers(json: &[u8]) -> Vec<u8> {
 fn string_length(json: &[u8]) -> usize {
     let mut is_escaped = false;
     let end = json.iter().skip(1).position(|byte| {
-        let ends = *byte == b'"' && !is_escaped;
+        let is_closing = *byte == b'"' && !is_escaped;
         is_escaped = *byte == b'\\' && !is_escaped;
-        ends
+        is_closing
     });
     end.map_or(json.len(), |end| end + 2)
 }
@@ -130,10 +131,10 @@ pub async fn read(
     read_all(payload, bytes_max, on_chunk, async || body_scheduler::acquire_permit(request).await).await
 }
 
-/// Reads a whole body that is never large.
+/// Reads a whole body without a permit, for a `bytes_max` of at most [`body_scheduler::LARGE_BYTES`].
 ///
 /// # Errors
-/// As for [`read`].
+/// As for [`read`], but never `503`.
 pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
     read_all(payload, bytes_max, |_| (), async || Ok(())).await
 }

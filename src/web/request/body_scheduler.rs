@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::tenant::Tenant;
 
-/// Bodies of more than this many bytes are parsed on another thread: about half a millisecond of work.
+/// Bodies of more than this many bytes are parsed on another thread. Parsing this many takes about half a millisecond.
 const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
 
 /// Bodies of more than this many bytes need a permit; without one, no more of them is read into memory.
@@ -31,12 +31,13 @@ const COMPANY_LARGE_WAITING_MAX: usize = 64;
 
 /// Maximum number of bodies that are parsed at a time, in total (and not more than there are cores) and per company.
 const PARSED_AT_ONCE_MAX: usize = 4;
-const COMPANY_PARSED_AT_ONCE: usize = 1;
+const COMPANY_PARSED_AT_ONCE_MAX: usize = 1;
 
 /// Maximum number of a company's bodies that wait to be parsed: 256 MiB at 1 MiB each.
 const COMPANY_PARSED_WAITING_MAX: usize = 256;
 
-/// How long a body waits for a permit. Imports of one company take seconds each on a slow machine.
+/// Maximum time that a body waits for a permit. On a slow machine an import takes seconds, and a company's imports are
+/// parsed one after the other.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// Schedules large bodies: one limit for memory, one for parsing.
@@ -52,7 +53,7 @@ impl Default for BodyScheduler {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, usize::from).min(PARSED_AT_ONCE_MAX);
         let large = PermitLimits::new(LARGE_MAX, COMPANY_LARGE_MAX).wait(COMPANY_LARGE_WAITING_MAX, WAIT_MAX);
-        let parsing = PermitLimits::new(threads, COMPANY_PARSED_AT_ONCE).wait(COMPANY_PARSED_WAITING_MAX, WAIT_MAX);
+        let parsing = PermitLimits::new(threads, COMPANY_PARSED_AT_ONCE_MAX).wait(COMPANY_PARSED_WAITING_MAX, WAIT_MAX);
         Self { large: KeyedPermits::new(large), parsing: KeyedPermits::new(parsing) }
     }
 }
@@ -78,7 +79,7 @@ impl BodyScheduler {
         let permit = self.parsing.acquire(company).await.map_err(unavailable)?;
         let task = spawn_blocking(move || {
             let result = work();
-            // Moved here, because the work holds its permit even if the request is dropped.
+            // The permit is moved into the task, so that the work holds it even if the request is dropped.
             drop(permit);
             result
         });
@@ -91,7 +92,7 @@ fn unavailable(denied: Denied) -> ApiError {
     ApiError::unavailable()
 }
 
-/// The company whose quota the request uses; all requests without a company share one quota.
+/// The company whose limits apply to the request; all requests without a company share the limits of company 0.
 pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
     request.extensions().get::<Tenant>().map_or(CompanyId::new(0), |tenant| tenant.0)
 }

@@ -1,6 +1,6 @@
-//! Limits of all request bodies.
+//! The size limit of request bodies, and the name of the parts with files.
 
-/// Maximum size of a JSON body, in bytes.
+/// Maximum size of a JSON body in bytes, unless its `Input` sets another.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
 
 /// The name of the form part that holds a file; it is repeated for each file.

@@ -18,31 +18,31 @@ impl Zone {
     }
 
     /// The day that contains a moment.
-    pub fn day_of(self, at: DateTime<Utc>) -> NaiveDate {
-        at.with_timezone(&self.0).date_naive()
+    pub fn day_of(self, moment: DateTime<Utc>) -> NaiveDate {
+        moment.with_timezone(&self.0).date_naive()
     }
 
     /// When a day begins. If clocks are put forward at midnight, it begins after the gap; if the day is skipped, with
     /// the next day; if midnight occurs twice, with the first one.
     pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
-        // The first minute that exists: clocks have changed by whole minutes since about 1970, or have skipped a day.
+        // Tries each minute of two days: since 1973, clocks have been put forward by whole minutes, or by a whole day.
         let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
         let mut moments = minutes.filter_map(|time| self.0.from_local_datetime(&time).earliest());
         moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())
     }
 
     /// The month that contains a moment.
-    pub fn month_of(self, at: DateTime<Utc>) -> Period {
-        let today = self.day_of(at);
-        let first = today.with_day(1).unwrap_or(today);
+    pub fn month_of(self, moment: DateTime<Utc>) -> Period {
+        let day = self.day_of(moment);
+        let first = day.with_day(1).unwrap_or(day);
         let next = first.checked_add_months(Months::new(1)).unwrap_or(first);
         Period { from: self.begin_of(first), to: self.begin_of(next) }
     }
 
     /// The year that contains a moment.
-    pub fn year_of(self, at: DateTime<Utc>) -> Period {
-        let year = self.day_of(at).year();
+    pub fn year_of(self, moment: DateTime<Utc>) -> Period {
+        let year = self.day_of(moment).year();
         let first = |year| self.begin_of(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
         Period { from: first(year), to: first(year + 1) }
     }
@@ -51,7 +51,7 @@ impl Zone {
     pub fn days(self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(NaiveDate, DateTime<Utc>)> {
         let days = std::iter::successors(Some(self.day_of(from)), |day| day.checked_add_days(Days::new(1)));
         let with_begin = days.map(|day| (day, self.begin_of(day)));
-        // A skipped day (Samoa had no 30 December 2011) would begin when the next one does.
+        // A skipped day (Samoa had no 30 December 2011) has the same beginning as the next day, so it is left out.
         let days = with_begin.take_while(|(_, begin)| *begin < to);
         days.filter(|(day, begin)| self.day_of(*begin) == *day).collect()
     }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn at(text: &str) -> DateTime<Utc> {
+    fn time(text: &str) -> DateTime<Utc> {
         text.parse().expect("a time")
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_day_begins_at_the_midnight_of_its_zone_or_right_after() {
-        for (zone, on, begin) in [
+        for (zone, date, begin) in [
             (Tz::UTC, "2026-02-28", "2026-02-28T00:00:00Z"),
             (Tz::Asia__Kathmandu, "2026-02-28", "2026-02-27T18:15:00Z"),
             (Tz::Europe__Lisbon, "2026-03-29", "2026-03-29T00:00:00Z"),
@@ -99,15 +99,15 @@ mod tests {
             // The clock is set back from 1:00 to 0:00: there are two midnights, and the day begins with the first.
             (Tz::Atlantic__Azores, "2026-10-25", "2026-10-25T00:00:00Z"),
         ] {
-            assert_eq!(Zone(zone).begin_of(day(on)), at(begin), "{zone}, {on}");
-            assert_eq!(Zone(zone).day_of(at(begin)), day(on), "{zone}");
+            assert_eq!(Zone(zone).begin_of(day(date)), time(begin), "{zone}, {date}");
+            assert_eq!(Zone(zone).day_of(time(begin)), day(date), "{zone}");
         }
     }
 
     #[test]
     fn each_day_that_overlaps_a_period_is_listed_once() {
         let zone = Zone(Tz::Europe__Lisbon);
-        let days = |from, to| zone.days(at(from), at(to)).into_iter().map(|(day, _)| day).collect::<Vec<_>>();
+        let days = |from, to| zone.days(time(from), time(to)).into_iter().map(|(day, _)| day).collect::<Vec<_>>();
         let march = days("2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z");
         assert_eq!(march, ["2026-03-28", "2026-03-29", "2026-03-30"].map(day));
         assert_eq!(days("2026-03-29T23:00:00Z", "2026-03-30T23:00:00Z"), [day("2026-03-30")]);
@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn skipped_days_are_left_out_in_every_zone() {
-        let samoa = Zone(Tz::Pacific__Apia).days(at("2011-12-28T10:00:00Z"), at("2011-12-31T09:59:59.999Z"));
+        let samoa = Zone(Tz::Pacific__Apia).days(time("2011-12-28T10:00:00Z"), time("2011-12-31T09:59:59.999Z"));
         let samoa: Vec<NaiveDate> = samoa.into_iter().map(|(day, _)| day).collect();
         assert_eq!(samoa, ["2011-12-28", "2011-12-29", "2011-12-31"].map(day));
         // The Marshall Islands, Kiribati and Samoa skipped a day in these years.
         for zone in TZ_VARIANTS {
-            let days = Zone(zone).days(at("1993-01-01T00:00:00Z"), at("2012-01-01T00:00:00Z"));
+            let days = Zone(zone).days(time("1993-01-01T00:00:00Z"), time("2012-01-01T00:00:00Z"));
             assert!(days.windows(2).all(|days| days[0].0 < days[1].0 && days[0].1 < days[1].1), "{zone}");
             let is_in_day = |(day, begin): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*begin) == *day;
             assert!(days.iter().all(is_in_day), "{zone}");
@@ -135,7 +135,7 @@ mod tests {
             ("2026-12-01T02:59:59Z", Tz::America__Sao_Paulo, "2026-11-01T03:00:00Z", "2026-01-01T03:00:00Z"),
             ("2026-12-31T18:15:00Z", Tz::Asia__Kathmandu, "2026-12-31T18:15:00Z", "2026-12-31T18:15:00Z"),
             ("2026-07-01T00:00:00Z", Tz::Europe__Lisbon, "2026-06-30T23:00:00Z", "2026-01-01T00:00:00Z"),
-            // In summer the offset of Sao Paulo was two hours behind UTC.
+            // In summer, Sao Paulo was two hours behind UTC.
             ("2018-12-15T00:00:00Z", Tz::America__Sao_Paulo, "2018-12-01T02:00:00Z", "2018-01-01T02:00:00Z"),
             // Clocks went forward at midnight: the month began at 1:00.
             ("2011-04-02T00:00:00Z", Tz::Asia__Amman, "2011-03-31T22:00:00Z", "2010-12-31T22:00:00Z"),
@@ -151,18 +151,18 @@ mod tests {
     }
 
     #[test]
-    fn months_follow_each_other_and_begin_with_a_quarter_of_an_hour_in_every_zone() {
+    fn months_follow_each_other_and_begin_on_a_quarter_of_an_hour_in_every_zone() {
         for zone in TZ_VARIANTS {
             let mut now: DateTime<Utc> = "1980-01-15T12:00:00Z".parse().expect("a time");
-            let mut before = Zone(zone).month_of(now);
+            let mut previous_month = Zone(zone).month_of(now);
             while now.year() < 2040 {
                 let month = Zone(zone).month_of(now);
                 assert!(month.from <= now && now < month.to, "{zone} {now}");
-                assert!(month == before || month.from == before.to, "{zone} {now}");
+                assert!(month == previous_month || month.from == previous_month.to, "{zone} {now}");
                 let year = Zone(zone).year_of(now);
                 assert!(year.from <= month.from && month.to <= year.to, "{zone} {now}");
                 assert_eq!(month.from.timestamp() % (15 * 60), 0, "{zone} {now}");
-                before = month;
+                previous_month = month;
                 now += TimeDelta::days(9);
             }
         }

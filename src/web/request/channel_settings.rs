@@ -98,16 +98,16 @@ impl ChannelSettingsInput {
         matches!(self.access_token, Patch::Value(_))
     }
 
-    /// Whether the settings include the provider's URL, also as `null`: the default one.
+    /// Whether the settings include the provider's URL, or `null` to restore the default one.
     pub fn has_provider_url(&self) -> bool {
         !matches!(self.provider_url, Patch::Absent)
     }
 
-    /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access
-    /// token: the stored token was meant for the previous URL.
+    /// Refuses another provider URL, unless an administrator of the installation sets it. The same request must replace
+    /// or clear a stored access token, which was meant for the previous URL.
     ///
     /// # Errors
-    /// `403` for anyone else, `422` without the token.
+    /// `403` for anyone else, `422` if the stored token would remain.
     pub fn check_provider_url(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
         let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
@@ -138,8 +138,8 @@ impl ChannelSettingsInput {
         apply_patch(&mut settings.verify_token, self.verify_token, Credential::into_secret);
         let previous_url = settings.provider_url.clone();
         apply_patch(&mut settings.provider_url, self.provider_url, |url| url.0);
-        // The URL of an operator is trusted, a new one from the panel is checked at every call. The command line sets
-        // the flag itself.
+        // The operator's URL is trusted; a new one from the panel is checked on every call. The command line sets the
+        // flag itself.
         settings.is_provider_url_operators &= settings.provider_url == previous_url;
         apply_patch(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
         apply_patch(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);

@@ -105,7 +105,7 @@ impl FromField for Credential {
     const IS_TEXT: bool = true;
 }
 
-/// The id of an account at a provider. It becomes a part of the paths that are called, so it has digits only.
+/// The id of an account at a provider. It becomes a part of the paths of requests, so it has digits only.
 pub struct ProviderId(pub String);
 
 impl FromField for ProviderId {
@@ -169,21 +169,21 @@ impl FromField for WebOrigin {
     }
 }
 
-/// A whole number of at least `LEAST`.
-pub struct Count<const LEAST: u32>(pub u32);
+/// A whole number from `MIN` to [`COUNT_MAX`].
+pub struct Count<const MIN: u32>(pub u32);
 
-impl<const LEAST: u32> FromField for Count<LEAST> {
+impl<const MIN: u32> FromField for Count<MIN> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let number = match value {
             Value::String(text) => text.trim().parse().ok(),
             number => number.as_u64().and_then(|number| u32::try_from(number).ok()),
         };
-        let number = number.filter(|number| (LEAST..=COUNT_MAX).contains(number));
-        number.map(Self).ok_or_else(|| format!("must be a whole number from {LEAST} to {COUNT_MAX}"))
+        let number = number.filter(|number| (MIN..=COUNT_MAX).contains(number));
+        number.map(Self).ok_or_else(|| format!("must be a whole number from {MIN} to {COUNT_MAX}"))
     }
 
     fn schema() -> Value {
-        json!({"type": "integer", "minimum": LEAST, "maximum": COUNT_MAX, "example": 10})
+        json!({"type": "integer", "minimum": MIN, "maximum": COUNT_MAX, "example": 10})
     }
 }
 

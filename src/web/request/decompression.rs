@@ -1,6 +1,6 @@
 //! Compressed requests: a body is decompressed piece by piece as it is read. So its limits apply to the decompressed
 //! size, and unread parts are never decompressed. Calls of providers are not decompressed: their signature covers the
-//! bytes as sent. The minimum rate applies to the compressed bytes, since a few of them become many.
+//! bytes as sent. The minimum rate applies to the compressed bytes, because a few of them may expand to many.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -17,12 +17,12 @@ use futures_util::{Stream, StreamExt};
 use crate::web::connections::MinRateStream;
 use crate::web::response::error::{ApiError, ApiResult};
 
-/// Bytes of a request that are decompressed at a time. They expand at most a thousandfold, which bounds the memory
-/// used.
+/// Bytes of a request that are decompressed at a time. They expand about a thousandfold at most, so the output of one
+/// piece is about 1 MiB at most.
 const PIECE_BYTES: usize = 1024;
 
-/// Bytes that any request may decompress to: the size of the largest JSON body. A larger request may decompress to
-/// [`FACTOR_MAX`] times its compressed size. Each request also has limits of its own; this one is for bodies that are
+/// Bytes that any request may decompress to: the size of the largest JSON body. A request may decompress to more, up to
+/// [`FACTOR_MAX`] times its compressed size. Each endpoint also has a limit of its own; this one is for bodies that are
 /// only drained.
 const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -224,13 +224,12 @@ mod tests {
     }
 
     async fn decompressed(coding: &str, bytes: Vec<u8>) -> Result<Vec<u8>, PayloadError> {
-        let payload = decompress(&headers(coding), Payload::from(bytes)).expect("a known coding");
-        let mut whole = Vec::new();
-        let mut chunks = payload;
-        while let Some(chunk) = chunks.next().await {
-            whole.extend_from_slice(&chunk?);
+        let mut payload = decompress(&headers(coding), Payload::from(bytes)).expect("a known coding");
+        let mut plain = Vec::new();
+        while let Some(chunk) = payload.next().await {
+            plain.extend_from_slice(&chunk?);
         }
-        Ok(whole)
+        Ok(plain)
     }
 
     #[actix_web::test]
@@ -255,8 +254,8 @@ mod tests {
             ("deflate", raw_deflate(&plain).expect("compressed")),
         ] {
             for length in 0..bytes.len() {
-                let cut = bytes[..length].to_vec();
-                assert!(decompressed(coding, cut).await.is_err(), "{coding}: {length} of {}", bytes.len());
+                let prefix = bytes[..length].to_vec();
+                assert!(decompressed(coding, prefix).await.is_err(), "{coding}: {length} of {}", bytes.len());
             }
             let mut longer = bytes.clone();
             longer.push(0);

@@ -194,13 +194,14 @@ async fn read_parts(
                 let reason = format!("must have at most {files_max} {noun}");
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
-            let declared = declaration_of(&part);
+            let declaration = declaration_of(&part);
             let chunks = (&mut part).map(|chunk| chunk.map_err(form_error));
-            let received = media.receive(company, &declared, chunks).await;
+            let upload = media.receive(company, &declaration, chunks).await;
             let index = form.files.len();
             form.files.push(
-                received
-                    .map_err(|error| ApiError::from(error).with_file(&format!("{FILES_PART}[{index}]"), &declared))?,
+                upload.map_err(|error| {
+                    ApiError::from(error).with_file(&format!("{FILES_PART}[{index}]"), &declaration)
+                })?,
             );
             continue;
         }

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use crate::web::response::error::ApiError;
 
-/// Counts the bytes of a body as they arrive, and refuses more than the sender's remaining quota.
+/// Counts the bytes of a body, and refuses more than the sender's remaining quota.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<OnBytes>>);
 
 type OnBytes = dyn FnMut(usize) -> Result<(), ApiError>;
 
 impl Meter {
-    /// `on_bytes` is called for every chunk.
+    /// `on_bytes` is called once with the size of a JSON body, and with the size of every chunk of a form.
     pub fn new(on_bytes: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
         Self(Rc::new(RefCell::new(on_bytes)))
     }

@@ -146,7 +146,8 @@ impl<F: Filter> FromRequest for QueryParams<F> {
     }
 }
 
-/// Whether a list is requested by page number: such a page is never truncated.
+/// Whether the query contains a page number. Such a page must not be truncated, since the next page skips a fixed
+/// number of rows.
 pub fn is_by_number(request: &HttpRequest) -> bool {
     form_urlencoded::parse(request.query_string().as_bytes()).any(|(name, _)| name == "page")
 }
@@ -175,7 +176,7 @@ pub struct Params {
     used: Vec<(String, String)>,
     /// Whether the list is in descending order unless `order` is given.
     descends_by_default: bool,
-    /// Collects the documentation instead, while the parameters are described.
+    /// Collects the documentation while the parameters are described.
     documented: Option<Vec<(String, Value)>>,
 }
 
@@ -303,7 +304,7 @@ impl Params {
             documented.push(("order".to_owned(), order));
             documented.push(("cursor".to_owned(), json!({"type": "string", "description": CURSOR, "example": ""})));
         }
-        // A page that is given twice is invalid, so it counts as the first.
+        // A parameter that is given twice is invalid, so it counts as its default.
         let text = |name| self.text(name).ok().flatten();
         let number = text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
         let size = text("perPage").and_then(per_page);

@@ -29,7 +29,8 @@ impl PartHeads {
         let mut position = 0;
         while let Some(rest) = chunk.get(position..).filter(|rest| !rest.is_empty()) {
             if !self.is_in_head && self.matched == 0 {
-                // The content of files is most of a form: only the end of a line may begin a boundary.
+                // Only the end of a line may begin a boundary, so everything before it is passed on at once: most of a
+                // form is the content of files.
                 let skipped = rest.iter().position(|byte| *byte == b'\r').unwrap_or(rest.len());
                 if let Some(output) = &mut output {
                     output.extend_from_slice(&rest[..skipped]);
@@ -58,7 +59,7 @@ impl PartHeads {
         let target = if self.is_in_head { HEAD_END } else { &self.boundary };
         self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
-            // A match begins again only with `\r`, which both texts contain only where a line ends.
+            // After a mismatch, only a `\r` can begin a new match: both texts contain `\r` only at the end of a line.
             _ => usize::from(byte == b'\r'),
         };
         if self.matched == target.len() {

@@ -13,11 +13,11 @@ use actix_web::{Error, web};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Responses up to this size are not compressed: they fit in a packet or two anyway.
+/// Responses up to this size are not compressed: they fit in one or two packets anyway.
 const PLAIN_BYTES_MAX: u64 = 1024;
 
-/// Responses up to this size are compressed on the serving thread: about a millisecond. Larger ones go to another
-/// thread.
+/// Responses up to this size are compressed on the serving thread, which takes about a millisecond. Larger ones are
+/// compressed on another thread.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Compresses responses for clients that accept gzip.
@@ -48,8 +48,8 @@ pub async fn compress<B: MessageBody + 'static>(
     let compressed = if plain.len() <= INLINE_BYTES_MAX {
         gzip(&plain).ok()
     } else {
-        let whole = plain.clone();
-        web::block(move || gzip(&whole)).await.ok().and_then(Result::ok)
+        let plain = plain.clone();
+        web::block(move || gzip(&plain)).await.ok().and_then(Result::ok)
     };
     let Some(compressed) = compressed.filter(|compressed| compressed.len() < plain.len()) else {
         return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(plain))));
@@ -58,12 +58,12 @@ pub async fn compress<B: MessageBody + 'static>(
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     // A strong ETag identifies exact bytes. The compressed bytes differ, so their ETag is weak.
-    let weak = headers
+    let weak_etag = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"))
         .and_then(|tag| HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()).ok());
-    if let Some(weak) = weak {
-        headers.insert(ETAG, weak);
+    if let Some(weak_etag) = weak_etag {
+        headers.insert(ETAG, weak_etag);
     }
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(compressed))))
 }
@@ -76,9 +76,10 @@ fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Whether the content type benefits from compression.
 fn is_text(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.starts_with("text/") || matches!(kind, "application/json" | "application/javascript" | "image/svg+xml")
+    let header = headers.get(CONTENT_TYPE).and_then(|header| header.to_str().ok()).unwrap_or_default();
+    let mime_type = header.split(';').next().unwrap_or_default().trim();
+    mime_type.starts_with("text/")
+        || matches!(mime_type, "application/json" | "application/javascript" | "image/svg+xml")
 }
 
 /// Whether the client accepts gzip.

@@ -22,7 +22,7 @@ pub const KEY_NAME: &str = "cursors";
 /// Bytes of the signature: half of HMAC-SHA-256. A forged position would only skip rows that the caller may read.
 const SIGNATURE_BYTES: usize = 16;
 
-/// The first byte of an encoded position: the kind of what follows it.
+/// The first byte of an encoded position: its kind.
 const KIND_ID: u8 = b'i';
 const KIND_NAME: u8 = b'n';
 const KIND_TIME: u8 = b't';
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_valid_for_one_list() {
-        let one = list(&["1", "/tags", "asc", "search", "a"]);
+        let tags = list(&["1", "/tags", "asc", "search", "a"]);
         let at = DateTime::from_timestamp_micros(1_764_000_000_123_456);
         assert!(at.is_some());
         for position in [
@@ -151,16 +151,16 @@ mod tests {
             Position::Time(TimePosition { at: None, id: 7 }),
             Position::Time(TimePosition { at, id: i64::MAX }),
         ] {
-            let cursor = one.cursor(&position);
-            assert_eq!(one.position(&cursor), Some(position));
-            for other in [
+            let cursor = tags.cursor(&position);
+            assert_eq!(tags.position(&cursor), Some(position));
+            for other_list in [
                 list(&["2", "/tags", "asc", "search", "a"]),
                 list(&["1", "/tags", "desc", "search", "a"]),
                 list(&["1", "/tags", "asc", "search", "b"]),
                 list(&["1", "/tags", "asc", "sear", "cha"]),
                 list(&["1", "/tags", "asc"]),
             ] {
-                assert_eq!(other.position(&cursor), None);
+                assert_eq!(other_list.position(&cursor), None);
             }
         }
     }
@@ -169,15 +169,15 @@ mod tests {
     fn a_changed_cursor_is_refused() {
         let list = list(&["1"]);
         let cursor = list.cursor(&Position::Id(300));
-        for at in 0..cursor.len() {
-            for other in ['A', 'B', '_', '*', 'é'] {
+        for index in 0..cursor.len() {
+            for character in ['A', 'B', '_', '*', 'é'] {
                 let mut changed: Vec<char> = cursor.chars().collect();
-                changed[at] = other;
+                changed[index] = character;
                 let changed: String = changed.into_iter().collect();
                 let is_same = changed == cursor;
                 assert_eq!(list.position(&changed).is_some(), is_same, "{changed}");
             }
-            assert_eq!(list.position(&cursor[..at]), None);
+            assert_eq!(list.position(&cursor[..index]), None);
         }
         assert_eq!(list.position(&format!("{cursor}A")), None);
     }

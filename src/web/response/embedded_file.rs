@@ -32,7 +32,7 @@ impl EmbeddedFile {
         Self { content_type, text, etag, compressed }
     }
 
-    /// The response; `304` without the text if the client's copy is current. `add_headers` adds others to both.
+    /// The response; `304` without the text if the client's copy is current. `add_headers` adds headers to either.
     pub fn respond(&self, request: &HttpRequest, add_headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
         let is_current = request.headers().get(IF_NONE_MATCH).is_some_and(|tags| contains_etag(tags, &self.etag));
         let mut response = if is_current { HttpResponse::NotModified() } else { HttpResponse::Ok() };

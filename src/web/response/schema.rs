@@ -8,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 /// Schemas by name: `components.schemas` of the API document.
 pub type Schemas = BTreeMap<String, Value>;
 
-/// A reference to the schema of a response's resource; the schemas it depends on are added to `schemas`.
+/// A reference to the schema of a response's resource; that schema and those it refers to are added to `schemas`.
 pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let mut collected = Vec::new();
     T::schemas(&mut collected);
@@ -33,7 +33,7 @@ fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, merged_names: &mut
     let mut merged = schema.as_object()?.clone();
     let Value::Array(flattened) = merged.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    // The fields of a flattened object come before the object's own.
+    // `utoipa` lists flattened objects before the object's own fields; here the own fields come first.
     for part in flattened.iter().rev() {
         let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         let part = name.and_then(|name| by_name.get(name)).unwrap_or(part);
@@ -66,8 +66,8 @@ pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &V
 
 /// The public name of a schema: `Named<QueueId>`, which is `Named_QueueId` to `utoipa`, becomes `QueueRef`.
 fn public_name(name: &str) -> String {
-    let referred = name.strip_prefix("Named_").and_then(|id| id.strip_suffix("Id"));
-    referred.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
+    let noun = name.strip_prefix("Named_").and_then(|id| id.strip_suffix("Id"));
+    noun.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
 }
 
 /// Marks a field that may be left out, and may also be `null`.
@@ -132,11 +132,11 @@ pub fn nullable(mut schema: Value) -> Value {
     // Most client generators cannot handle `null` among the values of an enum.
     if schema.get("$ref").is_some() || schema.get("type").is_none() || schema.get("enum").is_some() {
         let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-        let mut either = json!({"oneOf": [schema, {"type": "null"}]});
+        let mut alternatives = json!({"oneOf": [schema, {"type": "null"}]});
         if let Some(text) = text {
-            either["description"] = text;
+            alternatives["description"] = text;
         }
-        return either;
+        return alternatives;
     }
     let kind = schema["type"].take();
     schema["type"] = match kind {

@@ -27,7 +27,7 @@ const PAGE_BYTES_MAX: usize = 256 * 1024;
 /// A page of missed messages.
 struct MissedPage {
     rows: Vec<MessageRow>,
-    /// In the last page: the progress of all messages.
+    /// How far the conversation's messages were delivered and read; only in the last page.
     progress: Option<ConversationProgress>,
     /// How many messages to read for the next page.
     next_size: i64,
@@ -71,8 +71,8 @@ impl SocketSession {
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _permit = self.visitor_limits.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
-        // A page stays in memory until its browser has read it. Where that memory is used up, the socket reads its page
-        // later.
+        // A page stays in memory until its browser has read it. If the memory for such pages is used up, the socket
+        // tries again later.
         let response_memory = &self.context.response_memory;
         let reservation = response_memory.hold_for_visitor(self.context.address, company, PAGE_BYTES_MAX);
         let mut reservation =

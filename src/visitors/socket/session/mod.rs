@@ -67,7 +67,7 @@ pub(super) struct SocketSession {
     changes: watch::Receiver<()>,
     /// The version of the company when the admission was last checked.
     checked_version: u64,
-    attached: AttachedSocket,
+    attached_socket: AttachedSocket,
     frame_stream: FrameStream,
     pushes: PushReceiver,
     /// When the session ended. Needed apart from `pushes`, which is not read before the browser has caught up.
@@ -126,7 +126,7 @@ impl SocketSession {
         app: Data<App>,
         visitor_limits: Data<VisitorLimits>,
         context: SocketContext,
-        attached: AttachedSocket,
+        attached_socket: AttachedSocket,
         permit: SocketPermit,
         frame_stream: FrameStream,
         ActorChannels { pushes, close }: ActorChannels,
@@ -141,7 +141,7 @@ impl SocketSession {
             context,
             changes,
             checked_version: 0,
-            attached,
+            attached_socket,
             frame_stream,
             ended: pushes.end_receiver(),
             pushes,
@@ -182,7 +182,7 @@ impl SocketSession {
     }
 
     fn session(&self) -> &SessionRow {
-        &self.attached.row
+        &self.attached_socket.row
     }
 
     async fn serve(&mut self) -> Result<std::convert::Infallible, End> {
@@ -218,7 +218,6 @@ impl SocketSession {
         }
     }
 
-    /// The time of the next timer.
     fn next_timer_at(&self) -> Instant {
         match self.position {
             CatchUpPosition::Unreported { until } => {
@@ -299,7 +298,7 @@ impl SocketSession {
                     self.position = CatchUpPosition::Behind { at: Instant::now() };
                 }
             }
-            ClientFrame::Typing { typing } => self.attached.set_typing(typing),
+            ClientFrame::Typing { typing } => self.attached_socket.set_typing(typing),
             ClientFrame::Seen { up_to } => self.acknowledge_seen(up_to),
             ClientFrame::Pong | ClientFrame::Unknown => {}
         }
@@ -310,7 +309,7 @@ impl SocketSession {
     fn count_frame(&mut self) -> Result<(), End> {
         let now = clock::instant();
         self.last_frame_at = now;
-        self.attached.record_presence();
+        self.attached_socket.record_presence();
         if now.saturating_duration_since(self.frames_since) >= FRAMES_TIME {
             self.frames_since = now;
             self.frame_count = 0;

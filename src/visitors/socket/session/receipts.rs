@@ -11,11 +11,11 @@ use crate::api::webchat::is_visible;
 use crate::visitors::limits::RequestKind;
 
 impl SocketSession {
-    /// Records the delivered messages in their tickets, in the background. A status that cannot be recorded now is
-    /// recorded when the browser reconnects.
+    /// Records the delivered messages in their tickets, in the background. If that fails, the ticket's next receipt
+    /// includes these messages.
     pub(super) fn acknowledge_delivered(&mut self) {
         for (ticket, up_to) in self.undelivered.drain(..) {
-            let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
+            let (engine, company) = (self.app.engine.clone(), self.attached_socket.row.company_id);
             self.app.engine.spawn_for(company, async move {
                 if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
                     tracing::debug!(%refusal, "could not record a delivery status");

@@ -81,8 +81,7 @@ impl FromRequest for Idempotency {
 
 impl Idempotency {
     /// Makes a live change: `ask` sends the command with the attached changes, and `show` makes the response from its
-    /// reply.
-    /// `show` also runs in the actor, so it must not block or look anything up.
+    /// reply. `show` also runs in the actor, so it must not block or look anything up.
     ///
     /// # Errors
     /// The reason why the command is refused.

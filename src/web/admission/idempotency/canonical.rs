@@ -1,15 +1,16 @@
-//! JSON bodies that are equal as values: the order of keys, blanks and the notation of numbers and texts do not count.
+//! A canonical form of JSON bodies: it is the same for equal values, whatever the order of keys, the blanks, and the
+//! notation of numbers and texts.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Number of levels of a body that are parsed: more than any field has. Each is parsed with everything below it, so the
-/// cost grows with the number. Deeper values are equal if their bytes are.
+/// Number of levels of a body that are parsed: more than any field has. Parsing a level also reads everything below it,
+/// so the cost grows with the number of levels. Deeper values are equal if their bytes are.
 const DEPTH_MAX: usize = 16;
 
-/// Feeds a canonical form of a body to `emit`. Invalid JSON, values that are deeper than any field, and objects with a
-/// key that is not valid text (half of a surrogate pair) are fed unchanged: they are equal if their bytes are.
+/// Feeds the canonical form of a body to `emit`. Some bytes are fed unchanged, and are equal only to the same bytes:
+/// invalid JSON, values deeper than [`DEPTH_MAX`], texts with half of a surrogate pair, and objects with such a key.
 pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
         Ok(value) => write(value.get().trim(), DEPTH_MAX, emit),
@@ -26,11 +27,12 @@ fn write_raw(bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
     emit(bytes);
 }
 
-/// Feeds a valid JSON value. Objects are parsed level by level, because a parsed number would lose digits.
+/// Feeds a valid JSON value. It is parsed level by level and its numbers stay text, because a parsed number would lose
+/// digits.
 fn write(json: &str, levels: usize, emit: &mut impl FnMut(&[u8])) {
     match json.as_bytes().first() {
         Some(b'{' | b'[') if levels == 0 => write_raw(json.as_bytes(), emit),
-        // Of a key that occurs twice the last value counts, as for the handlers.
+        // If a key occurs twice, its last value counts, as in the handlers.
         Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
             Ok(members) => {
                 emit(b"{");
@@ -68,22 +70,22 @@ fn text(plain: &str, emit: &mut impl FnMut(&[u8])) {
     emit(plain.as_bytes());
 }
 
-/// The significant digits of a number, and the power of ten of the last.
+/// The significant digits of a number, and the power of ten of the last digit.
 fn number(json: &str) -> String {
     let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
     let (digits, power) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     // An exponent out of range is compared as text.
     let Ok(power) = power.trim_start_matches('+').parse::<i64>() else { return json.to_owned() };
-    let all = format!("{whole}{fraction}");
-    let significant = all.trim_end_matches('0');
-    let dropped = i64::try_from(all.len() - significant.len()).unwrap_or(i64::MAX);
-    let fraction = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+    let all_digits = format!("{whole}{fraction}");
+    let significant = all_digits.trim_end_matches('0');
+    let trailing_zeros = i64::try_from(all_digits.len() - significant.len()).unwrap_or(i64::MAX);
+    let fraction_length = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
     let significant = significant.trim_start_matches('0');
     if significant.is_empty() {
         return "0".to_owned();
     }
-    format!("{sign}{significant}e{}", power.saturating_sub(fraction).saturating_add(dropped))
+    format!("{sign}{significant}e{}", power.saturating_sub(fraction_length).saturating_add(trailing_zeros))
 }
 
 #[cfg(test)]
@@ -91,9 +93,9 @@ mod tests {
     use super::*;
 
     fn canonical(body: &str) -> Vec<u8> {
-        let mut all = Vec::new();
-        feed(body.as_bytes(), &mut |part| all.extend_from_slice(part));
-        all
+        let mut form = Vec::new();
+        feed(body.as_bytes(), &mut |part| form.extend_from_slice(part));
+        form
     }
 
     #[test]
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn equal_values_have_one_form_and_others_another() {
-        for (one, other) in [
+        for (first, second) in [
             (r#"{"a":1,"b":[1,2]}"#, " {\n\"b\" : [ 1.0 , 2e0 ],\t\"a\":10e-1 }"),
             (r#"{"a":"\u00e9\/"}"#, r#"{"a":"é/"}"#),
             (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
@@ -113,9 +115,9 @@ mod tests {
             ("100", "1e2"),
             ("[]", "[ ]"),
         ] {
-            assert_eq!(canonical(one), canonical(other), "{one} {other}");
+            assert_eq!(canonical(first), canonical(second), "{first} {second}");
         }
-        let all = [
+        let different = [
             "1",
             "-1",
             "10",
@@ -153,9 +155,9 @@ mod tests {
             r#"["\ud800"]"#,
             r#"["\ud801"]"#,
         ];
-        for (index, one) in all.iter().enumerate() {
-            for other in &all[index + 1..] {
-                assert_ne!(canonical(one), canonical(other), "{one} {other}");
+        for (index, first) in different.iter().enumerate() {
+            for second in &different[index + 1..] {
+                assert_ne!(canonical(first), canonical(second), "{first} {second}");
             }
         }
     }

@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 /// their oldest ones, and all their keys are looked up until the lost ones would have expired.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Number of stored keys added under one lock. Requests wait for it, a tenth of a millisecond.
+/// Number of stored keys added under one lock. Requests wait for the lock: a tenth of a millisecond.
 const ADDED_AT_ONCE: usize = 1_000;
 
-/// One in this many keys is evicted at once. Requests wait for it, less than a millisecond.
+/// One in this many keys is evicted at once. Requests wait for the eviction: less than a millisecond.
 const EVICTION_DIVISOR: usize = 1_000;
 
 /// Maximum bytes of cached responses, for retries right after a failure.
@@ -34,11 +34,12 @@ const RECENT_EXPECTED: usize = 16 * 1024;
 /// enough that the keys of busy companies, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
-/// Companies loaded alone that may fail before the others of their chunk are left to the next sweep.
+/// The companies of a failed chunk are loaded one by one. Once this many of them have failed as well, the rest of the
+/// chunk is left to the next sweep.
 const FAILURES_MAX: usize = 2;
 
-/// Maximum number of requests that wait for another one with their key, each with its body: 64 MiB, of imports
-/// 1 GiB.
+/// Maximum number of requests that wait for another one with their key. Each has its body in memory: together they take
+/// up to 64 MiB, or 1 GiB if they are imports.
 const WAITING_MAX: usize = 64;
 
 /// How often expired entries are deleted and missing keys are loaded.
@@ -66,7 +67,7 @@ type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
 pub struct Keys(Arc<Inner>);
 
 struct Inner {
-    /// One of each key: the request that has it is being served, and its retries wait.
+    /// One permit of each key: the request that has it is being served, and its retries wait for it.
     permits: KeyedPermits<RequestKey>,
     /// Recently recorded responses.
     recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<AnswerWeight>>,
@@ -83,7 +84,7 @@ struct UsedKeys {
     room: usize,
     /// Companies that were dropped and not loaded since: any of their keys may have been used.
     unloaded: HashMap<CompanyId, MissingKeys>,
-    /// How many times a company was dropped: the number of the last drop.
+    /// The number of drops of all companies, which is also the number of the last one.
     drops: u64,
 }
 
@@ -91,7 +92,7 @@ struct UsedKeys {
 struct MissingKeys {
     /// The number of the company's last drop.
     drop: u64,
-    /// How often the company's keys could not be loaded alone since then.
+    /// How often loading this company alone has failed since then.
     failures: u32,
 }
 
@@ -189,23 +190,23 @@ fn count_max_per_company(counts: impl Iterator<Item = usize>, mut room: usize) -
     usize::MAX
 }
 
-/// The companies that may have older keys than the statement returned because of its limit, each with the time of its
-/// oldest returned key, in seconds. The statement returns the newest key of each company, then the second newest of
-/// each, and so on, up to `limit`, which is more than there are companies. So only the companies with the most returned
-/// keys may have older ones.
+/// The companies that may have older keys, which the statement did not return because of its limit; each with the time
+/// of its oldest returned key, in seconds. The statement returns the newest key of each company, then the second newest
+/// of each, and so on, up to `limit`, which is more than there are companies. So only the companies with the most
+/// returned keys may have older ones.
 fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
     if stored.len() < limit {
         return Vec::new();
     }
-    let mut read: HashMap<CompanyId, (usize, i64)> = HashMap::new();
+    let mut returned: HashMap<CompanyId, (usize, i64)> = HashMap::new();
     for (company, _, at) in stored {
-        let (count, oldest_s) = read.entry(*company).or_default();
+        let (count, oldest_s) = returned.entry(*company).or_default();
         (*count, *oldest_s) = (*count + 1, at.timestamp());
     }
-    let most = read.values().map(|(count, _)| *count).max().unwrap_or_default();
+    let count_max = returned.values().map(|(count, _)| *count).max().unwrap_or_default();
     // The limit may be reached between two companies with equally many keys: one then lacks its last key.
-    read.retain(|_, (count, _)| *count + 1 >= most);
-    read.into_iter().map(|(company, (_, oldest_s))| (company, oldest_s)).collect()
+    returned.retain(|_, (count, _)| *count + 1 >= count_max);
+    returned.into_iter().map(|(company, (_, oldest_s))| (company, oldest_s)).collect()
 }
 
 /// The lock of one request on its key. It is released when nothing can execute the request any more: neither its task,
@@ -274,8 +275,8 @@ impl Keys {
         self.load_companies(db, &[(company, last_drop)]).await
     }
 
-    /// Loads the keys of companies that are placed here and were dropped, and whose loading failed or was not
-    /// requested.
+    /// Loads the keys of dropped companies that are placed here, because loading them failed, or because
+    /// [`Keys::load_company`] was not called.
     pub async fn load_missing(&self, db: impl Database<'_>, ownership: &Ownership) {
         let unloaded = self.unloaded_here(ownership);
         self.load_in_chunks(&unloaded, move |companies| async move { self.load_companies(db, &companies).await }).await;
@@ -298,14 +299,14 @@ impl Keys {
         for chunk in unloaded.chunks(LOADED_AT_ONCE) {
             let Err(error) = load(chunk.to_vec()).await else { continue };
             tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
-            // Not yet a sign of an outage: one company of the chunk may have too many keys to read in time.
+            // This is not yet a sign of an outage: one company of the chunk may have too many keys to read in time.
             let (mut has_loaded, mut failures) = (false, 0);
-            for company in chunk.iter().filter(|_| chunk.len() > 1) {
-                if load(vec![*company]).await.is_ok() {
+            for company_drop in chunk.iter().filter(|_| chunk.len() > 1) {
+                if load(vec![*company_drop]).await.is_ok() {
                     has_loaded = true;
                     continue;
                 }
-                self.0.used.lock().record_failure(company.0);
+                self.0.used.lock().record_failure(company_drop.0);
                 failures += 1;
                 if failures == FAILURES_MAX {
                     break;
@@ -354,7 +355,7 @@ impl Keys {
         Ok(KeyLock { keys: self.clone(), permit })
     }
 
-    /// The number of keys in use right now: of requests that are served or wait.
+    /// The number of requests with a key that are being served or wait for their key.
     pub fn in_use(&self) -> usize {
         self.0.permits.users()
     }

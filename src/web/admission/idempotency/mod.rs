@@ -174,7 +174,7 @@ async fn prepare(
     let payload = decompress(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
-        // Boxed: otherwise every other body would carry and copy this large future.
+        // Boxed, because this future is large: requests without a form would reserve and copy its space, too.
         Box::pin(form::spool(company, payload, &state.media, |chunk| hash.update(chunk))).await?
     } else {
         let mut payload = payload;
@@ -242,8 +242,8 @@ async fn record(
 ) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match keyed_request.take_recorded() {
-        // With another status, the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => state.keys.remember(answer),
+        // The effect may be durable although this response failed: the next request looks the record up.
         Some(_) => {}
         None if status >= 500 || UNRECORDED.contains(&status) => {}
         None => return record_alone(state, keyed_request, response).await,
@@ -262,22 +262,22 @@ async fn record_alone(
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let (request, mut response) = response.into_parts();
-    // If the body has a secret, the record is in the extensions.
-    let without_secrets = response.extensions_mut().remove::<RecordedBody>();
+    // If the body contains a secret, the extensions contain the body to record, which has none.
+    let recorded_body = response.extensions_mut().remove::<RecordedBody>();
     let (head, body) = response.into_parts();
     let bytes = match read_body(body).await {
         Ok(bytes) => bytes,
         Err(defect) => return ServiceResponse::new(request, defect.error_response()),
     };
-    let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
-    let recorded = match std::str::from_utf8(record) {
+    let record = recorded_body.as_ref().map_or(&bytes[..], |recorded_body| &recorded_body.0[..]);
+    let result = match std::str::from_utf8(record) {
         Ok(text) => {
             store_alone(state, keyed_request, keyed_request.answer_row(head.status().as_u16(), text.to_owned())).await
         }
-        // A file cannot be recorded.
+        // A body that is not text, such as a file, cannot be recorded.
         Err(_) => Ok(()),
     };
-    let response = match recorded {
+    let response = match result {
         Err(refused) if head.status().is_success() => refused.error_response(),
         Ok(()) | Err(_) => head.set_body(BoxBody::new(bytes)),
     };

@@ -104,16 +104,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_piece_is_counted_until_the_next_is_polled_and_waits_for_memory() {
         let ledger = ledger(100_000);
-        let mut one = body_of_pieces(&[60_000, 10, 60_000], &ledger);
-        let mut other = body_of_pieces(&[60_000], &ledger);
-        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(60_000)));
-        assert!(next_piece_bytes(&mut other).now_or_never().is_none(), "no memory is left");
-        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(10)), "a small piece needs no memory");
-        assert_eq!(next_piece_bytes(&mut other).await, Some(Ok(60_000)));
-        assert!(next_piece_bytes(&mut one).now_or_never().is_none());
-        drop(other);
-        assert_eq!(next_piece_bytes(&mut one).await, Some(Ok(60_000)));
-        assert_eq!(next_piece_bytes(&mut one).await, None);
+        let mut first = body_of_pieces(&[60_000, 10, 60_000], &ledger);
+        let mut second = body_of_pieces(&[60_000], &ledger);
+        assert_eq!(next_piece_bytes(&mut first).await, Some(Ok(60_000)));
+        assert!(next_piece_bytes(&mut second).now_or_never().is_none(), "no memory is left");
+        assert_eq!(next_piece_bytes(&mut first).await, Some(Ok(10)), "a small piece needs no memory");
+        assert_eq!(next_piece_bytes(&mut second).await, Some(Ok(60_000)));
+        assert!(next_piece_bytes(&mut first).now_or_never().is_none());
+        drop(second);
+        assert_eq!(next_piece_bytes(&mut first).await, Some(Ok(60_000)));
+        assert_eq!(next_piece_bytes(&mut first).await, None);
         assert!(ledger.try_reserve(READER, 100_000).is_some(), "all memory is released");
     }
 

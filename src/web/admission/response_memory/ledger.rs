@@ -203,10 +203,10 @@ mod tests {
     async fn a_response_waits_until_a_timeout_and_few_responses_wait_in_memory() {
         let ledger = Ledger::with(LIMITS);
         let reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
-        let (one, two) = (ledger.clone(), ledger.clone());
-        let waiting = tokio::spawn(async move { one.reserve_in_memory(reader(1, 1), 30).await.is_some() });
+        let (first_ledger, second_ledger) = (ledger.clone(), ledger.clone());
+        let waiting = tokio::spawn(async move { first_ledger.reserve_in_memory(reader(1, 1), 30).await.is_some() });
         tokio::task::yield_now().await;
-        assert!(two.reserve_in_memory(reader(1, 1), 1).await.is_none(), "no more may wait");
+        assert!(second_ledger.reserve_in_memory(reader(1, 1), 1).await.is_none(), "no more may wait");
         drop(reservation);
         assert!(waiting.await.expect("a task"));
         let _reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");

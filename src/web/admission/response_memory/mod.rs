@@ -2,9 +2,10 @@
 //! ([decision 49](../../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
 //!
 //! A connection sends a response in pieces (`connections`). The rest of the response stays in memory, and is counted by
-//! the reader's address, by company, and in total. Where a limit is reached, a response waits for two seconds at most,
-//! and is then replaced by `503`. Bodies that are produced in pieces, such as files and streams, are counted by piece.
-//! Memory that all readers share is not counted.
+//! the reader's address, by company, and in total. Where a limit is reached, a response waits for two seconds at most.
+//! It is then replaced by `503`; if the request may have made a change, the connection is closed instead. Bodies that
+//! are produced in pieces, such as files and streams, are counted by piece. Memory that all readers share is not
+//! counted.
 
 mod counted_stream;
 mod ledger;
@@ -51,7 +52,8 @@ const REMEMBERED_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of remembered responses, some 100 bytes each.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// `Retry-After` in seconds: a client that reads needs less, and one that does not read is disconnected after ten.
+/// `Retry-After` in seconds. A client that reads frees its memory sooner; one that does not read is disconnected after
+/// ten seconds.
 const RETRY_AFTER_S: u64 = 2;
 
 /// Headers of the response that a refusal does not inherit.
@@ -73,7 +75,7 @@ impl Default for ResponseMemory {
 }
 
 impl ResponseMemory {
-    /// Reserves memory for a response before it is built, if the last one with this key was large.
+    /// Reserves memory for a response before it is built, if one with this key was large recently.
     ///
     /// # Errors
     /// `503` when none became free in time.
@@ -121,8 +123,8 @@ pub async fn count_response<B: MessageBody + 'static>(
     let address = origin.map(Address::of);
     let key = (address, request_hash(&request));
     let is_read_only = [Method::GET, Method::HEAD].contains(request.method());
-    let reserved = match memory.reserve(key).await {
-        Ok(reserved) => reserved,
+    let early_reservation = match memory.reserve(key).await {
+        Ok(reservation) => reservation,
         Err(refused) => {
             let mut refused = refused.error_response();
             allow_any_origin(request.headers(), refused.headers_mut());
@@ -151,7 +153,7 @@ pub async fn count_response<B: MessageBody + 'static>(
     if bytes.len() >= REMEMBERED_BYTES {
         memory.large.insert(key, (reader, bytes.len()));
     }
-    drop(reserved);
+    drop(early_reservation);
     match memory.ledger.reserve_in_memory(reader, bytes.len()).await {
         Some(reservation) => {
             let body = BoxBody::new(CountedBody { bytes: Some(bytes), _reservation: reservation });
@@ -190,7 +192,7 @@ fn request_hash(request: &ServiceRequest) -> u64 {
 
 /// A response body that is counted.
 struct CountedBody {
-    /// `None` once it was sent.
+    /// `None` once they are passed to the connection.
     bytes: Option<Bytes>,
     _reservation: Reservation,
 }

@@ -33,7 +33,7 @@ pub struct Fields<'a> {
     nested: Option<&'a Map<String, Value>>,
     path: String,
     errors: Vec<FieldError>,
-    /// While the fields are described: collects their schema, and nothing is read.
+    /// Collects the schema while the fields are described; nothing is read then.
     shape: Option<Shape>,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Fields<'a> {
         source.and_then(|source| serde_json::from_slice(source).ok()).unwrap_or_default()
     }
 
-    /// The digits of a number, as written.
+    /// The digits of a number, as written; `None` when its JSON text is not available.
     fn digits(&self, name: &str, number: &Number) -> Option<String> {
         // An integer always has all its digits.
         if !number.is_f64() {

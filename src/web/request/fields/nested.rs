@@ -59,8 +59,8 @@ impl<'a> Fields<'a> {
         Some(values)
     }
 
-    /// A required list of at most `items_max` objects, each accepted or refused on its own. The error paths of an item
-    /// start at that item.
+    /// A required list of at most `items_max` objects, each accepted or refused on its own. The errors of an item name
+    /// its fields without the path of the list; one that is not an object is named by its index.
     pub fn rows<T>(
         &mut self,
         name: &str,
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         }
         let items = self.items(name, items_max)?;
         let source = self.source_items(name, items);
-        let row = |(index, item): (usize, &Value)| {
+        let read_row = |(index, item): (usize, &Value)| {
             let Some(object) = item.as_object() else {
                 let reason = "must be an object".to_owned();
                 return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
                 _ => Err(inner.errors),
             }
         };
-        Some(items.iter().enumerate().map(row).collect())
+        Some(items.iter().enumerate().map(read_row).collect())
     }
 
     /// A list of at most `items_max` values; absent and `null` give `None`.

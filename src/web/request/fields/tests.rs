@@ -26,9 +26,9 @@ impl Input for Order {
 #[test]
 fn every_failing_field_is_named_with_its_path() {
     let body = json!({"title": " ", "lines": [{"name": "a"}, {"name": 7}, 8]});
-    let refused =
+    let error =
         Fields::parse::<Order>(&body, body.to_string().as_bytes()).map(|order| order.lines.len()).expect_err("refused");
-    let fields: Vec<&str> = refused
+    let fields: Vec<&str> = error
         .details
         .as_deref()
         .and_then(Value::as_array)
@@ -68,10 +68,10 @@ fn a_form_writes_everything_as_text() {
     let parts = form(r#"{"name": "x"}"#, "{\"a\": 1}").expect("accepted");
     assert_eq!((parts.id, parts.flag, parts.title.0.as_str()), (TagId::new(7), true, "{\"a\": 1}"));
     assert_eq!((parts.inner.map(|name| name.0).as_deref(), parts.lines.len()), (Some("x"), 2));
-    let refused = form("x", "").map(|parts| parts.lines.len()).expect_err("refused");
-    assert_eq!(refused.message, "title must not be blank; inner must be an object");
-    let refused = form(r#"{"name": 7}"#, "a").map(|parts| parts.lines.len()).expect_err("refused");
-    assert_eq!(refused.message, "inner.name must be a string");
+    let error = form("x", "").map(|parts| parts.lines.len()).expect_err("refused");
+    assert_eq!(error.message, "title must not be blank; inner must be an object");
+    let error = form(r#"{"name": 7}"#, "a").map(|parts| parts.lines.len()).expect_err("refused");
+    assert_eq!(error.message, "inner.name must be a string");
 }
 
 #[test]

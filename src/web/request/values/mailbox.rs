@@ -8,7 +8,7 @@ use hotline_persistence::visible_text;
 const LOCAL_BYTES_MAX: usize = 64;
 /// Maximum bytes after the `@`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1.2>
 const DOMAIN_BYTES_MAX: usize = 255;
-/// Maximum bytes of a part of a domain. <https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4>
+/// Maximum bytes of a label of a domain. <https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4>
 const LABEL_BYTES_MAX: usize = 63;
 
 /// Whether a text is an address: `local-part@domain`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2>
@@ -38,7 +38,7 @@ fn is_quoted_content(text: &str) -> bool {
             '\\' => characters.next().is_some_and(|escaped| matches!(escaped, ' '..='~')),
             '"' => false,
             ' '..='~' => true,
-            other => is_visible_non_ascii(other),
+            _ => is_visible_non_ascii(character),
         };
         if !is_valid {
             return false;

@@ -26,7 +26,7 @@ pub use text::{
 
 /// Maximum length of a name, in characters.
 const NAME_CHARACTERS_MAX: usize = 255;
-/// Maximum number of options of a custom field: more than anyone scrolls through, and it keeps definitions small.
+/// Maximum number of options of a custom field, which keeps definitions small.
 const OPTIONS_MAX: usize = 200;
 /// Maximum size of a message's body, in bytes.
 const BODY_BYTES_MAX: usize = 65_536;
@@ -50,7 +50,7 @@ pub trait FromField: Sized {
     /// Its schema in the API document.
     fn schema() -> Value;
 
-    /// Whether it is a number whose every digit matters. A [`Value`] loses digits, so the number is parsed from its
+    /// Whether it is a number whose every digit matters. A [`Value`] may lose digits, so the number is parsed from its
     /// JSON text.
     const IS_DECIMAL: bool = false;
 
@@ -119,10 +119,10 @@ impl FromField for Options {
             return Err(format!("must have at most {OPTIONS_MAX} items"));
         }
         let mut options: Vec<String> = Vec::with_capacity(items.len());
-        let mut seen_names = HashSet::with_capacity(items.len());
+        let mut appearances = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
-            if !seen_names.insert(visible_text::appearance(&option)) {
+            if !appearances.insert(visible_text::appearance(&option)) {
                 return Err(format!("contains {option} twice"));
             }
             options.push(option);
@@ -137,7 +137,7 @@ impl FromField for Options {
             "items": option,
             "maxItems": OPTIONS_MAX,
             "description": "Required for `select` and `multiselect`; at least one, without duplicates",
-            // Tools combine this example with the first of the field types, which has no options.
+            // Tools build a request from the examples, with the first of the field types, which has no options.
             "example": [],
         })
     }
@@ -149,7 +149,7 @@ impl From<Options> for Value {
     }
 }
 
-/// Ids in the order their records are to have; at least one.
+/// Ids in the new order of their records; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedIds<T>(pub Vec<T>);
 

@@ -9,8 +9,8 @@ use super::{BODY_BYTES_MAX, CONTROLS_REFUSED, FromField};
 /// provider uses more than ten.
 const OBJECT_DEPTH_MAX: usize = 64;
 
-/// An object whose shape is partly defined by third parties: at most 65,536 bytes as PostgreSQL writes it, and only
-/// values that can be read back.
+/// An object whose shape is partly defined by third parties: at most 65,536 bytes, with numbers as PostgreSQL writes
+/// them, and only values that can be read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
@@ -34,8 +34,8 @@ impl FromField for Object {
     }
 }
 
-/// Checks that PostgreSQL can store a value and that it can be read back. Returns by how many bytes it is longer in
-/// PostgreSQL, which writes numbers without an exponent.
+/// Checks that PostgreSQL can store a value and that it can be read back. Returns by how many bytes its numbers are
+/// longer in PostgreSQL, which writes them without an exponent.
 fn extra_bytes(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));

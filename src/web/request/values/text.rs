@@ -25,7 +25,8 @@ const SHORTCUT_CHARACTERS_MAX: usize = 60;
 const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
 /// Maximum length of a password, in characters.
 const PASSWORD_CHARACTERS_MAX: usize = 200;
-/// Number of digits of a phone number: E.164 allows 15, and no number of fewer than 8 can be reached from abroad.
+/// Number of digits of a phone number with its calling code. E.164 allows at most 15; fewer than 8 are most likely a
+/// number without a calling code.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
 /// Why a text with a control character is refused.
@@ -230,11 +231,12 @@ const NUMBER_KINDS: [Type; 10] = [
 /// The country of the calling code that these digits start with, ISO 3166-1 alpha-2. If several countries share the
 /// code: the one whose numbering plan matches, else the main one. `None` when no country has the code.
 pub fn country_of(digits: &str) -> Option<String> {
-    // Calling codes are prefix-free.
+    // No calling code is the beginning of another.
     let (mut countries, national) = (1..=3).find_map(|length| {
         let (code, national) = digits.split_at_checked(length)?;
         Some((DATABASE.by_code(&code.parse::<u16>().ok()?)?, national))
     })?;
+    // A calling code that belongs to no country, such as that of satellite phones, has the id `001`.
     countries.retain(|country| country.id().len() == 2);
     countries.sort_by_key(|country| !country.is_main_country_for_code());
     let matches_number = |country: &&&Metadata| {
@@ -243,7 +245,7 @@ pub fn country_of(digits: &str) -> Option<String> {
             Some(leading) => leading.find(national).is_some_and(|found| found.start() == 0),
             None => {
                 plan.general().is_match(national)
-                    && NUMBER_KINDS.iter().any(|kind| plan.get(*kind).is_some_and(|kind| kind.is_match(national)))
+                    && NUMBER_KINDS.iter().any(|kind| plan.get(*kind).is_some_and(|pattern| pattern.is_match(national)))
             }
         }
     };

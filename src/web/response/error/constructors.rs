@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ApiError;
 use super::reasons::code_of;
 
-/// `Retry-After` in seconds when the store is unavailable: about the time a restart takes.
+/// `Retry-After` in seconds when the service is unavailable: about the time a restart takes.
 const RETRY_AFTER_S: u64 = 1;
 
 /// What is wrong with a field: the reason for people, its code and parameters for programs.
@@ -156,7 +156,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_CONTACT_NOT_FOUND", "contact not found")
     }
 
-    /// The send request names no recipient.
+    /// The send request names no recipient, or one that the channel cannot have.
     pub fn contact_not_identified(message: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "ERR_API_CONTACT_NOT_IDENTIFIED", message)
     }
@@ -253,7 +253,7 @@ impl ApiError {
         Self::defect("internal error")
     }
 
-    /// The store is unavailable; nothing was changed.
+    /// The service cannot process the request now; the caller is to try again.
     pub fn unavailable() -> Self {
         let mut error =
             Self::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_API_UNAVAILABLE", "the service is unavailable; try again");
@@ -269,7 +269,7 @@ impl ApiError {
         error
     }
 
-    /// The company has used up its requests of this minute.
+    /// The caller has exceeded a rate limit.
     pub fn rate_limited(retry_after_s: u64) -> Self {
         let mut error =
             Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "rate limit exceeded; try again later");
@@ -283,9 +283,9 @@ impl ApiError {
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
-    /// Too many connections or streams are open; `what` names their kind.
-    pub fn too_many_open(what: &str, retry_after_s: u64) -> Self {
-        Self { message: format!("too many {what} are open"), ..Self::rate_limited(retry_after_s) }
+    /// Too many connections or streams are open; `plural` names their kind.
+    pub fn too_many_open(plural: &str, retry_after_s: u64) -> Self {
+        Self { message: format!("too many {plural} are open"), ..Self::rate_limited(retry_after_s) }
     }
 
     /// The record's state does not allow the change.

@@ -42,11 +42,11 @@ impl From<Refusal> for ApiError {
                 }
                 Self::conflict(state, details)
             }
-            Refusal::ContactUnreachable(why) => {
-                let message = format!("the contact cannot receive on this channel: {}", why.in_words());
+            Refusal::ContactUnreachable(unreachable) => {
+                let message = format!("the contact cannot receive on this channel: {}", unreachable.in_words());
                 let code = "ERR_API_CONTACT_UNREACHABLE";
                 let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
-                error.details = Some(Box::new(json!({"reason": why.as_str()})));
+                error.details = Some(Box::new(json!({"reason": unreachable.as_str()})));
                 error
             }
             Refusal::WindowClosed(closed_at) => {

@@ -93,16 +93,16 @@ impl ApiError {
 
     /// Adds the name of a form's file to an error about its content or type. `field` is the file's part of the form,
     /// like `medias[0]`.
-    pub(in crate::web) fn with_file(mut self, field: &str, declared: &FileDeclaration) -> Self {
+    pub(in crate::web) fn with_file(mut self, field: &str, declaration: &FileDeclaration) -> Self {
         const FILE_CODES: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
         if FILE_CODES.contains(&self.code) {
-            let name = declared.file_name.as_deref();
+            let name = declaration.file_name.as_deref();
             self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
             self.details = Some(Box::new(json!({
                 "field": field,
                 "fileName": name,
-                "mimeType": declared.mime_type,
+                "mimeType": declaration.mime_type,
             })));
         }
         self

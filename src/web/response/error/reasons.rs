@@ -142,8 +142,8 @@ pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
         params.insert("item".to_owned(), json!(item));
         return (code, params);
     }
-    let found = FORMS.iter().find_map(|(code, form)| Some((*code, match_form(form, reason)?)));
-    found.unwrap_or_else(|| (OTHER, Map::new()))
+    let code_and_params = FORMS.iter().find_map(|(code, form)| Some((*code, match_form(form, reason)?)));
+    code_and_params.unwrap_or_else(|| (OTHER, Map::new()))
 }
 
 /// Every code, for the API document.
@@ -157,12 +157,12 @@ pub fn codes() -> Vec<&'static str> {
 /// The parameters of a reason that matches a form; `None` if it does not match.
 fn match_form(form: &str, reason: &str) -> Option<Map<String, Value>> {
     let (fixed, rest) = match form.find(['{', '…']) {
-        Some(at) => form.split_at(at),
+        Some(index) => form.split_at(index),
         None => return (form == reason).then(Map::new),
     };
     let reason = reason.strip_prefix(fixed)?;
     let Some(rest) = rest.strip_prefix('{') else {
-        // `…` ends a form.
+        // Nothing follows, or a `…`, which matches any text and ends the form.
         return Some(Map::new());
     };
     let (name, rest) = rest.split_once('}')?;
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn an_ellipsis_ends_a_form_and_words_separate_parameters() {
         for (_, form) in FORMS {
-            assert!(form.find('…').is_none_or(|at| form.len() == at + '…'.len_utf8()), "{form}");
+            assert!(form.find('…').is_none_or(|index| form.len() == index + '…'.len_utf8()), "{form}");
             assert!(!form.contains("}{"), "{form}");
         }
     }

@@ -25,7 +25,7 @@ pub struct Page<T> {
     has_more: bool,
     /// The position of each row.
     positions: Vec<Position>,
-    /// As in [`select::Page::end`]; also `None` when the page was truncated.
+    /// As in [`select::Page::end`]; also `None` for a page that was truncated or built by [`Page::of_all`].
     end: Option<Position>,
     /// Signs the next cursor; `None` for a page by number.
     list: Option<ListRead>,
@@ -33,8 +33,8 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// A page of rows, each converted by `convert`.
-    pub fn of<R>(page: PageRequest, listed: select::Page<R>, convert: impl FnMut(R) -> T) -> Self {
-        let select::Page { rows, has_more, positions, end } = listed;
+    pub fn of<R>(page: PageRequest, selected_page: select::Page<R>, convert: impl FnMut(R) -> T) -> Self {
+        let select::Page { rows, has_more, positions, end } = selected_page;
         Self { page, rows: rows.into_iter().map(convert).collect(), has_more, positions, end, list: None }
     }
 
@@ -156,7 +156,7 @@ impl<T: Serialize> Page<T> {
         let (mut written, mut row_bytes) = (0, 0);
         for row in rows {
             reserve_rows(&mut body, written, count, bytes_max);
-            let before = body.len();
+            let previous_length = body.len();
             if written > 0 {
                 body.push(b',');
             }
@@ -166,7 +166,7 @@ impl<T: Serialize> Page<T> {
             row_bytes += body.len() - row_start;
             // The same limit as in `count_fitting_rows`.
             if written > 0 && row_bytes > bytes_max {
-                body.truncate(before);
+                body.truncate(previous_length);
                 break;
             }
             written += 1;
@@ -198,7 +198,7 @@ fn reserve_rows(body: &mut Vec<u8>, written: usize, count: usize, bytes_max: usi
         return;
     }
     let rest = (body.len() / written).saturating_mul(count - written);
-    // A sixteenth more: rows are seldom all alike.
+    // A sixteenth more, because the remaining rows may be somewhat longer.
     let rest = rest.saturating_add(rest / 16).min(bytes_max.saturating_sub(body.len()));
     body.reserve(rest);
 }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn no_row_after_the_second_reallocates_a_body_of_equal_rows() {
-        // The second row reserves, as the first is longer than the spare capacity that is allowed.
+        // A body of one row is longer than `SPARE_BYTES_MAX`, so the second row reserves the capacity for all.
         let (rows, bytes) = (60, SPARE_BYTES_MAX + 1);
         let row = "x".repeat(bytes);
         let mut body = Vec::with_capacity(RESOURCE_BYTES * rows);
