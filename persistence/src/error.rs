@@ -296,16 +296,12 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// The error for a violated constraint, by its name; other errors are converted as usual.
-    pub(crate) fn of_constraint(
-        error: sqlx::Error,
-        errors_by_constraint: impl IntoIterator<Item = (&'static str, Self)>,
-    ) -> Self {
+    /// The error for a violated constraint, by its name; any other error stays as it is.
+    pub(crate) fn map_constraint(self, errors_by_constraint: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
+        let Self::Database(error) = &self else { return self };
         let violated = error.as_database_error().and_then(|error| error.constraint());
-        match errors_by_constraint.into_iter().find(|(constraint, _)| Some(*constraint) == violated) {
-            Some((_, mapped_error)) => mapped_error,
-            None => error.into(),
-        }
+        let mapped = errors_by_constraint.into_iter().find(|(constraint, _)| Some(*constraint) == violated);
+        mapped.map_or(self, |(_, mapped_error)| mapped_error)
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
 /// The company and id of each refused row of a kind that has an id.
 pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(CompanyId, i64)>> {
     let ids = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
-    Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)
+    with_timeout(sqlx::query_as(ids).bind(kind).fetch_all(db)).await
 }
 
 /// Stores a rejected row outside a transaction, as text, which is accepted in any case.

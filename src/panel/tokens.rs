@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, Refusal, clock};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::tokens::{self, NewToken, TokenFilter, TokenRow, TokenStatus};
-use hotline_persistence::{CompanyId, Timestamp, TokenId};
+use hotline_persistence::{CompanyId, Error, Timestamp, TokenId};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -177,13 +177,13 @@ pub async fn create(
     let company = administrator.company;
     let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
-        if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
-            let conflict = Conflict::used_by(
+        if tokens::has_count(&mut *db, company, TOKENS_MAX).await? {
+            let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",
                 [("token", TOKENS_MAX)],
             );
-            return Err(Refusal::Conflict(conflict).into());
+            return Err(Refusal::Conflict(limit_reached).into());
         }
         let new_token = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
         let (row, key) = tokens::insert(&mut *db, company, new_token).await?;
@@ -228,10 +228,11 @@ impl Input for TokenUpdate {
 
 /// Refuses changes of a revoked token.
 fn check_not_revoked(row: &TokenRow) -> ApiResult<()> {
-    if row.revoked_at.is_none() {
-        return Ok(());
-    }
-    Err(ApiError::conflict("the token is revoked", json!({"state": "revoked", "reason": "revoked"})))
+    if row.revoked_at.is_none() { Ok(()) } else { Err(revoked()) }
+}
+
+fn revoked() -> ApiError {
+    ApiError::conflict("the token is revoked", json!({"state": "revoked", "reason": "revoked"}))
 }
 
 /// `PUT /tokens/{tokenId}`: takes effect with the next request.
@@ -261,7 +262,12 @@ pub async fn rotate(
     let company = administrator.company;
     check_not_revoked(&load_token(&app, company, id.0).await?)?;
     let rotate = once.transaction(app.db(company), async |db| {
-        let (row, key) = tokens::rotate_in_company(db, company, id.0).await?;
+        let rotated = tokens::rotate_in_company(db, company, id.0).await;
+        let (row, key) = rotated.map_err(|error| match error {
+            // Tokens are never deleted, so it has been revoked since the check.
+            Error::NotFound(_) => revoked(),
+            error => error.into(),
+        })?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))
     });
     refresh_after(&app, company, rotate).await

@@ -41,7 +41,7 @@ impl Visitors {
     pub async fn begin(rig: &Rig, owner: usize, count: usize) -> Self {
         let company = rig.another_of(owner).await;
         let keys = Keyring::at(rig.shared().join("secrets.key"));
-        let key = embed(&rig.db, &keys, company.webchat).await;
+        let key = embed(&rig.db, &keys, company.id, company.webchat).await;
         let caller = rig.caller(&company);
         let browser = Browser::at(caller.address(0), &key);
         let mut sessions = Vec::new();
@@ -98,7 +98,7 @@ impl Visitors {
 pub async fn idle_socket(rig: &Rig, owner: usize) -> Socket {
     let company = rig.another_of(owner).await;
     let keys = Keyring::at(rig.shared().join("secrets.key"));
-    let key = embed(&rig.db, &keys, company.webchat).await;
+    let key = embed(&rig.db, &keys, company.id, company.webchat).await;
     let browser = Browser::at(rig.members[owner].address(), &key);
     let identity = signed("idle", json!({}));
     let is_allowed = || async { browser.try_open_as(&identity).await.status == 201 };

@@ -289,7 +289,7 @@ fn may_write(text: &str) -> bool {
 }
 
 /// The code of services and of the command line, by its path; without that of tests.
-fn sources() -> Vec<(String, String)> {
+pub fn sources() -> Vec<(String, String)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in ["src", "actors/src", "persistence/src"] {

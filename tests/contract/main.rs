@@ -24,6 +24,7 @@ mod reasons;
 mod references;
 mod runbook;
 mod schema;
+mod statement_limits;
 mod statements;
 mod tables;
 mod type_names;

@@ -70,8 +70,10 @@ impl Doors {
                 settings.allowed_origins = vec![PAGE.to_owned()];
                 Ok(())
             };
-            let webchat =
-                channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed").public_key;
+            let webchat = channels::update(db, &keys, company.id, company.webchat, allow)
+                .await
+                .expect("the page is allowed")
+                .public_key;
             let phone = provided(db, &keys, company.id, ChannelType::Whatsapp, "1000", &url).await;
             let page = provided(db, &keys, company.id, ChannelType::Messenger, "2000", &url).await;
             (company, webchat, phone, page)

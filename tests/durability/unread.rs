@@ -64,7 +64,8 @@ impl FilledService {
                 settings.allowed_origins = vec![PAGE.to_owned()];
                 Ok(())
             };
-            let webchat = channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed");
+            let webchat =
+                channels::update(db, &keys, company.id, company.webchat, allow).await.expect("the page is allowed");
             (company, other, webchat.public_key)
         })
         .await;

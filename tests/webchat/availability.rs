@@ -129,7 +129,8 @@ async fn a_company_that_was_dropped_from_memory_has_no_available_user() {
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/contacts").await.data(200);
     assert!(is_available(&browser).await);
-    app.service.forget(app.company.id).await.expect("nothing is under way");
+    // A drop is given up when something takes ten seconds, as on a slow machine; then it is repeated.
+    eventually("the company is dropped", || async { app.service.forget(app.company.id).await.is_ok() }).await;
     assert!(!is_available(&browser).await);
     app.stop().await;
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
+use hotline_actors::clock;
 use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::door::{answer, only_ticket};
 use crate::process::{Process, keys_of, with_database};
+use crate::support::database::pool;
 use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Reply, TestApp, eventually, keys, patience};
@@ -42,11 +44,18 @@ impl Tab {
     async fn read_some(&mut self, frames: usize) -> Result<(), Option<u16>> {
         let opened = self.browser.socket_with_room(&self.session.token).await;
         let mut socket = opened.map_err(|(status, _)| Some(status))?;
-        if !socket.try_send(json!({"type": "after", "id": self.last()})).await {
-            return Err(None);
+        let is_taken = socket.try_send(json!({"type": "after", "id": self.last()})).await;
+        // The service closes a socket whose `after` it does not get in time; on a slow machine this is one more break.
+        let is_late = socket.is_late();
+        if !is_taken {
+            return if is_late { Ok(()) } else { Err(None) };
         }
         for _ in 0..frames {
-            let frame = socket.next_or_end().await?;
+            let frame = match socket.next_or_end().await {
+                Ok(frame) => frame,
+                Err(_) if is_late => return Ok(()),
+                Err(code) => return Err(code),
+            };
             if frame["type"] == "message" {
                 self.shown.push(id(&frame["message"]));
             }
@@ -135,7 +144,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     let mut process = serve();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
+        let key = embed(db, &keys_of(folder.path()), company.id, company.webchat).await;
         (company, key)
     })
     .await;
@@ -216,11 +225,13 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
 async fn during_a_database_outage_open_sockets_continue_and_new_ones_wait_for_earlier_messages() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
-    let key = embed(&db, &keys(), company.webchat).await;
+    let key = embed(&db, &keys(), company.id, company.webchat).await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("the service");
+    // The time in which a socket may send `after` never passes.
+    clock::stop();
     let (browser, api) = (Browser::at(service.address, &key), Api::new(service.address, &company.key));
     let session = browser.open("v").await;
     let hello = browser.say(&session, "hello").await;
@@ -270,7 +281,7 @@ async fn killed_while_signing_in(point: &str) {
     let mut process = Process::serve_failing(folder.path(), &[], point);
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
+        let key = embed(db, &keys_of(folder.path()), company.id, company.webchat).await;
         (company, key)
     })
     .await;

@@ -1,11 +1,12 @@
 //! Typing, both ways.
 
+use hotline_actors::clock;
 use hotline_persistence::tables::tokens::{self, NewToken, Permissions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::door::only_ticket;
-use crate::support::{Api, Reply, TestApp, eventually};
+use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 use crate::visitor::Browser;
 
 fn path(browser: &Browser, ticket: i64) -> String {
@@ -23,7 +24,9 @@ async fn send_request(api: &Api, key: &str, method: Method, path: &str, body: Op
 
 #[actix_web::test]
 async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
+    // That somebody types never fades.
+    clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;

@@ -1,9 +1,11 @@
 //! Sessions and messages, as a visitor's browser asks for them.
 
+use futures_util::future::join;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Api, Reply, TestApp, eventually};
+use crate::support::service::TestOptions;
+use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session, signed};
 
 /// The open ticket of the company's only visitor.
@@ -15,7 +17,7 @@ pub async fn only_ticket(api: &Api) -> i64 {
 
 /// An agent writes in a ticket.
 pub async fn answer(api: &Api, ticket: i64, body: &str) {
-    api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
+    api.post_while_busy("/messages", &json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
 }
 
 async fn listed(browser: &Browser, session: &Session, query: &str) -> Vec<Value> {
@@ -58,6 +60,28 @@ async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
         "the messages of an ended session cannot be read"
     );
     assert_eq!(app.api.all("/messages").await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_visitor_reads_while_another_change_of_the_company_waits_for_the_disk() {
+    // A process of a cluster has no journal.
+    let app = OwnApp::start_with(TestOptions { member: false, ..TestOptions::default() }).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "hello").await;
+    let send = json!({"channelId": app.company.phone, "number": "5511987654321", "type": "text", "body": "later"});
+    let log = &app.service.app.engine.store().log;
+    fail::cfg("journal_before_sync", "pause").expect("failpoint");
+    let reading = async {
+        eventually("the change waits for the disk", || async { log.appended() > log.durable() }).await;
+        let read = browser.get(&session, "/messages").await;
+        fail::remove("journal_before_sync");
+        read
+    };
+    let (sent, read) = join(app.api.post("/messages", send), reading).await;
+    sent.data(202);
+    assert_eq!(bodies(read.data(200).as_array().expect("a list")), ["hello"]);
     app.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! Files a visitor attaches: there with their message or not at all, and once.
 
 use hotline::visitors::VisitorOptions;
+use hotline_actors::clock;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -255,6 +256,8 @@ async fn files_count_as_the_messages_of_an_address() {
     let mut options = TestOptions::default();
     options.visitors = VisitorOptions { messages_per_minute: 2, ..options.visitors };
     let app = OwnApp::start_with(options).await;
+    // The limit does not recover during the test.
+    clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     attach(&browser, &session, picture("c-1")).await.data(201);

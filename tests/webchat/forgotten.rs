@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all, join5};
-use hotline_actors::EngineOptions;
 use hotline_actors::channels::SendingOptions;
+use hotline_actors::{EngineOptions, clock};
 use hotline_persistence::ChannelId;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use reqwest::Method;
@@ -50,6 +50,8 @@ async fn phone(app: &TestApp, company: &Company, account: &str, provider: &Provi
 struct Run {
     is_over: Cell<bool>,
     answered: Cell<usize>,
+    /// How many sockets the visitor has opened, one after the other.
+    opened: Cell<usize>,
     /// The longest that another company has waited.
     longest_wait: Cell<Duration>,
 }
@@ -148,6 +150,7 @@ async fn take_turns(run: &Run, browser: &Browser, session: &Session, api: &Api) 
 /// Watches the conversation through a socket, and opens another whenever it is closed. Returns the shown texts, in
 /// order, and how often a socket was closed.
 async fn watch_socket(
+    run: &Run,
     browser: &Browser,
     session: &Session,
     until: impl AsyncFn(&[String]) -> bool,
@@ -166,6 +169,7 @@ async fn watch_socket(
         if !socket.try_send(json!({"type": "after", "id": last})).await {
             continue;
         }
+        run.opened.set(run.opened.get() + 1);
         loop {
             if until(&shown).await {
                 return (shown, closed);
@@ -202,9 +206,16 @@ async fn send_meanwhile(run: &Run, api: &Api, channel: ChannelId) {
     }
 }
 
+/// Drops the company. A drop is given up when a request takes ten seconds, as on a slow machine; then it is repeated.
+async fn drop_company(app: &OwnApp) {
+    eventually("the company is dropped", || async { app.service.forget(app.company.id).await.is_ok() }).await;
+}
+
 /// Drops a company again and again while it is used. Returns the longest that another company has waited meanwhile.
 async fn drop_under_load() -> Duration {
     let app = OwnApp::start_with(unlimited_options()).await;
+    // The time in which a socket may send `after` never passes.
+    clock::stop();
     let provider = Provider::start().await;
     let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
     let (other, other_api) = app.another_company().await;
@@ -216,8 +227,10 @@ async fn drop_under_load() -> Duration {
     let drops = async {
         for round in 1..=ROUNDS {
             let target = run.answered.get() + ANSWERED_BETWEEN;
-            eventually("the company is served", || async { run.answered.get() >= target }).await;
-            app.service.forget(app.company.id).await.unwrap_or_else(|refusal| panic!("round {round}: {refusal}"));
+            // Each drop closes the visitor's socket, so that before it there is another one.
+            let is_in_use = || async { run.answered.get() >= target && run.opened.get() >= round };
+            eventually("the company is served and watched", is_in_use).await;
+            drop_company(&app).await;
         }
         run.is_over.set(true);
     };
@@ -227,7 +240,7 @@ async fn drop_under_load() -> Duration {
         *sent_count.borrow_mut() = Some(sent.len());
         sent
     };
-    let watch = watch_socket(&browser, &session, async |shown: &[String]| {
+    let watch = watch_socket(&run, &browser, &session, async |shown: &[String]| {
         sent_count.borrow().is_some_and(|all| shown.len() >= all)
     });
     let load = join_all((0..NUMBERS).map(|number| send_texts(&run, &app.api, channel, number)));
@@ -236,7 +249,7 @@ async fn drop_under_load() -> Duration {
         join(of_company, send_meanwhile(&run, &other_api, other_channel)).await;
 
     assert_eq!(shown, sent, "what the visitor saw");
-    assert!(closed >= ROUNDS / 2, "the socket was closed {closed} times");
+    assert!(closed >= ROUNDS - 1, "the socket was closed {closed} times");
     let stored = app.api.all("/messages?perPage=100").await;
     for (number, accepted) in accepted.iter().enumerate() {
         assert!(accepted.len() > 1, "too little was accepted: {accepted:?}");
@@ -293,7 +306,7 @@ async fn a_dropped_company_leaves_nothing_in_memory_and_repeated_requests_have_n
     let engine = &app.service.app.engine;
     let before = engine.stats();
     assert_eq!((before.tickets.hot, before.sessions.hot), (3, 1));
-    app.service.forget(app.company.id).await.expect("nothing is under way");
+    drop_company(&app).await;
     let after = engine.stats();
     assert_eq!((after.tickets.hot, after.sessions.hot), (0, 0), "actors are left");
     assert_eq!(engine.sessions.connected_sessions(), 0, "a session is watched");
@@ -329,15 +342,16 @@ async fn a_company_whose_provider_does_not_answer_is_not_dropped_and_continues()
     let engine = &app.service.app.engine;
     let is_closed = || async { engine.store().ownership().try_enter(app.company.id).is_none() };
     tokio::select! {
-        dropped = app.service.forget(app.company.id) => panic!("a call is under way: {dropped:?}"),
+        biased;
         () = eventually("the company takes no new requests", is_closed) => {}
+        dropped = app.service.forget(app.company.id) => panic!("a call is under way: {dropped:?}"),
     }
     assert!(engine.owns(app.company.id), "a drop that was given up has removed the company");
     send("second").await;
     provider.release();
     let calls = provider.accepts(ACCOUNT, 2).await;
     assert_eq!(calls.iter().map(|call| call.text()).collect::<Vec<_>>(), ["first", "second"]);
-    app.service.forget(app.company.id).await.expect("the provider has answered");
+    drop_company(&app).await;
     send("third").await;
     provider.accepts(ACCOUNT, 3).await;
     app.stop().await;

@@ -101,7 +101,7 @@ async fn talk_in_session(
     // The first message opens the ticket.
     browser.say(&session, "v-0").await;
     let first = socket.message().await;
-    let message = api.get(&format!("/messages/{}", first["id"])).await;
+    let message = api.get_while_busy(&format!("/messages/{}", first["id"])).await;
     let ticket = message.data(200)["ticketId"].clone();
     let sent: RefCell<HashMap<String, Instant>> = RefCell::default();
     let visitor = async {
@@ -116,7 +116,7 @@ async fn talk_in_session(
             let body = format!("a-{count}");
             let request = json!({"ticketId": ticket, "type": "text", "body": body});
             sent.borrow_mut().insert(body, Instant::now());
-            api.post("/messages", request).await.data(202);
+            api.post_while_busy("/messages", &request).await.data(202);
         }
     };
     let pushes = async {
@@ -181,7 +181,7 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
+        let key = embed(db, &keys_of(folder.path()), company.id, company.webchat).await;
         (company, key)
     })
     .await;

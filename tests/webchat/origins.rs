@@ -116,7 +116,9 @@ async fn a_wildcard_allows_every_subdomain_but_not_the_domain() {
         settings.allowed_origins = vec!["https://*.shop.example".to_owned()];
         Ok(())
     };
-    channels::update(&app.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
+    channels::update(&app.db, &keys(), app.company.id, app.company.webchat, allow)
+        .await
+        .expect("the channel is changed");
     let subdomain = browser.from("https://www.shop.example");
     eventually("the subdomain is allowed", || async { subdomain.try_open(json!({})).await.status == 201 }).await;
     let session = subdomain.open("v").await;

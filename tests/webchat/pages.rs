@@ -99,7 +99,9 @@ async fn changed(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
         change(settings);
         Ok(())
     };
-    channels::update(&app.db, &keys(), app.company.webchat, apply).await.expect("the channel is changed");
+    channels::update(&app.db, &keys(), app.company.id, app.company.webchat, apply)
+        .await
+        .expect("the channel is changed");
 }
 
 #[actix_web::test]

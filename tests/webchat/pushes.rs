@@ -1,6 +1,7 @@
 //! What is pushed to a visitor, and what a visitor's browser sends.
 
 use futures_util::future::join_all;
+use hotline_actors::clock;
 use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Send};
 use hotline_persistence::TicketId;
@@ -15,9 +16,8 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let mut socket = browser.raw_socket(&session).await;
-    socket.send(json!({"type": "after", "id": null})).await;
-    assert_eq!(socket.next().await, json!({"type": "caughtUp", "lastId": null}));
+    let (mut socket, frames) = browser.frames_after(&session, None).await;
+    assert_eq!(frames, [json!({"type": "caughtUp", "lastId": null})]);
     let posted = browser.say(&session, "hello").await;
     assert_eq!(socket.next().await, json!({"type": "message", "message": posted}));
 
@@ -52,16 +52,11 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     assert!(status["upTo"].as_i64() >= posted["id"].as_i64(), "{status}");
 
     // A socket that opens later gets the current statuses.
-    let mut late = browser.raw_socket(&session).await;
-    late.send(json!({"type": "after", "id": id})).await;
-    let mut states = Vec::new();
-    loop {
-        let frame = late.next().await;
-        match frame["type"].as_str() {
-            Some("status") => states.push((frame["direction"].clone(), frame["status"].clone(), frame["upTo"].clone())),
-            _ => break assert_eq!(frame, json!({"type": "caughtUp", "lastId": id})),
-        }
-    }
+    let (_late, mut frames) = browser.frames_after(&session, id.as_i64()).await;
+    assert_eq!(frames.pop(), Some(json!({"type": "caughtUp", "lastId": id})));
+    assert!(frames.iter().all(|frame| frame["type"] == "status"), "{frames:?}");
+    let state_of = |frame: &Value| (frame["direction"].clone(), frame["status"].clone(), frame["upTo"].clone());
+    let states: Vec<_> = frames.iter().map(state_of).collect();
     let state = |direction: &str, status: &str, up_to: &Value| (json!(direction), json!(status), up_to.clone());
     assert_eq!(
         states,
@@ -90,7 +85,9 @@ async fn two_tabs_are_shown_the_same_each_once() {
 
 #[actix_web::test]
 async fn a_message_that_only_another_tab_has_received_is_read_once_it_is_seen() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
+    // The time in which a socket may send `after` never passes.
+    clock::stop();
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;

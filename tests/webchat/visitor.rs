@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use hotline::visitors::identity;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
-use hotline_persistence::{ChannelId, Error, PgPool};
+use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
@@ -23,6 +23,12 @@ use crate::support::{Company, PATIENCE, Reply, TestApp, keys, patience};
 
 /// The pause before a refused request is repeated.
 pub const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a client waits for an answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// How long a socket may take to send `after`, which names the last message that the visitor has.
+pub const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The page visitors are on.
 pub const PAGE: &str = "https://shop.example";
@@ -67,13 +73,13 @@ impl Session {
 }
 
 /// Lets the page embed the channel. Returns the channel's public key.
-pub async fn embed(db: &PgPool, keys: &Keyring, channel: ChannelId) -> String {
+pub async fn embed(db: &PgPool, keys: &Keyring, company: CompanyId, channel: ChannelId) -> String {
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.allowed_origins = vec![PAGE.to_owned()];
         settings.identity_secrets = vec![Secret(SECRET.to_owned())];
         Ok(())
     };
-    channels::update(db, keys, channel, allow).await.expect("the channel is changed").public_key
+    channels::update(db, keys, company, channel, allow).await.expect("the channel is changed").public_key
 }
 
 impl Browser {
@@ -84,14 +90,14 @@ impl Browser {
 
     /// On a page that embeds another webchat.
     pub async fn on(app: &TestApp, company: &Company, channel: ChannelId) -> Self {
-        let key = embed(&app.db, &keys(), channel).await;
+        let key = embed(&app.db, &keys(), company.id, channel).await;
         refresh(&app.api, company).await;
         Self::at(app.address, &key)
     }
 
     /// On a page that embeds the webchat with this key.
     pub fn at(address: SocketAddr, key: &str) -> Self {
-        let client = hotline::tls::client().timeout(Duration::from_secs(60)).pool_max_idle_per_host(64).build();
+        let client = hotline::tls::client().timeout(patience(ANSWER_TIME_MAX)).pool_max_idle_per_host(64).build();
         Self { client: client.expect("client"), address, key: key.to_owned(), origin: PAGE.to_owned() }
     }
 
@@ -132,7 +138,9 @@ impl Browser {
 
     /// A session of a visitor whom the website knows by this external id, which is their name, too.
     pub async fn open(&self, external_id: &str) -> Session {
-        Session::of(self.try_open_as(&signed(external_id, json!({"name": external_id}))).await.data(201))
+        let body = json!({"identity": signed(external_id, json!({"name": external_id}))});
+        let opened = Reply::retried_while_busy(|| self.request(Method::POST, "/sessions").json(&body)).await;
+        Session::of(opened.data(201))
     }
 
     /// Another session of a visitor who may have one already, opened with the company's token.
@@ -144,17 +152,22 @@ impl Browser {
 
     /// A session of a visitor with these claims, and without an identity.
     pub async fn open_unknown(&self, visitor: Value) -> Session {
-        Session::of(self.try_open(visitor).await.data(201))
+        let body = json!({"visitor": visitor});
+        let opened = Reply::retried_while_busy(|| self.request(Method::POST, "/sessions").json(&body)).await;
+        Session::of(opened.data(201))
     }
 
     /// Identifies the visitor of an open session.
     pub async fn identify(&self, session: &Session, identity: &str) -> Reply {
-        self.post(session, "/identify", json!({"identity": identity})).await
+        let body = json!({"identity": identity});
+        Reply::retried_while_busy(|| self.with(session, Method::POST, "/identify").json(&body)).await
     }
 
     /// Sends a text. Returns the message as the service shows it.
     pub async fn say(&self, session: &Session, body: &str) -> Value {
-        self.post(session, "/messages", json!({"body": body})).await.data(201).clone()
+        let body = json!({"body": body});
+        let sent = Reply::retried_while_busy(|| self.with(session, Method::POST, "/messages").json(&body)).await;
+        sent.data(201).clone()
     }
 
     /// The handshake of a socket.
@@ -177,8 +190,9 @@ impl Browser {
     pub async fn socket_with_room(&self, token: &str) -> Result<Socket, (u16, Value)> {
         let deadline = Instant::now() + patience(PATIENCE);
         loop {
+            let is_late = Instant::now() >= deadline;
             match self.try_socket(token).await {
-                Err((429, _)) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+                Err((429, _)) if !is_late => tokio::time::sleep(PAUSE).await,
                 opened => return opened,
             }
         }
@@ -193,19 +207,37 @@ impl Browser {
         socket
     }
 
-    /// A socket that is caught up from `after` on, and the messages that it was shown meanwhile.
-    pub async fn socket_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
-        let mut socket = self.raw_socket(session).await;
-        socket.send(json!({"type": "after", "id": after})).await;
-        let mut shown = Vec::new();
+    /// A socket that is caught up from `after` on, and its frames between `hello` and `caughtUp`, which is the last of
+    /// them.
+    pub async fn frames_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
         loop {
-            let frame = socket.next().await;
-            match frame["type"].as_str() {
-                Some("caughtUp") => return (socket, shown),
-                Some("message") => shown.push(frame["message"].clone()),
-                _ => {}
+            let mut socket = self.raw_socket(session).await;
+            let is_sent = socket.try_send(json!({"type": "after", "id": after})).await;
+            let is_late = socket.is_late();
+            match socket.frames_until("caughtUp").await {
+                Ok(frames) => return (socket, frames),
+                // The service has closed the socket because this test was too slow. A browser opens another one, too.
+                Err(_) if is_late => {}
+                Err(code) => panic!("closed: {code:?}, `after` was sent: {is_sent}"),
             }
         }
+    }
+
+    /// A socket that is caught up from `after` on, and the messages that it was shown meanwhile.
+    pub async fn socket_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
+        let (socket, frames) = self.frames_after(session, after).await;
+        let shown = frames.iter().filter(|frame| frame["type"] == "message").map(|frame| frame["message"].clone());
+        (socket, shown.collect())
+    }
+
+    /// A socket of a visitor who has seen nothing yet, caught up, that answers no ping: many that have piled up would
+    /// be answered with more frames than a socket may send.
+    pub async fn mute_socket(&self, session: &Session) -> Socket {
+        let mut socket = self.raw_socket(session).await;
+        socket.answers = false;
+        socket.send(json!({"type": "after", "id": null})).await;
+        socket.next_of("caughtUp").await;
+        socket
     }
 
     /// A socket of a visitor who has seen nothing yet, caught up.
@@ -217,6 +249,8 @@ impl Browser {
 /// A socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
+    /// When its opening began.
+    begun_at: Instant,
     /// Whether the socket answers pings itself, as a browser does, instead of returning them as frames.
     pub answers: bool,
 }
@@ -230,6 +264,7 @@ impl Socket {
         window_bytes: Option<u32>,
     ) -> Result<Self, (u16, Value)> {
         const NO_ANSWER: (u16, Value) = (0, Value::Null);
+        let begun_at = Instant::now();
         let socket = TcpSocket::new_v4().expect("socket");
         if let Some(bytes) = window_bytes {
             socket.set_recv_buffer_size(bytes).expect("window");
@@ -238,7 +273,7 @@ impl Socket {
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
-                Ok(Self { stream, answers: true })
+                Ok(Self { stream, begun_at, answers: true })
             }
             Err(tungstenite::Error::Http(response)) => {
                 let body = response.body().as_deref().unwrap_or_default();
@@ -246,6 +281,11 @@ impl Socket {
             }
             Err(_) => Err(NO_ANSWER),
         }
+    }
+
+    /// Whether what is sent now may come too late as the first frame, so that the service has closed the socket.
+    pub fn is_late(&self) -> bool {
+        self.begun_at.elapsed() >= AFTER_TIME_MAX
     }
 
     pub async fn try_send(&mut self, frame: Value) -> bool {
@@ -282,6 +322,19 @@ impl Socket {
     /// The next frame.
     pub async fn next(&mut self) -> Value {
         self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}"))
+    }
+
+    /// The frames up to the next one of this type; the code if the socket is closed before.
+    async fn frames_until(&mut self, kind: &str) -> Result<Vec<Value>, Option<u16>> {
+        let mut frames = Vec::new();
+        loop {
+            let frame = self.next_or_end().await?;
+            let is_last = frame["type"] == kind;
+            frames.push(frame);
+            if is_last {
+                return Ok(frames);
+            }
+        }
     }
 
     /// The next frame of this type; those before it are skipped.

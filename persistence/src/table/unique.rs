@@ -64,24 +64,18 @@ pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl F
     move |error| match error {
         // A referenced record was deleted since it was checked.
         Error::Database(error) if is_foreign_key(&error) => Error::NotFound("record"),
-        Error::Database(error) => {
-            let errors = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(TakenValue::from(*field))));
-            Error::of_constraint(error, errors)
-        }
-        error => error,
+        error => error.map_constraint(
+            fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(TakenValue::from(*field)))),
+        ),
     }
 }
 
 /// As [`map_constraint`], for a written row: the error also finds the record that has the unique value.
 pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
-    move |error| match map_constraint(&[])(error) {
-        Error::Database(error) => {
-            let errors = T::UNIQUE.iter().map(|unique| {
-                let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
-                (unique.constraint, Error::Taken(TakenValue { field: unique.field, holder }))
-            });
-            Error::of_constraint(error, errors)
-        }
-        error => error,
+    move |error| {
+        map_constraint(&[])(error).map_constraint(T::UNIQUE.iter().map(|unique| {
+            let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
+            (unique.constraint, Error::Taken(TakenValue { field: unique.field, holder }))
+        }))
     }
 }

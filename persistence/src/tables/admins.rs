@@ -24,14 +24,12 @@ pub struct AdminRow {
 /// # Errors
 /// When the database cannot answer; [`Error::Taken`] when the e-mail is taken, ignoring case.
 pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<AdminRow> {
-    sqlx::query_as(
+    let insert = sqlx::query_as(
         "insert into admins (email, password_hash) values ($1, $2) returning id, email, created_at, updated_at",
-    )
-    .bind(email)
-    .bind(password_hash)
-    .fetch_one(db)
-    .await
-    .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
+    );
+    with_timeout(insert.bind(email).bind(password_hash).fetch_one(db))
+        .await
+        .map_err(|error| error.map_constraint([("admins_email", Error::Taken("e-mail".into()))]))
 }
 
 /// An administrator in a list.
@@ -94,14 +92,11 @@ pub async fn reset_password(
     password_hash: &str,
     remove_factor: bool,
 ) -> Result<AdminRow> {
-    let row: Option<AdminRow> = sqlx::query_as(
+    let update = sqlx::query_as(
         "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)
          returning id, email, created_at, updated_at",
-    )
-    .bind(email)
-    .bind(password_hash)
-    .fetch_optional(&mut *db)
-    .await?;
+    );
+    let row: Option<AdminRow> = with_timeout(update.bind(email).bind(password_hash).fetch_optional(&mut *db)).await?;
     let row = row.ok_or(Error::NotFound("administrator"))?;
     let person = PersonId::Admin(row.id);
     if remove_factor {

@@ -41,8 +41,8 @@ pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
 
 /// Creates a company in an open transaction.
 pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> {
-    let row: CompanyRow =
-        sqlx::query_as("insert into companies (name) values ($1) returning *").bind(name).fetch_one(&mut *db).await?;
+    let insert = sqlx::query_as("insert into companies (name) values ($1) returning *").bind(name);
+    let row: CompanyRow = with_timeout(insert.fetch_one(&mut *db)).await?;
     profiles::insert_defaults(db, row.id).await?;
     Ok(row)
 }
@@ -66,7 +66,7 @@ pub struct CompanyChanges {
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
 pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChanges) -> Result<CompanyRow> {
-    sqlx::query_as(
+    let update = sqlx::query_as(
         "update companies set
              name = coalesce($2, name),
              active = coalesce($3, active),
@@ -86,15 +86,13 @@ pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChan
     .bind(changes.time_zone)
     .bind(changes.stop_words)
     .bind(changes.rate_per_minute.is_some())
-    .bind(changes.second_factor_required)
-    .fetch_optional(db)
-    .await?
-    .ok_or(Error::NotFound("company"))
+    .bind(changes.second_factor_required);
+    with_timeout(update.fetch_optional(db)).await?.ok_or(Error::NotFound("company"))
 }
 
 /// Every company, by creation.
 pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
-    Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
+    with_timeout(sqlx::query_as("select * from companies order by id").fetch_all(db)).await
 }
 
 /// The companies of some slots, including those the directory does not know yet.
@@ -138,5 +136,5 @@ pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Res
 
 /// One company, or `None`.
 pub async fn find(db: impl Database<'_>, id: CompanyId) -> Result<Option<CompanyRow>> {
-    Ok(sqlx::query_as("select * from companies where id = $1").bind(id).fetch_optional(db).await?)
+    with_timeout(sqlx::query_as("select * from companies where id = $1").bind(id).fetch_optional(db)).await
 }

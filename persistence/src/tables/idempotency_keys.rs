@@ -219,7 +219,7 @@ pub type UsedKey = (CompanyId, Digest, DateTime<Utc>);
 /// Up to `limit` keys used after `since`: the newest of each company, then the second newest of each, and so on. If
 /// there are more, keys of the companies with the most keys are missing.
 pub async fn recent(db: impl Database<'_>, since: DateTime<Utc>, limit: i64) -> Result<Vec<UsedKey>> {
-    Ok(select_recent(db, None, since, limit).await?)
+    with_timeout(select_recent(db, None, since, limit)).await
 }
 
 /// As [`recent`], the keys of these companies.

@@ -51,22 +51,19 @@ pub struct NewProfile<'a> {
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company, [`Error::Taken`] when it has a
 /// profile of this name.
 pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'_>) -> Result<ProfileRow> {
-    sqlx::query_as(
+    let insert = sqlx::query_as(
         "insert into profiles (company_id, name, permissions, sees_all_cards) values ($1, $2, $3, $4) returning *",
     )
     .bind(company)
     .bind(new.name)
     .bind(Json(new.permissions))
-    .bind(new.sees_all_cards)
-    .fetch_one(db)
-    .await
-    .map_err(|error| {
-        let known = [
+    .bind(new.sees_all_cards);
+    with_timeout(insert.fetch_one(db)).await.map_err(|error| {
+        error.map_constraint([
             ("profiles_company_id_fkey", Error::NotFound("company")),
             ("profiles_company_id_name_key", Error::Taken("name".into())),
             ("profiles_looks", Error::Taken("name".into())),
-        ];
-        Error::of_constraint(error, known)
+        ])
     })
 }
 
@@ -119,5 +116,5 @@ pub async fn find(db: impl PgExecutor<'_>, id: ProfileId) -> Result<ProfileRow> 
 /// Profiles by creation, of one company or of all.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
     let all = sqlx::query("select * from profiles where company_id = coalesce($1, company_id) order by id");
-    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
+    Ok(document::read_all(&with_timeout(all.bind(company).fetch_all(db)).await?))
 }

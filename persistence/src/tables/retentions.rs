@@ -87,7 +87,7 @@ pub struct RemovedConversations {
 /// Every company that has, or had, a retention.
 pub async fn all(db: impl Database<'_>) -> Result<Vec<Retention>> {
     let all = format!("{COLUMNS} from retentions r join companies c on c.id = r.company_id order by r.company_id");
-    Ok(sqlx::query_as(AssertSqlSafe(all)).fetch_all(db).await?)
+    with_timeout(sqlx::query_as(AssertSqlSafe(all)).fetch_all(db)).await
 }
 
 /// Sets a company's retention in days; `None`: keep forever.
@@ -102,8 +102,8 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
              returning *)
          {COLUMNS} from r join companies c on c.id = r.company_id"
     );
-    let row = sqlx::query_as(AssertSqlSafe(set)).bind(company).bind(days).fetch_optional(db).await?;
-    row.ok_or(Error::NotFound("company"))
+    let row = sqlx::query_as(AssertSqlSafe(set)).bind(company).bind(days).fetch_optional(db);
+    with_timeout(row).await?.ok_or(Error::NotFound("company"))
 }
 
 /// The companies with a retention.

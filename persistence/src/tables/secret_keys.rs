@@ -91,7 +91,7 @@ struct UnavailableKeys {
 async fn reconcile(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<UnavailableKeys> {
     let mut transaction = db.begin().await?;
     // Serialize this: two concurrent starts would each record a different key.
-    sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
+    lock_keys(&mut transaction).await?;
     let recorded = all(db).await?;
     let file_exists = keys.load()?;
     let available = keys.ids();
@@ -151,7 +151,7 @@ pub async fn abandon(
     new_webhook_secret: impl Fn() -> Secret,
 ) -> Result<Abandoned> {
     let mut transaction = db.begin().await?;
-    sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
+    lock_keys(&mut transaction).await?;
     let recorded = all(db).await?;
     let file_exists = keys.load()?;
     if !recorded.iter().any(|key| key.id == id) {
@@ -176,7 +176,7 @@ pub async fn abandon(
     let webhooks = webhooks::abandon(&mut transaction, keys, id, new_webhook_secret).await?;
     let second_factors = factors::remove_sealed_with(&mut transaction, id).await?;
     let installation_secrets = installation_keys::abandon(&mut transaction, id).await?;
-    sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction).await?;
+    with_timeout(sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction)).await?;
     transaction.commit().await?;
     let id = id.to_owned();
     Ok(Abandoned { id, current, channels, channel_secrets, webhooks, second_factors, installation_secrets })
@@ -194,9 +194,14 @@ pub async fn update_dependents(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)
     Ok((channels::disconnect_unreadable(db, keys).await?, webhooks::disable_unreadable(db, keys).await?))
 }
 
+/// Waits for other changes of the keys, and keeps them out until the transaction ends.
+async fn lock_keys(connection: &mut sqlx::PgConnection) -> Result<()> {
+    with_timeout(sqlx::query("lock table secret_keys in exclusive mode").execute(connection)).await.map(drop)
+}
+
 async fn record_key(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
-    sqlx::query("insert into secret_keys (id) values ($1) on conflict do nothing").bind(id).execute(connection).await?;
-    Ok(())
+    let insert = sqlx::query("insert into secret_keys (id) values ($1) on conflict do nothing").bind(id);
+    with_timeout(insert.execute(connection)).await.map(drop)
 }
 
 /// The result of a rotation.
@@ -217,7 +222,7 @@ pub struct Rotated {
 /// When the key file cannot be written, the database cannot answer, or a value cannot be opened.
 pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
     let mut transaction = db.begin().await?;
-    sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
+    lock_keys(&mut transaction).await?;
     // Write the file first: a running service reads it when it sees a value with an unknown key.
     let id = keys.add_key()?;
     record_key(&mut transaction, &id).await?;
@@ -245,7 +250,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
 /// exist; other errors when the file cannot be written or the database cannot answer.
 pub async fn forget(db: &PgPool, keys: &Keyring, id: &str) -> Result<()> {
     let mut transaction = db.begin().await?;
-    sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
+    lock_keys(&mut transaction).await?;
     let recorded = all(db).await?;
     let key = recorded.iter().find(|key| key.id == id);
     let available = keys.ids();
@@ -255,7 +260,7 @@ pub async fn forget(db: &PgPool, keys: &Keyring, id: &str) -> Result<()> {
     if key.is_some_and(|key| key.sealed > 0) || available.first().is_some_and(|first| first == id) {
         return Err(Error::InUse);
     }
-    sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction).await?;
+    with_timeout(sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction)).await?;
     keys.remove_key(id)?;
     transaction.commit().await?;
     Ok(())

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::text_enum;
@@ -12,7 +12,7 @@ use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::{hash, new_key};
 use crate::select::{Page, PageRequest, Select};
-use crate::table::{self, Columns, Table};
+use crate::table::{self, CHANGED_AT, Table};
 use crate::{CompanyId, Database, Error, Result, TokenId};
 
 /// Prefix of every key.
@@ -83,7 +83,7 @@ pub struct NewToken<'a> {
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
 pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, new: NewToken<'_>) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
-    let row = sqlx::query_as(
+    let insert = sqlx::query_as(
         "insert into tokens (company_id, name, prefix, hash, permissions, allowed_ips, expires_at)
          select id, $2, $3, $4, $5, $6, $7 from companies where id = $1 returning *",
     )
@@ -93,9 +93,8 @@ pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, new: NewToken<'
     .bind(hash(&key))
     .bind(Json(new.permissions))
     .bind(new.allowed_ips)
-    .bind(new.expires_at)
-    .fetch_optional(db)
-    .await?;
+    .bind(new.expires_at);
+    let row = with_timeout(insert.fetch_optional(db)).await?;
     Ok((row.ok_or(Error::NotFound("company"))?, key))
 }
 
@@ -105,15 +104,12 @@ pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, new: NewToken<'
 /// When the database cannot answer; [`Error::NotFound`] when there is no such token, or it was revoked.
 pub async fn rotate(db: &PgPool, id: TokenId) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
-    let row = sqlx::query_as(
+    let update = sqlx::query_as(
         "update tokens set prefix = $2, hash = $3, updated_at = now()
          where id = $1 and revoked_at is null returning *",
-    )
-    .bind(id)
-    .bind(&key[..VISIBLE_CHARACTERS])
-    .bind(hash(&key))
-    .fetch_optional(db)
-    .await?;
+    );
+    let update = update.bind(id).bind(&key[..VISIBLE_CHARACTERS]).bind(hash(&key));
+    let row = with_timeout(update.fetch_optional(db)).await?;
     Ok((row.ok_or(Error::NotFound("token"))?, key))
 }
 
@@ -122,22 +118,20 @@ pub async fn rotate(db: &PgPool, id: TokenId) -> Result<(TokenRow, String)> {
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such token.
 pub async fn revoke(db: &PgPool, id: TokenId) -> Result<TokenRow> {
-    sqlx::query("update tokens set revoked_at = now(), updated_at = now() where id = $1 and revoked_at is null")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let update = "update tokens set revoked_at = now(), updated_at = now() where id = $1 and revoked_at is null";
+    with_timeout(sqlx::query(update).bind(id).execute(db)).await?;
     find(db, id).await?.ok_or(Error::NotFound("token"))
 }
 
 /// One token, or `None`.
 pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
-    Ok(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db).await?)
+    with_timeout(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db)).await
 }
 
 /// Tokens by creation, of one company or of all.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = coalesce($1, company_id) order by id");
-    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
+    Ok(document::read_all(&with_timeout(all.bind(company).fetch_all(db)).await?))
 }
 
 /// The tokens of these companies, by creation.
@@ -172,10 +166,12 @@ pub async fn list(
         .await
 }
 
-/// Number of a company's tokens.
-pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
-    with_timeout(sqlx::query_scalar("select count(*) from tokens where company_id = $1").bind(company).fetch_one(db))
-        .await
+/// Whether a company has at least `count` tokens. A concurrent call for the company waits until the caller's
+/// transaction ends, so that together they do not exceed a limit.
+pub async fn has_count(db: &mut PgConnection, company: CompanyId, count: i64) -> Result<bool> {
+    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('tokens:' || $1::text, 0))").bind(company);
+    with_timeout(lock.execute(&mut *db)).await?;
+    table::has_count::<TokenRow>(db, company, count).await
 }
 
 /// Like [`rotate`], restricted to one company.
@@ -184,9 +180,14 @@ pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
 /// As [`rotate`].
 pub async fn rotate_in_company(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
-    let hash = format!("\\x{}", hex::encode(hash(&key)));
-    let columns = Columns::from([("prefix", key[..VISIBLE_CHARACTERS].into()), ("hash", hash.into())]);
-    Ok((table::update(db, company, id, &columns).await?, key))
+    let statement = format!(
+        "update tokens set prefix = $3, hash = $4, updated_at = {CHANGED_AT}
+         where company_id = $1 and id = $2 and revoked_at is null returning *"
+    );
+    let update = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(id);
+    let update = update.bind(&key[..VISIBLE_CHARACTERS]).bind(hash(&key));
+    let row = with_timeout(update.fetch_optional(db)).await?;
+    Ok((row.ok_or(Error::NotFound("token"))?, key))
 }
 
 /// Records the last use of tokens, many at once. An outdated time changes nothing.

@@ -5,7 +5,7 @@ mod secrets;
 
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::channels::{self, CHANNELS_MAX, ChannelRow, ChannelSettings, ChannelType, NewChannel};
-use hotline_persistence::{ChannelId, CompanyId, Error, PgPool, QueueId};
+use hotline_persistence::{ChannelId, CompanyId, Error, QueueId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -154,7 +154,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::Show { id, address } => {
             let search = read_database(&global.database, async |db| {
-                let company = channels::company_of(db, id).await?.ok_or(Error::NotFound("channel"))?;
+                let company = channels::company_of(db, id).await?;
                 Ok(channels::find(db, company, id).await?)
             });
             address.print(search.await?.ok_or(Error::NotFound("channel"))?, global)
@@ -178,8 +178,9 @@ impl RotateIdentitySecret {
             Ok(())
         };
         let update = with_secrets(&global.database, async |db, keys| {
-            let audited = audited_action(db, self.id, "rotateIdentitySecret").await?;
-            audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
+            let company = channels::company_of(db, self.id).await?;
+            let audited = AuditedAction::of_company(Some(company), "rotateIdentitySecret").on(self.id);
+            audited.run(db, async || channels::update(db, keys, company, self.id, change).await, target).await
         });
         let row = update.await?;
         let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
@@ -294,16 +295,12 @@ impl Update {
             Ok(())
         };
         let update = with_secrets(&global.database, async |db, keys| {
-            let audited = audited_action(db, self.id, "updateChannel").await?;
-            audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
+            let company = channels::company_of(db, self.id).await?;
+            let audited = AuditedAction::of_company(Some(company), "updateChannel").on(self.id);
+            audited.run(db, async || channels::update(db, keys, company, self.id, change).await, target).await
         });
         global.output.one(PrintedChannel::of(update.await?))
     }
-}
-
-/// An action on a channel, recorded in its company's audit log.
-async fn audited_action(db: &PgPool, id: ChannelId, action: &'static str) -> Result<AuditedAction, Failure> {
-    Ok(AuditedAction::of_company(channels::company_of(db, id).await?, action).on(id))
 }
 
 fn target(row: &ChannelRow) -> Target {

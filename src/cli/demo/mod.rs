@@ -93,7 +93,7 @@ async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure>
         Ok(())
     };
     let store = app.engine.store();
-    channels::update(&store.housekeeping, &store.keys, demo.webchat, allow_page_origins).await?;
+    channels::update(&store.housekeeping, &store.keys, demo.company, demo.webchat, allow_page_origins).await?;
     app.engine.refresh(demo.company).await;
     service.handles.demo.show(page);
     Ok(())
@@ -147,7 +147,7 @@ pub async fn seed(app: &Data<App>) -> Result<DemoCompany, Failure> {
     let solved = insert_wrapup_type(db, company, outcome, SOLVED, support).await?;
     insert_wrapup_type(db, company, outcome, "Sold", sales).await?;
     let webchat = insert_channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
-    ensure_identity_secret(app, webchat).await?;
+    ensure_identity_secret(app, company, webchat).await?;
     insert_channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
     let key = insert_token(db, company).await?;
     wait_for_directory(app, &key).await?;
@@ -186,7 +186,7 @@ async fn reuse_company(app: &Data<App>, company: CompanyId) -> Result<DemoCompan
     let organization = app.engine.directory().company(company).ok_or("the demo company no longer exists")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
     if let Some(webchat) = webchat {
-        ensure_identity_secret(app, webchat.id).await?;
+        ensure_identity_secret(app, company, webchat.id).await?;
         app.engine.refresh(company).await;
     }
     let solved = organization.wrapup_types.iter().find(|(_, kind)| kind.name == SOLVED);
@@ -199,7 +199,7 @@ async fn reuse_company(app: &Data<App>, company: CompanyId) -> Result<DemoCompan
 }
 
 /// Ensures that the webchat has an identity secret, with which the demo page signs the identity of its visitor.
-async fn ensure_identity_secret(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
+async fn ensure_identity_secret(app: &Data<App>, company: CompanyId, webchat: ChannelId) -> Result<(), Failure> {
     let add_secret = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         if settings.identity_secrets.is_empty() {
             settings.rotate_identity_secret(true);
@@ -207,7 +207,7 @@ async fn ensure_identity_secret(app: &Data<App>, webchat: ChannelId) -> Result<(
         Ok(())
     };
     let store = app.engine.store();
-    channels::update(&store.housekeeping, &store.keys, webchat, add_secret).await?;
+    channels::update(&store.housekeeping, &store.keys, company, webchat, add_secret).await?;
     Ok(())
 }
 

@@ -9,8 +9,7 @@ use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::tables::channels::{self, CHANNELS_MAX, ChannelRow, ChannelSettings, ChannelType, NewChannel};
-use hotline_persistence::{ChannelId, CompanyId, QueueId};
-use sqlx::PgConnection;
+use hotline_persistence::{ChannelId, QueueId};
 
 pub use self::secret::rotate_secret;
 use self::setup::{ChannelSetup, setup_of};
@@ -110,20 +109,6 @@ impl Input for ChannelUpdate {
     }
 }
 
-/// Updates a channel of the company.
-async fn update_row(
-    db: &mut PgConnection,
-    app: &App,
-    (company, id): (CompanyId, ChannelId),
-    change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> ApiResult<()>,
-) -> ApiResult<ChannelRow> {
-    let checked_change = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
-        // The statement looks channels up by id alone, so the company is checked here.
-        if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
-    };
-    channels::update_in(db, &app.engine.store().keys, id, checked_change).await
-}
-
 /// `PUT /channels/{channelId}/setup`.
 pub async fn update(
     administrator: Administrator,
@@ -150,7 +135,7 @@ pub async fn update(
         Ok(())
     };
     let update = once.transaction(app.db(company), async |db| {
-        let row = update_row(db, &app, (company, id.0), change).await?;
+        let row = channels::update_in(db, &app.engine.store().keys, company, id.0, change).await?;
         Ok(Json::of(setup_of(&app, &request, row)))
     });
     refresh_after(&app, company, update).await

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
-use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::update_row;
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::panel::extractors::Administrator;
@@ -75,7 +74,7 @@ pub async fn rotate_secret(
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
-        update_row(db, &app, (company, id.0), rotate).await?;
+        channels::update_in(db, &app.engine.store().keys, company, id.0, rotate).await?;
         new_secret
             .map(|new_secret| Confidential(Json::of(new_secret)))
             .ok_or_else(|| ApiError::internal("no secret was created"))

@@ -251,7 +251,9 @@ async fn messages_of_a_webchat() {
         settings.allowed_origins = vec![PAGE.to_owned()];
         Ok(())
     };
-    let channel = channels::update(&app.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
+    let channel = channels::update(&app.db, &keys(), app.company.id, app.company.webchat, allow)
+        .await
+        .expect("the channel is changed");
     app.refreshed().await;
     let (session, _) = app.session("v-1").await;
     let session_messages = format!("/webchat/sessions/{session}/messages");

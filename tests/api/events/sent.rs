@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, C
 use serde_json::{Value, json};
 
 use super::after;
-use crate::campaigns::{contacts, create_campaign, fast, list, post_verb, wait_for_status};
+use crate::campaigns::{contacts, create_campaign, fast, list, post_verb};
 use crate::outbox::Office;
 use crate::support::provider::Answer;
 use crate::support::{eventually, keys};
@@ -35,20 +35,33 @@ async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_sho
     let all = contacts(app, 6).await;
     let everybody = list(api, &all).await;
 
-    // One campaign completes, after a pause and with one message refused; another is canceled.
-    office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable")]);
+    // One campaign completes, after a pause and with one message refused; another is canceled. Until then the answers
+    // are held, so that neither is over before its next command.
+    office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable").held()]);
+    office.provider.always("2301", Answer::Accept.held());
     let mut body = fast(everybody, good.0, "hello");
     body["ratePerMinute"] = json!(600);
     let completed = create_campaign(api, body.clone()).await;
     post_verb(api, completed, "start").await;
     post_verb(api, completed, "pause").await;
     post_verb(api, completed, "resume").await;
-    wait_for_status(api, completed, "completed").await;
+    office.provider.always("2301", Answer::Accept);
+    let shown = async |campaign: i64| api.get(&format!("/campaigns/{campaign}")).await.data(200).clone();
+    eventually("it is completed", || async {
+        office.provider.release();
+        shown(completed).await["status"] == "completed"
+    })
+    .await;
+    office.provider.always("2301", Answer::Accept.held());
     let canceled = create_campaign(api, body).await;
     post_verb(api, canceled, "start").await;
     post_verb(api, canceled, "cancel").await;
-    let is_settled = || async { api.get(&format!("/campaigns/{canceled}")).await.data(200)["counts"]["pending"] == 0 };
-    eventually("no recipient of it is pending", is_settled).await;
+    office.provider.always("2301", Answer::Accept);
+    eventually("no recipient of it is pending", || async {
+        office.provider.release();
+        shown(canceled).await["counts"]["pending"] == 0
+    })
+    .await;
     // One channel's token is refused; another channel is disconnected, connected and disconnected again.
     office.provider.always("2302", Answer::token_refused());
     let waits = json!({"channelId": bad, "contactId": all[0], "type": "text", "body": "waits"});
@@ -63,7 +76,7 @@ async fn the_last_event_of_each_message_campaign_and_channel_is_what_the_api_sho
             row.status = status;
             Ok::<_, Error>(())
         };
-        channels::update(&app.db, &keys(), third, change).await.expect("changed");
+        channels::update(&app.db, &keys(), app.company.id, third, change).await.expect("changed");
     }
     eventually("the log is flushed", || async {
         let log = &app.service.app.engine.store().log;

@@ -2,12 +2,13 @@
 
 use hotline::openapi::Access;
 use hotline::web::response::schema::Schemas;
-use hotline_persistence::tables::channels::CHANNELS_MAX;
+use hotline_persistence::tables::channels::{self, CHANNELS_MAX, ChannelSettings, ChannelType, NewChannel, Secret};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::{assert_timestamp, id};
-use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
+use crate::support::process::keys_of;
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, empty_folder};
 
 /// A user of the test's company with its profile Administrator.
 async fn administrator(app: &TestApp) -> Person {
@@ -237,6 +238,30 @@ async fn the_channels_of_a_company_are_limited() {
     assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &json!([{"type": "channel", "count": 1000}])));
     // Those that exist can still be changed.
     ana.put(&format!("/channels/{}/setup", last["id"]), json!({"name": "Changed"})).await.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_channel_of_another_company_is_neither_locked_nor_opened() {
+    let app = OwnApp::start().await;
+    let ana = administrator(&app).await;
+    let (other, _) = app.another_company().await;
+    // The service does not have the key of this channel's secret.
+    let folder = empty_folder();
+    let settings = ChannelSettings { access_token: Some(Secret("hidden".to_owned())), ..ChannelSettings::default() };
+    let new = NewChannel { name: "Phone 2", kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };
+    let sealed = channels::insert(&app.db, &keys_of(folder.path()), other.id, new).await.expect("a channel").id;
+    // Another transaction has locked this channel.
+    let mut holder = app.db.begin().await.expect("a transaction");
+    let lock = sqlx::query("select from channels where company_id = $1 and id = $2 for update");
+    lock.bind(other.id).bind(other.webchat).execute(&mut *holder).await.expect("a lock");
+    for channel in [sealed, other.webchat] {
+        for (method, end) in [(Method::PUT, "setup"), (Method::POST, "identity-secret")] {
+            let theirs = format!("/channels/{channel}/{end}");
+            Reply::of(ana.request(method, &theirs).json(&json!({"name": "x"}))).await.error(404, "ERR_API_NOT_FOUND");
+        }
+    }
+    holder.rollback().await.expect("an end");
     app.stop().await;
 }
 

@@ -4,8 +4,8 @@ use chrono::{TimeDelta, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::steps::assert_timestamp;
-use crate::support::{OwnApp, Person, Reply, eventually};
+use crate::steps::{assert_timestamp, id};
+use crate::support::{OwnApp, Person, Reply, eventually, until_blocked};
 
 #[actix_web::test]
 async fn a_token_is_created_restricted_rotated_and_revoked() {
@@ -156,5 +156,54 @@ async fn only_administrators_of_a_company_manage_its_tokens() {
     sqlx::query(fill).bind(other.id).execute(&app.db).await.expect("tokens");
     let many = there.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
     assert_eq!(many.error(409, "ERR_API_CONFLICT")["reason"], "limit");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_token_that_is_revoked_meanwhile_gets_no_new_key() {
+    let app = OwnApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let made = admin.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
+    let token = id(&made.data(201)["token"]);
+    // The rotation reads the token before the revocation is committed, and changes it afterwards.
+    let mut revocation = app.db.begin().await.expect("a transaction");
+    let revoke = sqlx::query("update tokens set revoked_at = now() where id = $1").bind(token);
+    revoke.execute(&mut *revocation).await.expect("a change");
+    let path = format!("/tokens/{token}/rotate");
+    let rotate = admin.post(&path, json!({}));
+    let meanwhile = async {
+        until_blocked(1, &mut revocation, &app.db).await;
+        revocation.commit().await.expect("it is revoked");
+    };
+    let (rotated, ()) = futures_util::future::join(rotate, meanwhile).await;
+    assert_eq!(rotated.error(409, "ERR_API_CONFLICT"), &json!({"state": "revoked", "reason": "revoked"}));
+    let prefix = admin.get(&format!("/tokens/{token}")).await.data(200)["prefix"].clone();
+    assert_eq!(prefix, made.data(201)["token"]["prefix"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn two_creations_at_once_do_not_exceed_the_limit_of_tokens() {
+    let app = OwnApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    // With the company's own token, one fewer than the limit.
+    let fill = "insert into tokens (company_id, name, prefix, hash, permissions)
+         select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 998) n";
+    sqlx::query(fill).bind(app.company.id).execute(&app.db).await.expect("tokens");
+    // Neither creation is committed before the other one has begun.
+    let mut blocker = app.db.begin().await.expect("a transaction");
+    let lock = "lock table tokens in share row exclusive mode";
+    sqlx::query(lock).execute(&mut *blocker).await.expect("a lock");
+    let create = || admin.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}}));
+    let meanwhile = async {
+        until_blocked(2, &mut blocker, &app.db).await;
+        blocker.rollback().await.expect("an end");
+    };
+    let (one, other, ()) = futures_util::future::join3(create(), create(), meanwhile).await;
+    let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+    made.data(201);
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "limit");
     app.stop().await;
 }

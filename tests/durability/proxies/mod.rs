@@ -66,7 +66,8 @@ impl Site {
                 settings.allowed_origins = vec![SHOP.to_owned()];
                 Ok(())
             };
-            let webchat = channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed");
+            let webchat =
+                channels::update(db, &keys, company.id, company.webchat, allow).await.expect("the page is allowed");
             let hash = Password::parse(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
             let mut connection = db.acquire().await.expect("a connection");
             people::set_password(&mut connection, PersonId::User(company.id, company.ana), &hash).await.expect("set");

@@ -204,8 +204,9 @@ async fn an_identity_is_valid_only_in_the_webchat_whose_secret_signed_it() {
         .fetch_one(&app.db)
         .await
         .expect("id");
-    channels::update(&app.db, &keys(), hotline_persistence::ChannelId::new(id), set_secret).await.expect("a secret");
-    let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 60}));
+    let id = hotline_persistence::ChannelId::new(id);
+    channels::update(&app.db, &keys(), app.company.id, id, set_secret).await.expect("a secret");
+    let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 3600}));
     eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
     there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
     browser.try_open_as(&own).await.error(401, "ERR_API_UNAUTHORIZED");

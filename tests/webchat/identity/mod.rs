@@ -33,7 +33,7 @@ async fn change_settings(app: &TestApp, change: impl FnOnce(&mut ChannelSettings
         change(settings);
         Ok(())
     };
-    let webchat = app.company.webchat;
-    channels::update(&app.db, &keys(), webchat, settings).await.expect("changed");
+    let (company, webchat) = (app.company.id, app.company.webchat);
+    channels::update(&app.db, &keys(), company, webchat, settings).await.expect("changed");
     app.refreshed().await;
 }

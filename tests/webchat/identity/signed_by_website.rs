@@ -1,11 +1,12 @@
 //! What a website has signed: it joins a contact by its external id, and by nothing else.
 
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{change_settings, now_s, session_of};
-use crate::support::{Reply, TestApp, keys};
+use crate::support::{OwnApp, Reply, TestApp, keys};
 use crate::visitor::{Browser, SECRET, Session, sign_with, signed};
 
 #[actix_web::test]
@@ -91,7 +92,9 @@ async fn new_data_of_a_verified_visitor_fills_empty_fields() {
 
 #[actix_web::test]
 async fn an_invalid_identity_opens_no_session() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
+    // The difference between two clocks stays as it is.
+    clock::stop();
     let browser = Browser::of(&app).await;
     let (other, _) = app.another_company().await;
     let other_secret = "ids_of another webchat, whose owner may be anybody";
@@ -99,7 +102,7 @@ async fn an_invalid_identity_opens_no_session() {
         settings.identity_secrets = vec![Secret(other_secret.to_owned())];
         Ok(())
     };
-    channels::update(&app.db, &keys(), other.webchat, set_secret).await.expect("a secret");
+    channels::update(&app.db, &keys(), other.id, other.webchat, set_secret).await.expect("a secret");
     let claims = |more: Value| {
         let mut claims = json!({"sub": "v-1", "exp": now_s() + 3600});
         claims.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
@@ -158,7 +161,7 @@ async fn an_invalid_identity_opens_no_session() {
 async fn two_secrets_are_valid_while_one_replaces_the_other() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    let identity_by = |secret: &str| sign_with(secret, &json!({"sub": "v-1", "exp": now_s() + 60}));
+    let identity_by = |secret: &str| sign_with(secret, &json!({"sub": "v-1", "exp": now_s() + 3600}));
     let mut secrets = Vec::new();
     for _ in 0..2 {
         change_settings(&app, |settings| secrets.push(settings.rotate_identity_secret(true).0)).await;

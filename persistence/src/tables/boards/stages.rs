@@ -187,13 +187,10 @@ async fn check_board_of(db: impl PgExecutor<'_>, company: CompanyId, board: Boar
 
 /// Maps the constraint violation that a board already has a stage for won cards.
 fn map_second_won_stage(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
-    move |error| match error {
-        Error::Database(error) => {
-            let statement = "select id from board_lists where company_id = $1 and board_id = $2::bigint and done_list";
-            let holder = Holder { statement: statement.to_owned(), company, value: board.to_string() };
-            let taken = TakenValue { field: "doneList", holder: Some(holder) };
-            Error::of_constraint(error, [("board_lists_one_done", Error::Taken(taken))])
-        }
-        error => error,
+    move |error| {
+        let statement = "select id from board_lists where company_id = $1 and board_id = $2::bigint and done_list";
+        let holder = Holder { statement: statement.to_owned(), company, value: board.to_string() };
+        let taken = TakenValue { field: "doneList", holder: Some(holder) };
+        error.map_constraint([("board_lists_one_done", Error::Taken(taken))])
     }
 }

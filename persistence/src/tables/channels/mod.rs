@@ -197,14 +197,14 @@ pub async fn insert_in(
 ) -> Result<ChannelRow> {
     // Its secrets are bound to its id, so the id is assigned first.
     let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
-    let id: i64 = id.fetch_one(&mut *db).await?;
+    let id: i64 = with_timeout(id.fetch_one(&mut *db)).await?;
     let settings = keys.seal_json(&location_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.has_required_credentials(new.kind) {
         ChannelStatus::Connected
     } else {
         ChannelStatus::Disconnected
     };
-    let row = sqlx::query_as(
+    let insert = sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
          overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *",
     )
@@ -216,10 +216,8 @@ pub async fn insert_in(
     .bind(new.queue_id)
     .bind(new_key("ch_"))
     .bind(Json(settings))
-    .bind(id)
-    .fetch_one(&mut *db)
-    .await
-    .map_err(map_constraint_error)?;
+    .bind(id);
+    let row: ChannelRow = with_timeout(insert.fetch_one(&mut *db)).await.map_err(map_constraint_error)?;
     write_event(db, None, &row).await?;
     Ok(row)
 }
@@ -264,12 +262,11 @@ async fn add_event(
     events::draft(db, row.company_id, &[NewEvent::plain(kind, at, record, previous)]).await
 }
 
-fn map_constraint_error(error: sqlx::Error) -> Error {
-    let known = [
+fn map_constraint_error(error: Error) -> Error {
+    error.map_constraint([
         ("channels_company_id_fkey", Error::NotFound("company")),
         ("channels_company_id_queue_id_fkey", Error::NotFound("queue")),
-    ];
-    Error::of_constraint(error, known)
+    ])
 }
 
 /// Updates a channel's name, status, number, queue, last error and settings with `change`, under a lock. If `change`
@@ -281,11 +278,12 @@ fn map_constraint_error(error: sqlx::Error) -> Error {
 pub async fn update<E: From<Error>>(
     db: impl Database<'_>,
     keys: &Keyring,
+    company: CompanyId,
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
     let mut transaction = db.transaction().await?;
-    let row = update_in(transaction.connection()?, keys, id, change).await?;
+    let row = update_in(transaction.connection()?, keys, company, id, change).await?;
     transaction.commit().await?;
     Ok(row)
 }
@@ -297,15 +295,16 @@ pub async fn update<E: From<Error>>(
 pub async fn update_in<E: From<Error>>(
     db: &mut PgConnection,
     keys: &Keyring,
+    company: CompanyId,
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
-    let mut row = lock_and_open(&mut *db, keys, id).await?.ok_or(Error::NotFound("channel"))?;
+    let mut row = lock_and_open(&mut *db, keys, company, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
     let previous_status = row.status;
     change(&mut row, &mut settings)?;
     let settings = keys.seal_json(&location_of(row.company_id, &row.id.to_string()), &settings).map_err(Error::from)?;
-    let row: ChannelRow = sqlx::query_as(
+    let update = sqlx::query_as(
         "update channels set name = $3, status = $4, number = $5, queue_id = $6, last_error = $7, settings = $8,
              updated_at = now()
          where company_id = $1 and id = $2 returning *",
@@ -317,19 +316,22 @@ pub async fn update_in<E: From<Error>>(
     .bind(row.number)
     .bind(row.queue_id)
     .bind(row.last_error)
-    .bind(Json(settings))
-    .fetch_one(&mut *db)
-    .await
-    .map_err(map_constraint_error)?;
+    .bind(Json(settings));
+    let row: ChannelRow = with_timeout(update.fetch_one(&mut *db)).await.map_err(map_constraint_error)?;
     write_event(db, Some(previous_status), &row).await?;
     Ok(row)
 }
 
 /// Locks a channel and opens its secrets. If a key is missing, the channel is not changed, since the secret would be
 /// lost. A damaged secret cannot be opened with any key, so it may be dropped.
-async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) -> Result<Option<ChannelRow>> {
-    let row: Option<ChannelRow> =
-        sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
+async fn lock_and_open(
+    connection: &mut PgConnection,
+    keys: &Keyring,
+    company: CompanyId,
+    id: ChannelId,
+) -> Result<Option<ChannelRow>> {
+    let select = sqlx::query_as("select * from channels where company_id = $1 and id = $2 for update");
+    let row: Option<ChannelRow> = with_timeout(select.bind(company).bind(id).fetch_optional(connection)).await?;
     let Some(mut row) = row else { return Ok(None) };
     let row_id = row.id.to_string();
     for lost in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
@@ -381,7 +383,7 @@ pub async fn refuse_token(
 /// Channels by creation, of one company or of all.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ChannelRow>> {
     let all = sqlx::query("select * from channels where company_id = coalesce($1, company_id) order by id");
-    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
+    Ok(document::read_all(&with_timeout(all.bind(company).fetch_all(db)).await?))
 }
 
 /// The channels of these companies.
@@ -423,10 +425,13 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> R
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// The company of a channel, for the command line, which names no company; `None` if there is no such channel.
-pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>> {
+/// The company of a channel, for the command line, where no company is given.
+///
+/// # Errors
+/// [`Error::NotFound`] when the channel does not exist; other errors when the database cannot answer.
+pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<CompanyId> {
     let company = sqlx::query_scalar("select company_id from channels where id = $1").bind(id);
-    with_timeout(company.fetch_optional(db)).await
+    with_timeout(company.fetch_optional(db)).await?.ok_or(Error::NotFound("channel"))
 }
 
 /// Number of channels that use a queue.

@@ -8,12 +8,13 @@ use super::{ChannelSettings, location_of, lock_and_open};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::sealed::{self, Keyring};
-use crate::{ChannelId, Result};
+use crate::{ChannelId, CompanyId, Result};
 
 /// The stored settings of a channel.
 #[derive(FromRow)]
 struct StoredSettings {
     id: ChannelId,
+    company_id: CompanyId,
     #[sqlx(try_from = "Document")]
     settings: Value,
 }
@@ -45,14 +46,14 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u
         unsealed > 0 || scope == ResealScope::All && sealed::count_sealed(stored) > 0
     };
     let mut resealed = 0;
-    for StoredSettings { id, .. } in channels.into_iter().filter(|channel| is_due(&channel.settings)) {
+    for StoredSettings { id, company_id, .. } in channels.into_iter().filter(|channel| is_due(&channel.settings)) {
         let mut transaction = db.begin().await?;
-        let Some(row) = lock_and_open(&mut transaction, keys, id).await? else { continue };
-        let settings = keys.seal_json(&location_of(row.company_id, &id.to_string()), &row.settings()?)?;
+        let Some(row) = lock_and_open(&mut transaction, keys, company_id, id).await? else { continue };
+        let settings = keys.seal_json(&location_of(company_id, &id.to_string()), &row.settings()?)?;
         resealed += sealed::count_sealed(&settings) as u64;
         let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
-        let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));
-        update.execute(&mut *transaction).await?;
+        let update = sqlx::query(statement).bind(company_id).bind(id).bind(Json(settings));
+        with_timeout(update.execute(&mut *transaction)).await?;
         transaction.commit().await?;
     }
     Ok(resealed)

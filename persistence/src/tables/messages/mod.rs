@@ -57,7 +57,7 @@ pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 /// Whether a replay has written messages that the report figures do not count yet.
 pub(crate) async fn is_replay_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
     let exists = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
-    Ok(exists.bind(MESSAGES_WATERMARK_SUFFIX).fetch_one(db).await?)
+    with_timeout(exists.bind(MESSAGES_WATERMARK_SUFFIX).fetch_one(db)).await
 }
 
 /// One message, or `None`.
