@@ -1,17 +1,20 @@
 //! The audit log: what administrators and integrations do, and who signs in. An entry is written before the request is
 //! executed, and completed with the outcome afterwards, so nothing is done without an entry. An export is recorded
-//! before its response is sent; a wrong password and a requested password link are recorded once the outcome is known.
+//! before its response is sent. A wrong password, one that fits several memberships, and a requested password link are
+//! recorded once the outcome is known.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
+use futures_util::FutureExt;
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
+use hotline_persistence::tables::audit_log::{self, Actor, NewEntry};
 use hotline_persistence::tables::events::{act_as, current_author};
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::people::{PersonId, display_name};
@@ -95,14 +98,23 @@ pub(super) async fn serve_audited(
             Ok(open_entry) => open_entry,
             Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
         };
-        let response = serve(request).await?;
-        let (response, created) = extract_created(response);
-        let created_target = (created.id.as_deref(), created.name.as_deref());
-        let end = audit_log::end(app.db(company), open_entry, response.status().as_u16(), created_target);
+        // Without `catch_unwind`, the entry of an action that panics would stay without an outcome.
+        let served = AssertUnwindSafe(serve(request)).catch_unwind().await;
+        let served = served.map(|outcome| outcome.map(extract_created));
+        let (status, created) = match &served {
+            Ok(Ok((response, created))) => (response.status(), Some(created)),
+            Ok(Err(error)) => (error.as_response_error().status_code(), None),
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
+        };
+        let created_target = created.map(|created| (created.id.as_deref(), created.name.as_deref()));
+        let end = audit_log::end(app.db(company), open_entry, status.as_u16(), created_target.unwrap_or_default());
         if let Err(error) = end.await {
             tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
         }
-        Ok(response)
+        match served {
+            Ok(outcome) => outcome.map(|(response, _)| response),
+            Err(panic) => resume_unwind(panic),
+        }
     };
     // A task does not inherit the author of the changes.
     let serve_recorded = act_as(current_author(), serve_recorded);
@@ -165,20 +177,26 @@ impl<'a> SignInAudit<'a> {
         NewEntry { actor: person.into(), actor_name: name, address, action: self.action, target_id: None }
     }
 
-    /// Records the start of the action.
+    /// Records the start of the action, executes it with `work`, and records the outcome: the status `success`, or that
+    /// of the error.
     ///
     /// # Errors
-    /// When it cannot be recorded; then it must not be executed.
-    pub(super) async fn begin(&self, person: PersonId, name: &str) -> ApiResult<RunningEntry> {
+    /// Any error of `work`; when the start cannot be recorded, and then nothing was executed.
+    pub(super) async fn run<T>(
+        &self,
+        (person, name): (PersonId, &str),
+        success: StatusCode,
+        work: impl AsyncFnOnce() -> ApiResult<T>,
+    ) -> ApiResult<T> {
         let company = person.company();
-        Ok(audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?)
-    }
-
-    /// Records the outcome.
-    pub(super) async fn end(&self, person: PersonId, open_entry: RunningEntry, status: u16) {
-        if let Err(error) = audit_log::end(self.app.db(person.company()), open_entry, status, (None, None)).await {
+        let open_entry = audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?;
+        let outcome = work().await;
+        let status = outcome.as_ref().map_or_else(|error| error.status, |_| success);
+        let end = audit_log::end(self.app.db(company), open_entry, status.as_u16(), (None, None));
+        if let Err(error) = end.await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
+        outcome
     }
 
     /// Records an action that has already been executed, or had no effect; failures to record it are only logged.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::Timestamp;
@@ -123,16 +124,18 @@ pub async fn redeem(
     passwords::check_owner(&password, "password", &link.email, &link.name)?;
     let hash = passwords::hash(company, password).await?;
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
-    let entry = audit.begin(person, display_name(&link.name, &link.email)).await?;
-    let mut transaction = app.db(company).begin().await?;
-    let Some(link) = links::redeem(transaction.connection()?, &token, &hash).await? else {
-        drop(transaction);
-        audit.end(person, entry, 403).await;
-        return Err(ApiError::link_spent());
+    let set_password = async || {
+        let mut transaction = app.db(company).begin().await?;
+        let redeemed = links::redeem(transaction.connection()?, &token, &hash).await?;
+        let redeemed = redeemed.ok_or_else(ApiError::link_spent)?;
+        transaction.commit().await?;
+        Ok(redeemed)
     };
-    transaction.commit().await?;
-    audit.end(person, entry, 204).await;
-    let owner = (person, link.email.as_str());
+    let name = display_name(&link.name, &link.email);
+    let redeemed = audit.run((person, name), StatusCode::NO_CONTENT, set_password).await?;
+    let owner = (person, redeemed.email.as_str());
+    // Browsers send the device cookie only for signing in, so it cannot be extended here. The new one replaces it: on a
+    // shared device, the others are unknown until they sign in again.
     let cookie =
         device::renew_cookie(&app.engine.store().keys, owner, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);
@@ -201,8 +204,8 @@ async fn send_reset_emails(
             return;
         }
     };
-    // If the accounts are in several companies, their audit logs omit the address: a company must not learn where a
-    // person signs in to another one.
+    // If the accounts are in several companies, their audit logs omit the address: a company must not learn from where
+    // a person resets a password in another company.
     let client_address = client_address.filter(|_| people::are_of_one_company(&accounts));
     for account in accounts {
         let person = account.person();
@@ -239,8 +242,7 @@ async fn create_reset_email(
     let db = transaction.connection()?;
     let Some((token, kind)) = links::request_reset(&mut *db, person).await? else { return Ok(None) };
     let Some(profile) = people::find(&mut *db, person).await? else { return Ok(None) };
-    // Checked before the commit, because a request for another person of the company may have used up the limit
-    // meanwhile.
+    // Counted before the commit: if other e-mails of the company have used up the limit meanwhile, no link is created.
     if !panel.limits.take_requested_email(person.company()) {
         return Ok(None);
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
 use actix_web::http::header::USER_AGENT;
 use actix_web::web::Data;
 use hotline_actors::clock;
@@ -78,7 +79,7 @@ async fn candidate_accounts(
     cookie: Option<&str>,
 ) -> ApiResult<Vec<Account>> {
     let mut known_devices = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
-    known_devices.retain(|device| company.is_none_or(|company| company == device.person.company()));
+    known_devices.retain(|known_device| company.is_none_or(|company| company == known_device.person.company()));
     // Counted before anything is looked up.
     let mut rate_error = None;
     let (mut known_persons, mut exhausted_persons) = (Vec::new(), Vec::new());
@@ -152,25 +153,27 @@ pub async fn create(
         }
     };
     let person = account.person();
-    let entry = audit.begin(person, display_name(&account.name, &email)).await?;
-    let mut transaction = app.db(person.company()).begin().await?;
-    let connection = transaction.connection()?;
-    // If the password has been changed since the comparison, that has ended all sessions, so no new one may start.
-    if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
-        drop(transaction);
-        audit.end(person, entry, 401).await;
-        sleep_until(respond_at).await;
-        return Err(ApiError::sign_in());
-    }
-    let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
-    let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
     let address = address.map(|address| address.to_string());
     let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     let origin = Origin { address: address.as_deref(), user_agent };
-    let session_text = sessions::begin(&mut *connection, person, state, origin).await?;
-    transaction.commit().await?;
-    audit.end(person, entry, 200).await;
-    respond_with_session(&request, &app, &panel, &session_text).await
+    let begin_session = async || {
+        let mut transaction = app.db(person.company()).begin().await?;
+        let connection = transaction.connection()?;
+        // If the password has been changed since the comparison, that has ended all sessions, so no new one may start.
+        if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
+            return Err(ApiError::sign_in());
+        }
+        let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
+        let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
+        let session_text = sessions::begin(&mut *connection, person, state, origin).await?;
+        transaction.commit().await?;
+        Ok(session_text)
+    };
+    let begun = audit.run((person, display_name(&account.name, &email)), StatusCode::OK, begin_session).await;
+    if begun.is_err() {
+        sleep_until(respond_at).await;
+    }
+    respond_with_session(&request, &app, &panel, &begun?).await
 }
 
 /// The response that starts a session, or continues one under a new key. `session_text` is the value of its cookie
@@ -246,25 +249,29 @@ pub async fn enter_factor(
     }
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
-    let entry = audit.begin(person, display_name(&signed.name, &signed.email)).await?;
-    let mut transaction = app.db(person.company()).begin().await?;
-    let connection = transaction.connection()?;
-    let keys = &app.engine.store().keys;
-    let is_right = match (body.0.code, body.0.recovery_code) {
-        (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
-        (None, Some(code)) => factors::use_recovery_code(&mut *connection, person, &code.0).await?,
-        (None, None) => false,
-    };
-    if !is_right {
-        sessions::note_wrong_code(&mut *connection, &signed).await?;
+    let open_session = async || {
+        let mut transaction = app.db(person.company()).begin().await?;
+        let connection = transaction.connection()?;
+        let keys = &app.engine.store().keys;
+        let is_right = match (body.0.code, body.0.recovery_code) {
+            (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
+            (None, Some(code)) => factors::use_recovery_code(&mut *connection, person, &code.0).await?,
+            (None, None) => false,
+        };
+        if !is_right {
+            sessions::note_wrong_code(&mut *connection, &signed).await?;
+            transaction.commit().await?;
+            return Err(ApiError::sign_in());
+        }
+        let session_text = sessions::open(&mut *connection, &signed).await?;
         transaction.commit().await?;
-        audit.end(person, entry, 401).await;
+        Ok(session_text)
+    };
+    let opened = audit.run((person, display_name(&signed.name, &signed.email)), StatusCode::OK, open_session).await;
+    if opened.is_err() {
         sleep_until(respond_at).await;
-        return Err(ApiError::sign_in());
     }
-    let session_text = sessions::open(&mut *connection, &signed).await?;
-    transaction.commit().await?;
-    audit.end(person, entry, 200).await;
+    let session_text = opened?;
     panel.limits.reset_codes(person);
     respond_with_session(&request, &app, &panel, &session_text).await
 }
@@ -296,9 +303,9 @@ pub async fn remove(
 ) -> ApiResult<WithCookie<NoContent>> {
     if let Some(PanelSession(signed)) = session {
         let audit = SignInAudit::of(&app, &request, "signOut");
-        let entry = audit.begin(signed.person(), display_name(&signed.name, &signed.email)).await?;
-        sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
-        audit.end(signed.person(), entry, 204).await;
+        let person = signed.person();
+        let end_session = async || Ok(sessions::end(app.db(signed.company_id), person, signed.id).await?);
+        audit.run((person, display_name(&signed.name, &signed.email)), StatusCode::NO_CONTENT, end_session).await?;
     }
     Ok(WithCookie::deleted(NoContent, site::is_https(&request, &app)))
 }

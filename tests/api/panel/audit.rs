@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use hotline::web::response::schema::Schemas;
 use hotline_actors::clock;
+use hotline_persistence::tables::people::PersonId;
+use hotline_persistence::tables::people::links::{self, LinkKind};
 use hotline_persistence::totp;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -239,6 +241,8 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
     // A second factor: set up, given wrongly, given.
     let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
     let secret = totp::from_base32(begun.data(200)["secret"].as_str().expect("a secret")).expect("a secret");
+    // No code becomes too old while the clock stands still.
+    clock::stop();
     let code = totp::code(&secret, clock::now()).expect("a code");
     let confirmed = ana.post("/account/second-factor/confirm", json!({"code": code})).await;
     let recovery = confirmed.data(200)["recoveryCodes"][0].clone();
@@ -251,9 +255,8 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
     assert_eq!(half.delete("/session").await.status, 204);
     // A second time there is no one to sign out.
     assert_eq!(half.delete("/session").await.status, 204);
-    let person = hotline_persistence::tables::people::PersonId::User(app.company.id, app.company.ana);
-    let kind = hotline_persistence::tables::people::links::LinkKind::Reset;
-    let (token, _) = hotline_persistence::tables::people::links::make(&app.db, person, kind).await.expect("a link");
+    let person = PersonId::User(app.company.id, app.company.ana);
+    let (token, _) = links::make(&app.db, person, LinkKind::Reset).await.expect("a link");
     let used = anonymous.post("/links/use", json!({"token": token, "password": "another battery"})).await;
     assert_eq!(used.status, 204);
     anonymous
@@ -287,6 +290,48 @@ async fn sign_ins_and_sign_outs_are_in_the_log_and_so_are_failures() {
     .unzip();
     assert!(addresses.iter().all(|address| address.as_deref() == Some("127.0.0.1")), "{addresses:?}");
     assert!(names.iter().all(|name| name == "Ana"), "{names:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_sign_in_or_out_that_fails_is_recorded_with_the_status_of_its_error() {
+    let app = OwnApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
+    let secret = totp::from_base32(begun.data(200)["secret"].as_str().expect("a secret")).expect("a secret");
+    // No code becomes too old while the clock stands still.
+    clock::stop();
+    let code = totp::code(&secret, clock::now()).expect("a code");
+    let confirmed = ana.post("/account/second-factor/confirm", json!({"code": code})).await;
+    let recovery = confirmed.data(200)["recoveryCodes"][0].clone();
+    let mut half = Person::nobody(&app);
+    assert_eq!(half.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
+    let person = PersonId::User(app.company.id, app.company.ana);
+    let (token, _) = links::make(&app.db, person, LinkKind::Reset).await.expect("a link");
+    let before = entries(&app, "user", app.company.ana.0).await.len();
+    // From here on, no session begins, changes or ends.
+    sqlx::raw_sql(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+         create trigger refuse before insert or update or delete on person_sessions
+             for each row execute function refuse()",
+    )
+    .execute(&app.db)
+    .await
+    .expect("a trigger");
+    let failed = [
+        Person::nobody(&app).sign_in("ana@example.com", json!({})).await,
+        half.post("/session/second-factor", json!({"code": "000000"})).await,
+        half.post("/session/second-factor", json!({"recoveryCode": recovery})).await,
+        Person::nobody(&app).post("/links/use", json!({"token": token, "password": "another battery"})).await,
+        ana.delete("/session").await,
+    ];
+    for reply in failed {
+        reply.error(500, "ERR_API_INTERNAL");
+    }
+    let rows = entries(&app, "user", app.company.ana.0).await;
+    let rows: Vec<_> = rows.iter().skip(before).map(|(action, _, status)| (action.as_str(), *status)).collect();
+    let actions = ["signIn", "giveSecondFactor", "giveSecondFactor", "useLink", "signOut"];
+    assert_eq!(rows, actions.map(|action| (action, Some(500))));
     app.stop().await;
 }
 
@@ -336,6 +381,27 @@ async fn an_action_whose_caller_disconnects_is_recorded_with_its_outcome() {
     stream.set_zero_linger().expect("an option");
     drop(stream);
     eventually("its outcome is recorded", || async { entry().await == Some((true, Some(201))) }).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_action_that_panics_is_recorded_as_an_internal_error() {
+    let app = OwnApp::start().await;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let create = |name: &str| {
+        let body = json!({"name": name, "permissions": {"tags": ["GET"]}});
+        ana.request(Method::POST, "/tokens").json(&body)
+    };
+    fail::cfg("once_written", "1*panic(a defect)").expect("failpoint");
+    Reply::of(create("x").header("idempotency-key", "one")).await.error(500, "ERR_API_INTERNAL");
+    // Without a key, the panic ends the connection, and there is no response.
+    fail::cfg("once_written", "1*panic(a defect)").expect("failpoint");
+    let _ = Reply::try_of(create("y")).await;
+    Reply::of(create("z")).await.data(201);
+    let rows = entries(&app, "user", app.company.ana.0).await;
+    let statuses: Vec<_> = rows.iter().filter(|row| row.0 == "createToken").map(|(.., status)| *status).collect();
+    assert_eq!(statuses, [Some(500), Some(500), Some(201)]);
     app.stop().await;
 }
 
