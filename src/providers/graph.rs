@@ -32,7 +32,7 @@ const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(20);
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// Maximum size of all pages of an account's templates: twice what 6,000 templates need.
-const TEMPLATES_BYTES_MAX: usize = 16 << 20;
+pub const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 
 /// Maximum length of a provider's message that is stored.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
@@ -103,8 +103,8 @@ struct ErrorDetails {
 }
 
 impl GraphError {
-    /// Whether the provider may have executed the call: there was no answer, or only that of a proxy in front
-    /// of the provider.
+    /// Whether the provider may have executed the call: there was no answer, or only that of a proxy in front of the
+    /// provider.
     pub fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Unanswered(_) | Self::Refused { status: 408 | 502 | 504, code: None, .. })
     }
@@ -170,13 +170,17 @@ impl Graph {
         send_and_parse(self.request(Method::GET, account, checked_file_id(id)?)?).await
     }
 
-    /// The templates of a business account, as the provider describes them. If the business account is not known
-    /// (`None`), they are requested under the number's id.
+    /// The templates of a business account, as the provider describes them, and whether they are all: beyond the limits,
+    /// the rest is not read. If the business account is not known (`None`), they are requested under the number's id.
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn templates(&self, account: &Account, business_account: Option<&str>) -> Result<Vec<Value>, GraphError> {
+    pub async fn templates(
+        &self,
+        account: &Account,
+        business_account: Option<&str>,
+    ) -> Result<(Vec<Value>, bool), GraphError> {
         let owner = checked_account_id(business_account.unwrap_or(&account.id))?;
         let fields = "name,language,category,status,components";
         let first = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
@@ -197,11 +201,11 @@ impl Graph {
             let has_next = page["paging"]["next"].is_string();
             match page["paging"]["cursors"]["after"].as_str().filter(|_| has_next) {
                 Some(after) => next = format!("{first}&after={}", url_encoded(after)),
-                None => return Ok(templates),
+                None => return Ok((templates, !has_next)),
             }
         }
         tracing::warn!(channel.id = %account.channel, "account has more templates than the limit; the rest are ignored");
-        Ok(templates)
+        Ok((templates, false))
     }
 
     /// A request to a path of the account's provider, with its token.

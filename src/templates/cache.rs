@@ -39,7 +39,7 @@ impl Default for Options {
 /// How long fetched templates are used while the provider does not respond.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// Pause after a failed fetch: requests that wait for it do not each start a fetch of their own. They get outdated
+/// Pause after a failed fetch, so that the requests that waited for it do not each start another one. They get outdated
 /// templates, or fail too.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
@@ -52,9 +52,9 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 
-/// Expected number of accounts, if each has some hundred templates. An account with more than about 32 times as many
-/// may not be cached, see [`TtlCache::weighted`].
-const ACCOUNTS_EXPECTED: usize = 256;
+/// Expected number of accounts. So few that 32 times the average is more than the largest list that is fetched:
+/// otherwise this could not be cached, see [`TtlCache::weighted`], and each send would fetch it.
+const ACCOUNTS_EXPECTED: usize = 64;
 
 type CacheKey = (CompanyId, ChannelId);
 type TemplateWeight = fn(&CacheKey, &Arc<CachedTemplates>) -> u64;
@@ -78,8 +78,16 @@ struct CachedTemplates {
     /// The account and business account they belong to: a channel may be moved to others.
     account: (Account, Option<String>),
     fetched_at: Instant,
-    templates: Arc<[Template]>,
+    list: TemplateList,
     bytes: u64,
+}
+
+/// The templates of a channel.
+#[derive(Clone)]
+struct TemplateList {
+    templates: Arc<[Template]>,
+    /// Whether these are all: of an account with more than are fetched, the rest is unknown.
+    is_complete: bool,
 }
 
 impl Templates {
@@ -107,7 +115,7 @@ impl Templates {
     /// # Errors
     /// `503` when none are cached and the provider of a connected channel does not respond.
     pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
-        self.get(self.options.fresh_for, channel).await
+        Ok(self.get(self.options.fresh_for, channel).await?.map(|list| list.templates))
     }
 
     /// As [`Templates::of`], after a template was not found: fetches again, unless the last fetch is very recent.
@@ -115,54 +123,59 @@ impl Templates {
     /// # Errors
     /// As for [`Templates::of`].
     pub async fn refresh(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
-        self.get(self.options.missed_for, channel).await
+        Ok(self.get(self.options.missed_for, channel).await?.map(|list| list.templates))
     }
 
-    async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
+    async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Option<TemplateList>> {
         if channel.kind != ChannelType::Whatsapp {
-            return Ok(Some(Arc::new([])));
+            return Ok(Some(TemplateList { templates: Arc::new([]), is_complete: true }));
         }
         let key = (channel.company_id, channel.id);
         let Some(account) = account_of(channel) else {
             // The cached templates may belong to any account that the channel had.
-            return Ok(self.cache.get(&key).map(|cached| cached.templates.clone()));
+            return Ok(self.cache.get(&key).map(|cached| cached.list.clone()));
         };
         let find_cached = || self.cache.get(&key).filter(|cached| cached.account == account);
         let find_fresh = || {
             let fresh = find_cached().filter(|cached| cached.fetched_at.elapsed() <= age_max);
-            fresh.map(|cached| cached.templates.clone())
+            fresh.map(|cached| cached.list.clone())
         };
-        if let Some(templates) = find_fresh() {
-            return Ok(Some(templates));
+        if let Some(list) = find_fresh() {
+            return Ok(Some(list));
         }
         let _guard = self.fetch_locks.lock(key).await;
         // Another request may have fetched them while this one waited for the lock.
-        if let Some(templates) = find_fresh() {
-            return Ok(Some(templates));
+        if let Some(list) = find_fresh() {
+            return Ok(Some(list));
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
-            let version = || self.versions.get(&channel.company_id).map_or(0, |version| *version);
-            let version_before = version();
-            if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
+            let version = self.version(channel.company_id);
+            if let Some((list, bytes)) = fetch(&self.graph, &account).await {
                 self.failures.remove(&key);
-                let entry = CachedTemplates {
-                    account: account.clone(),
-                    fetched_at: Instant::now(),
-                    templates: templates.clone(),
-                    bytes,
-                };
-                if version() == version_before {
-                    self.cache.insert(key, Arc::new(entry));
-                }
-                return Ok(Some(templates));
+                let (account, fetched_at) = (account.clone(), Instant::now());
+                self.insert(key, CachedTemplates { account, fetched_at, list: list.clone(), bytes }, version);
+                return Ok(Some(list));
             }
             self.failures.insert(key, Instant::now());
         }
         match find_cached() {
-            Some(cached) => Ok(Some(cached.templates.clone())),
+            Some(cached) => Ok(Some(cached.list.clone())),
             None if channel.status == ChannelStatus::Connected => Err(ApiError::unavailable()),
             None => Ok(None),
+        }
+    }
+
+    fn version(&self, company: CompanyId) -> u64 {
+        self.versions.get(&company).map_or(0, |version| *version)
+    }
+
+    /// Caches templates that were fetched at this version of their company, unless they were dropped since. The version
+    /// stays locked meanwhile: [`Templates::forget`] first changes it, and then finds what was inserted before.
+    fn insert(&self, (company, channel): CacheKey, entry: CachedTemplates, version: u64) {
+        let current = self.versions.entry(company).or_default();
+        if *current == version {
+            self.cache.insert((company, channel), Arc::new(entry));
         }
     }
 }
@@ -174,18 +187,18 @@ impl TemplateStates for Templates {
         name: &'a str,
         language: &'a str,
     ) -> LocalBoxFuture<'a, Option<PausedReason>> {
-        let reason_in = move |templates: Option<Arc<[Template]>>| {
-            let templates = templates.filter(|_| channel.kind == ChannelType::Whatsapp)?;
+        let reason_in = move |list: Option<TemplateList>| {
+            let list = list.filter(|_| channel.kind == ChannelType::Whatsapp)?;
             let is_requested = |template: &&Template| template.name == name && template.language == language;
-            match templates.iter().find(is_requested) {
+            match list.templates.iter().find(is_requested) {
                 Some(template) => PausedReason::of_template(&template.status),
-                None => Some(PausedReason::TemplateDeleted),
+                None => list.is_complete.then_some(PausedReason::TemplateDeleted),
             }
         };
         async move {
-            reason_in(self.of(channel).await.ok()?)?;
+            reason_in(self.get(self.options.fresh_for, channel).await.ok()?)?;
             // The template may have been approved again since the templates were fetched.
-            reason_in(self.refresh(channel).await.ok()?)
+            reason_in(self.get(self.options.missed_for, channel).await.ok()?)
         }
         .boxed_local()
     }
@@ -198,13 +211,10 @@ fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
     Some((Account::of(channel)?, business_account))
 }
 
-async fn fetch(
-    graph: &Graph,
-    (account, business_account): &(Account, Option<String>),
-) -> Option<(Arc<[Template]>, u64)> {
+async fn fetch(graph: &Graph, (account, business_account): &(Account, Option<String>)) -> Option<(TemplateList, u64)> {
     let request = graph.templates(account, business_account.as_deref());
-    let rows = match tokio::time::timeout(FETCH_TIME_MAX, request).await {
-        Ok(Ok(rows)) => rows,
+    let (rows, is_complete) = match tokio::time::timeout(FETCH_TIME_MAX, request).await {
+        Ok(Ok(fetched)) => fetched,
         Ok(Err(error)) => {
             tracing::warn!(channel.id = %account.channel, %error, "could not fetch a channel's templates");
             return None;
@@ -217,5 +227,72 @@ async fn fetch(
     let bytes: usize = rows.iter().map(|row| row.to_string().len()).sum();
     // A template without a name or language cannot be sent anyway.
     let templates = rows.iter().filter_map(|row| Template::deserialize(row).ok()).collect();
-    Some((templates, bytes as u64))
+    Some((TemplateList { templates, is_complete }, bytes as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use hotline_persistence::tables::channels::Secret;
+
+    use super::*;
+    use crate::outbound::OutboundOptions;
+    use crate::providers::ProviderOptions;
+    use crate::providers::graph::TEMPLATES_BYTES_MAX;
+
+    const COMPANY: CompanyId = CompanyId::new(1);
+
+    fn no_templates() -> Templates {
+        let graph = Graph::new(&ProviderOptions::default(), &OutboundOptions::default()).expect("a client");
+        Templates::new(graph, Options::default())
+    }
+
+    /// The templates of a channel, as if they had this size.
+    fn cached_templates(channel: ChannelId, bytes: u64) -> CachedTemplates {
+        let account = Account {
+            company: COMPANY,
+            channel,
+            kind: ChannelType::Whatsapp,
+            id: "1".to_owned(),
+            access_token: Secret("token".to_owned()),
+            provider_url: None,
+            is_url_operators: false,
+        };
+        let list = TemplateList { templates: Arc::new([]), is_complete: true };
+        CachedTemplates { account: (account, None), fetched_at: Instant::now(), list, bytes }
+    }
+
+    #[test]
+    fn templates_that_are_dropped_during_their_fetch_are_not_cached() {
+        const ROUNDS: usize = 2000;
+        let (templates, channel) = (no_templates(), ChannelId::new(1));
+        let key = (COMPANY, channel);
+        templates.insert(key, cached_templates(channel, 1), templates.version(COMPANY));
+        assert!(templates.cache.get(&key).is_some());
+        for round in 0..ROUNDS {
+            let (version, start) = (templates.version(COMPANY), Barrier::new(2));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    templates.insert(key, cached_templates(channel, 1), version);
+                });
+                start.wait();
+                templates.forget(COMPANY);
+            });
+            assert!(templates.cache.get(&key).is_none(), "in round {round}");
+        }
+    }
+
+    #[test]
+    fn the_largest_list_that_is_fetched_is_cached() {
+        let templates = no_templates();
+        for channel in (1..=100).map(ChannelId::new) {
+            let key = (COMPANY, channel);
+            let largest = cached_templates(channel, TEMPLATES_BYTES_MAX as u64);
+            templates.insert(key, largest, templates.version(COMPANY));
+            assert!(templates.cache.get(&key).is_some(), "the list of channel {channel} is not cached");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub use build::{BuiltTemplate, TemplateRequest};
 pub use cache::{Options, Templates};
 
-/// A message template approved by the provider.
+/// A message template of the channel's account at the provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Template {
     /// The name; unique in the channel together with the language.

@@ -305,3 +305,30 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
     assert_eq!(sent, ["fine"]);
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn a_campaign_is_not_paused_for_a_template_that_is_beyond_the_limit_of_those_that_are_read() {
+    /// How many templates are read: 24 pages, and this provider has two on a page.
+    const READ_MAX: usize = 48;
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected_channel(&app, &provider).await;
+    let phone = channel.phone_account();
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    let everybody = list(api, &contacts(&app, 1).await).await;
+    let at = clock::now() + TimeDelta::minutes(10);
+    let body = json!({"name": "promo", "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 600,
+        "template": {"name": "promo", "parameters": {}},
+        "scheduledAt": at.to_rfc3339_opts(SecondsFormat::Millis, true)});
+    let campaign = create_campaign(api, body).await;
+    let others = (0..READ_MAX).map(|number| template(&format!("other_{number}"), "APPROVED"));
+    provider.has_templates(&channel.account, others.chain([template("promo", "APPROVED")]).collect());
+    let news = json!({"event": "APPROVED", "message_template_name": "other_0", "message_template_language": "en"});
+    let news = phone.call_body_of("message_template_status_update", news);
+    assert_eq!(channel.deliver(api, &news).await, all_taken(1));
+    assert_eq!(approved(&app, &channel).await.len(), READ_MAX, "one is beyond the limit");
+    clock::stop();
+    clock::advance((at - clock::now()).to_std().expect("a future time"));
+    wait_for_status(api, campaign, "completed").await;
+    app.stop().await;
+}
