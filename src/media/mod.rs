@@ -49,8 +49,8 @@ pub use mime_type::FileDeclaration;
 use missing::MissingFiles;
 pub use object_store::GetResult;
 use space::DiskSpace;
-use storage::Storage;
 pub use storage::StoreUrl;
+use storage::{Storage, UnfinishedUpload};
 pub use unreferenced_files::UnreferencedFiles;
 
 /// Default maximum size of a file.
@@ -275,12 +275,14 @@ impl Media {
         let (result_sender, result_receiver) = oneshot::channel();
         let stored_copy = stored.clone();
         drop(self.0.background.spawn(async move {
-            let storing = media.0.storage.put(company, &id, file);
+            let mut unfinished = UnfinishedUpload::default();
+            let storing = media.0.storage.put(company, &id, file, &mut unfinished);
             let result = tokio::time::timeout(PUBLISH_TIME_MAX, storing).await;
             // The file is stored, but the request was cancelled: no message will refer to it.
             if let Err(Ok(Ok(()))) = result_sender.send(result) {
                 media.discard(company, &[stored_copy]);
             }
+            unfinished.abort().await;
         }));
         match result_receiver.await {
             Ok(Ok(Ok(()))) => Ok(stored),
@@ -342,13 +344,19 @@ impl Media {
 
     fn note_missing(&self, company: CompanyId, id: &MediaId, error: &ReadError) {
         if matches!(error, ReadError::NotFound) {
-            self.0.missing.add(company, id);
+            self.0.missing.add([(company, id.clone())]);
         }
     }
 
     /// The files that were requested and are not in the store, since the last call; at most some dozens.
     pub fn take_missing(&self) -> Vec<FileKey> {
         self.0.missing.take()
+    }
+
+    /// Takes files back that [`Media::take_missing`] returned, because they could not be looked up. The next call
+    /// returns them again.
+    pub fn return_missing(&self, files: Vec<FileKey>) {
+        self.0.missing.add(files);
     }
 
     /// Whether a file is in the store.

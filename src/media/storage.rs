@@ -101,8 +101,15 @@ impl Storage {
         self.path(&[id.hour(), &company.to_string(), id.as_str()])
     }
 
-    /// Stores an incoming file, atomically and durably.
-    pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut file: SpooledFile) -> Result<(), String> {
+    /// Stores an incoming file, atomically and durably. The caller aborts what is left in `unfinished`, also after it
+    /// has dropped the future.
+    pub(super) async fn put(
+        &self,
+        company: CompanyId,
+        id: &MediaId,
+        mut file: SpooledFile,
+        unfinished: &mut UnfinishedUpload,
+    ) -> Result<(), String> {
         let to = self.path_of(company, id);
         match self {
             Self::Folder { store, disk } => {
@@ -115,7 +122,7 @@ impl Storage {
             Self::Bucket { store, uploads, .. } => {
                 let _permit = uploads.acquire().await.map_err(|error| error.to_string())?;
                 rewind(&mut file.file).await.map_err(|error| error.to_string())?;
-                upload(store.as_ref(), &to, &mut file.file, |_| {}).await?;
+                upload(store.as_ref(), &to, &mut file.file, |_| {}, unfinished).await?;
             }
         }
         hotline_persistence::fail_point!("media_published", |_| std::process::abort());
@@ -130,7 +137,11 @@ impl Storage {
         mut content: impl AsyncRead + Unpin,
         on_part: impl FnMut(&[u8]),
     ) -> Result<(), String> {
-        upload(self.store(), &self.path_of(company, id), &mut content, on_part).await
+        let mut unfinished = UnfinishedUpload::default();
+        let to = self.path_of(company, id);
+        let result = upload(self.store(), &to, &mut content, on_part, &mut unfinished).await;
+        unfinished.abort().await;
+        result
     }
 
     pub(super) async fn get(
@@ -187,25 +198,39 @@ fn file_key(path: &Path) -> Option<FileKey> {
     Some((company, id))
 }
 
-/// Uploads content, with at most one part of it in memory; each part is passed to `on_part`.
+/// An upload in parts that has begun and is not complete. It is kept apart from the future that uploads: if that is
+/// dropped, the parts would remain in the bucket.
+#[derive(Default)]
+pub(super) struct UnfinishedUpload(Option<Box<dyn MultipartUpload>>);
+
+impl UnfinishedUpload {
+    /// Removes the parts from the bucket; does nothing if the upload is complete.
+    pub(super) async fn abort(self) {
+        if let Some(mut upload) = self.0 {
+            // If this fails too, the bucket's own rule for incomplete uploads applies.
+            let _ = upload.abort().await;
+        }
+    }
+}
+
+/// Uploads content, with at most one part of it in memory; each part is passed to `on_part`. An upload in parts is in
+/// `unfinished` until it is complete.
 async fn upload(
     store: &dyn ObjectStore,
     to: &Path,
     content: &mut (impl AsyncRead + Unpin),
     mut on_part: impl FnMut(&[u8]),
+    unfinished: &mut UnfinishedUpload,
 ) -> Result<(), String> {
     let first = read_part(content).await?;
     on_part(&first);
     if first.len() < PART_BYTES {
         return store.put(to, first.into()).await.map(drop).map_err(|error| error.to_string());
     }
-    let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
-    let result = upload_parts(upload.as_mut(), first, content, on_part).await;
-    if result.is_err() {
-        // If this fails too, the bucket's own rule for incomplete uploads applies.
-        let _ = upload.abort().await;
-    }
-    result
+    let upload = unfinished.0.insert(store.put_multipart(to).await.map_err(|error| error.to_string())?);
+    upload_parts(upload.as_mut(), first, content, on_part).await?;
+    unfinished.0 = None;
+    Ok(())
 }
 
 async fn upload_parts(
@@ -247,7 +272,62 @@ impl From<Error> for ReadError {
 #[cfg(test)]
 #[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
     use super::*;
+
+    /// Starts a bucket that never answers a part; returns its URL, and the method of each request.
+    async fn start_stalled_bucket() -> (String, mpsc::UnboundedReceiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let (method_sender, methods) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let method_sender = method_sender.clone();
+                tokio::spawn(async move {
+                    let mut head = [0; 4096];
+                    let length = stream.read(&mut head).await.unwrap_or_default();
+                    let head = String::from_utf8_lossy(&head[..length]);
+                    let method = head.split(' ').next().unwrap_or_default().to_owned();
+                    let response = match method.as_str() {
+                        "POST" => {
+                            let id =
+                                "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>";
+                            let length = id.len();
+                            format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{id}")
+                        }
+                        "DELETE" => "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n".to_owned(),
+                        _ => String::new(),
+                    };
+                    let _ = method_sender.send(method);
+                    if response.is_empty() {
+                        std::future::pending::<()>().await;
+                    }
+                    let _ = stream.write_all(response.as_bytes()).await;
+                });
+            }
+        });
+        (format!("http://{address}"), methods)
+    }
+
+    #[tokio::test]
+    async fn the_parts_of_an_upload_that_is_dropped_are_removed() {
+        let (url, mut methods) = start_stalled_bucket().await;
+        let store = AmazonS3Builder::new().with_bucket_name("files").with_region("eu-test-1").with_endpoint(url);
+        let store = store.with_allow_http(true).with_access_key_id("key").with_secret_access_key("secret");
+        let store = store.with_http_connector(LimitedConnector::default()).build().expect("a bucket");
+        let bytes = vec![0; PART_BYTES + 1];
+        let (mut content, to) = (bytes.as_slice(), Path::from("a"));
+        let mut unfinished = UnfinishedUpload::default();
+        tokio::select! {
+            result = upload(&store, &to, &mut content, |_| {}, &mut unfinished) => panic!("it ended: {result:?}"),
+            () = async { while methods.recv().await.is_some_and(|method| method != "PUT") {} } => {}
+        }
+        unfinished.abort().await;
+        assert_eq!(methods.recv().await.as_deref(), Some("DELETE"));
+    }
 
     #[test]
     fn a_store_url_has_a_bucket_and_an_optional_folder() {

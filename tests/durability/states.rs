@@ -19,7 +19,7 @@ use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually, patience};
 
-/// How soon after its beginning an outage must be in the log.
+/// How soon after its beginning an outage is in the log.
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The lines with this message, as fields.
@@ -66,6 +66,21 @@ async fn company(process: &Process, folder: &Path) -> (Company, Api) {
 }
 
 #[actix_web::test]
+async fn a_frozen_database_is_soon_reported_measured() {
+    let folder = prepared_folder();
+    let process = Process::serve(folder.path());
+    let (company, api) = company(&process, folder.path()).await;
+    let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
+    api.post("/messages", send).await.data(202);
+    let frozen = Frozen::postgres(folder.path());
+    let since = Instant::now();
+    wait_for_line(&process, "database does not respond").await;
+    assert!(since.elapsed() < patience(NOTICED_WITHIN), "it took {:?}", since.elapsed());
+    drop(frozen);
+    process.kill();
+}
+
+#[actix_web::test]
 async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without_lines_of_others() {
     let folder = prepared_folder();
     let limits = ["--journal-segment-size", "64KiB", "--journal-max-size", "1MiB"];
@@ -78,7 +93,6 @@ async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without
     let frozen = Frozen::postgres(folder.path());
     let since = Instant::now();
     let begun = wait_for_line(&process, "database does not respond").await;
-    assert!(since.elapsed() < patience(NOTICED_WITHIN), "it took {:?}", since.elapsed());
     assert_eq!(begun["state"], "database");
     assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("no response within")), "{begun}");
     assert!(begun["subject"].as_str().is_some_and(|place| place.contains(".s.PGSQL.")), "{begun}");
@@ -171,11 +185,8 @@ async fn connect(address: SocketAddr) -> Option<TcpStream> {
     tokio::time::timeout(Duration::from_secs(1), socket.connect(address)).await.ok()?.ok()
 }
 
-#[actix_web::test]
-async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones_never() {
-    let folder = prepared_folder();
-    let mut process = Process::serve(folder.path());
-    let (company, api) = company(&process, folder.path()).await;
+/// Sends a message with a file. Returns the address of the file.
+async fn send_file(company: &Company, api: &Api) -> String {
     let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
     let job = api.post("/messages", send).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].as_i64().expect("a ticket");
@@ -184,13 +195,26 @@ async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones
         .await
         .data(202);
     let messages = api.all("/messages?type=media").await;
-    let address = messages[0]["media"]["url"].as_str().expect("an address").to_owned();
+    messages[0]["media"]["url"].as_str().expect("an address").to_owned()
+}
+
+/// Moves the files of messages away.
+fn move_files_away(media: &Path, elsewhere: &Path) {
+    std::fs::rename(media, elsewhere).expect("the files are moved away");
+    std::fs::create_dir_all(media.join("incoming")).expect("an empty folder");
+}
+
+#[actix_web::test]
+async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones_never() {
+    let folder = prepared_folder();
+    let mut process = Process::serve(folder.path());
+    let (company, api) = company(&process, folder.path()).await;
+    let address = send_file(&company, &api).await;
     let status = || async { api.anonymous(Method::GET, &address).send().await.expect("an answer").status().as_u16() };
     assert_eq!(status().await, 200);
 
     let (media, elsewhere) = (folder.path().join("media"), folder.path().join("elsewhere"));
-    std::fs::rename(&media, &elsewhere).expect("the files are moved away");
-    std::fs::create_dir_all(media.join("incoming")).expect("an empty folder");
+    move_files_away(&media, &elsewhere);
     assert_eq!(status().await, 404);
     let begun = wait_for_line(&process, "message files are missing in their store").await;
     assert_eq!(begun["reason"], format!("a file of company {} is missing", company.id), "{begun}");
@@ -198,6 +222,32 @@ async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones
     std::fs::rename(&elsewhere, &media).expect("the files are back");
     wait_for_line(&process, "message files are available again").await;
     assert_eq!(status().await, 200);
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+#[actix_web::test]
+async fn a_missing_message_file_is_reported_although_its_first_look_up_failed() {
+    let folder = prepared_folder();
+    let mut process = Process::serve(folder.path());
+    let (company, api) = company(&process, folder.path()).await;
+    let address = send_file(&company, &api).await;
+    move_files_away(&folder.path().join("media"), &folder.path().join("elsewhere"));
+    with_database(folder.path(), async |db| {
+        let mut held = db.begin().await.expect("a transaction");
+        sqlx::query("lock table media in access exclusive mode").execute(&mut *held).await.expect("a lock");
+        let reply = api.anonymous(Method::GET, &address).send().await.expect("an answer");
+        assert_eq!(reply.status(), 404);
+        let is_waiting = || async {
+            let waits = "select exists (select from pg_locks where not granted and relation = 'media'::regclass)";
+            sqlx::query_scalar::<_, bool>(waits).fetch_one(db).await.expect("locks")
+        };
+        eventually("the file is looked up", is_waiting).await;
+        eventually("its look-up fails", || async { !is_waiting().await }).await;
+        held.rollback().await.expect("the lock is released");
+    })
+    .await;
+    wait_for_line(&process, "message files are missing in their store").await;
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 }

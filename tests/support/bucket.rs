@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
@@ -43,6 +44,9 @@ impl Bucket {
                 .app_data(PayloadConfig::new(REQUEST_BYTES_MAX))
                 .default_service(web::to(answer))
         });
+        // A real bucket waits longer for a request than the framework's five seconds, and does not close an idle
+        // connection before its client does.
+        let server = server.client_request_timeout(Duration::ZERO).keep_alive(Duration::from_secs(3600));
         let server = server.workers(1).disable_signals().bind("127.0.0.1:0").expect("a port");
         let address = server.addrs()[0];
         let server = server.run();

@@ -15,7 +15,10 @@ impl Monitor {
         let absent_files = self.app.media.take_missing();
         if !absent_files.is_empty() {
             // The file of a deleted message is absent on purpose.
-            let Ok(missing_files) = media::with_message(db, &absent_files).await else { return };
+            let Ok(missing_files) = media::with_message(db, &absent_files).await else {
+                self.app.media.return_missing(absent_files);
+                return;
+            };
             if let Some(first) = missing_files.first() {
                 let reason = format!("a file of company {} is missing", first.0);
                 self.conditions().begin(Condition::MessageFiles, "", &reason);
