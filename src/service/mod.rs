@@ -37,6 +37,7 @@ pub use self::offline::OfflineService;
 pub use self::settings::{ClusterSettings, EventOptions, Settings, StartOptions, StopSettings};
 use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};
 pub use self::stop::StopSignal;
+use self::stop::stop_postgres;
 use crate::app::App;
 use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
 use crate::deliveries::Deliveries;
@@ -144,12 +145,7 @@ impl Service {
         };
         match result {
             Ok(service) => Ok(Self { postgres, ..service }),
-            Err(error) => {
-                if let Some(postgres) = postgres {
-                    postgres.stop().await?;
-                }
-                Err(error)
-            }
+            Err(error) => stop_postgres(postgres, Err(error)).await,
         }
     }
 

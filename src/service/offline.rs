@@ -10,6 +10,7 @@ use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::Handle;
 
+use super::stop::stop_postgres;
 use super::{ServiceError, Settings, fail};
 use crate::media::Media;
 
@@ -36,12 +37,7 @@ impl OfflineService {
         };
         match Self::open_on(settings, database).await {
             Ok((engine, media)) => Ok(Self { engine, media, postgres }),
-            Err(error) => {
-                if let Some(postgres) = postgres {
-                    postgres.stop().await?;
-                }
-                Err(error)
-            }
+            Err(error) => stop_postgres(postgres, Err(error)).await,
         }
     }
 
@@ -71,15 +67,13 @@ impl OfflineService {
     /// Writes all changes to the tables, and stops PostgreSQL.
     ///
     /// # Errors
-    /// When the database does not accept the last changes; the journal keeps them for the next start.
+    /// When the database does not accept the last changes, which the journal keeps for the next start, or PostgreSQL
+    /// does not stop; the former if both.
     pub async fn close(self) -> Result<(), ServiceError> {
         self.engine.begin_stopping();
         let result = self.engine.store().close().await;
         self.engine.stop();
-        if let Some(postgres) = self.postgres {
-            postgres.stop().await?;
-        }
-        Ok(result.map(drop)?)
+        stop_postgres(self.postgres, result.map(drop).map_err(ServiceError::from)).await
     }
 }
 

@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use hotline_persistence::store::CloseReport;
+use hotline_postgres::{Cluster, ClusterError};
 #[cfg(target_os = "linux")]
 use socket2::{SockFilter, SockRef};
 use tokio::sync::watch;
@@ -75,7 +76,8 @@ impl Service {
     /// Announces the stop, finishes requests in flight, writes all changes to the tables, and stops PostgreSQL.
     ///
     /// # Errors
-    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop.
+    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop; the
+    /// former if both.
     pub async fn stop(self) -> Result<CloseReport, ServiceError> {
         self.retire().await;
         self.app.begin_stopping();
@@ -106,15 +108,12 @@ impl Service {
             member.stop().await;
         }
         self.app.engine.stop();
-        if let Some(postgres) = self.postgres {
-            postgres.stop().await?;
-        }
-        Ok(close_result?)
+        stop_postgres(self.postgres, close_result.map_err(ServiceError::from)).await
     }
 
-    /// Has clients and peers stop sending requests here, and waits for that a limited time: load balancers read
-    /// `/health/ready`, and the other processes of a cluster take over the slots. Requests that arrive meanwhile are
-    /// still served.
+    /// Makes clients and peers stop sending requests here, and waits for a limited time until they do: load balancers
+    /// read `/health/ready`, and the other processes of a cluster take over the slots. Requests that arrive meanwhile
+    /// are still served.
     async fn retire(&self) {
         let announced_at = Instant::now();
         self.app.health.announce_stop();
@@ -171,6 +170,34 @@ impl Service {
     }
 }
 
+/// Stops the private PostgreSQL, if there is one, after work with this result. If both fail, the work's error is
+/// returned, because it may mean that changes are lost.
+///
+/// # Errors
+/// When the work has failed, or PostgreSQL does not stop.
+pub(super) async fn stop_postgres<T>(
+    postgres: Option<Cluster>,
+    result: Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
+    match postgres {
+        Some(postgres) => combine(result, postgres.stop().await),
+        None => result,
+    }
+}
+
+/// The result of work after which PostgreSQL was stopped; the less important of two errors is only logged.
+fn combine<T>(result: Result<T, ServiceError>, stop_result: Result<(), ClusterError>) -> Result<T, ServiceError> {
+    match (result, stop_result) {
+        (result, Ok(())) => result,
+        // An interrupted start is no failure.
+        (Ok(_) | Err(ServiceError::Interrupted), Err(error)) => Err(error.into()),
+        (Err(first), Err(error)) => {
+            tracing::error!(%error, "could not stop PostgreSQL");
+            Err(first)
+        }
+    }
+}
+
 /// Lets the kernel drop the first packet (SYN) of new connections, so that the backlog is empty when the socket is
 /// closed: closing it resets the connections in it, whose clients may have sent requests.
 #[cfg(target_os = "linux")]
@@ -197,4 +224,23 @@ fn refuse_new_connections(socket: &TcpListener) -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn refuse_new_connections(_: &TcpListener) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::Error;
+
+    use super::*;
+
+    #[test]
+    fn the_error_of_the_work_is_returned_also_if_postgresql_does_not_stop() {
+        let lost = || ServiceError::Store(Error::Unavailable("the last changes are not written".to_owned()));
+        let not_stopped = || Err(ClusterError::Interrupted);
+        assert!(matches!(combine(Ok(1), Ok(())), Ok(1)));
+        assert!(matches!(combine::<()>(Err(lost()), Ok(())), Err(ServiceError::Store(_))));
+        assert!(matches!(combine::<()>(Err(lost()), not_stopped()), Err(ServiceError::Store(_))));
+        assert!(matches!(combine(Ok(1), not_stopped()), Err(ServiceError::Postgres(_))));
+        let interrupted = combine::<()>(Err(ServiceError::Interrupted), not_stopped());
+        assert!(matches!(interrupted, Err(ServiceError::Postgres(_))));
+    }
 }

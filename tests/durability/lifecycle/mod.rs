@@ -18,6 +18,9 @@ use serde_json::Value;
 use crate::process::{command, postmaster, signal_with_children};
 use crate::support::{eventually, free_address, patience};
 
+/// How long a request may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// How long a process may take to end.
 const END_TIME_MAX: Duration = Duration::from_secs(40);
 
@@ -52,7 +55,12 @@ impl Starting {
 
     /// The status and body of a path; `None` while nothing listens.
     async fn get(&self, path: &str) -> Option<(u16, Value)> {
-        let client = hotline::tls::client().timeout(patience(Duration::from_secs(1))).build().expect("a client");
+        self.get_within(path, ANSWER_TIME_MAX).await
+    }
+
+    /// The same; `None` also if the answer takes longer.
+    async fn get_within(&self, path: &str, time_max: Duration) -> Option<(u16, Value)> {
+        let client = hotline::tls::client().timeout(patience(time_max)).build().expect("a client");
         let response = client.get(format!("http://{}{path}", self.address)).send().await.ok()?;
         let status = response.status().as_u16();
         Some((status, response.json().await.expect("JSON")))

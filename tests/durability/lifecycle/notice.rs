@@ -12,7 +12,10 @@ use serde_json::json;
 use super::Starting;
 use crate::process::with_database;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, eventually};
+use crate::support::{Api, Company, eventually, patience};
+
+/// How long the stop is announced before nothing listens: more than two answers take while all clients send.
+const NOTICE: Duration = Duration::from_secs(5);
 
 const CLIENTS: usize = 16;
 
@@ -42,7 +45,8 @@ async fn send_until_refused(base: String, company: Arc<Company>, sent: Arc<Atomi
 async fn no_client_is_left_with_an_unknown_outcome_by_a_stop() {
     let folder = prepared_folder();
     let company = Arc::new(with_database(folder.path(), async |db| Company::create(db, "Acme").await).await);
-    let mut process = Starting::serve(folder.path(), &["--stop-notice", "1s"]);
+    let notice = format!("{}s", patience(NOTICE).as_secs());
+    let mut process = Starting::serve(folder.path(), &["--stop-notice", &notice]);
     process.wait_until_ready().await;
     let api = Api::new(process.address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
