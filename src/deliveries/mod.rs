@@ -317,7 +317,8 @@ impl Dispatcher {
     /// Starts to read the webhooks of companies that may have changed.
     fn start_reads(&mut self) {
         let engine = &self.shared.app.engine;
-        while self.reading.len() < READS_MAX {
+        // Also counts the reads of companies whose deliveries were paused since.
+        while self.reads.len() < READS_MAX {
             let Some(company) = self.next_changed() else { return };
             self.changed.remove(&company);
             if !engine.owns(company) {

@@ -120,7 +120,7 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
 }
 
 /// Disables a webhook. Retries until this succeeds or the service stops: otherwise a new courier would make further
-/// attempts.
+/// attempts. Ends also when the company has moved: then its webhooks are the new owner's.
 pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
     let (failing_since, reason) = match disable_reason {
         DisableReason::Gone => (None, "the endpoint responded with 410 Gone".to_owned()),
@@ -129,8 +129,13 @@ pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason
             (Some(since), format!("every delivery has failed since {text}"))
         }
     };
+    let ownership = shared.app.engine.store().ownership();
     loop {
-        match webhooks::disable(shared.app.db(endpoint.company), endpoint, failing_since, &reason).await {
+        // Not held during the pause: the company may move then.
+        let Some(presence) = ownership.follow(endpoint.company) else { return };
+        let result = webhooks::disable(shared.app.db(endpoint.company), endpoint, failing_since, &reason).await;
+        drop(presence);
+        match result {
             Ok(was_disabled) => {
                 if was_disabled {
                     shared.app.metrics.webhooks.add_disabled();

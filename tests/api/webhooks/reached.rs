@@ -12,7 +12,7 @@ use hotline::webhooks::WebhookOptions;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{hook, shown, wait_for_deliveries};
+use super::{hook, shown, wait_for_retry};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver};
@@ -126,7 +126,7 @@ async fn a_name_that_resolves_to_an_internal_address_at_any_look_up_is_not_reach
         }
         number += 1;
         super::open(&app.api, &app.company, number).await;
-        let pending = wait_for_deliveries(&app.api, webhook, "pending", 1).await;
+        let pending = wait_for_retry(&app.api, webhook, 1).await;
         assert_eq!(pending[0]["attempts"][0]["error"], error, "{name}");
         app.api.delete(&format!("/webhooks/{webhook}")).await;
     }

@@ -4,7 +4,7 @@ use hotline_persistence::tables::webhooks::replays::SCHEDULED_AT_ONCE;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
+use super::{deliveries, hook, note, quick, wait_for_deliveries, wait_for_retry, webhook_with_receiver};
 use crate::steps::listed;
 use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
@@ -74,8 +74,7 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     for text in ["a", "b", "c"] {
         note(&app.api, ticket.0, text).await;
     }
-    let pending = wait_for_deliveries(&app.api, webhook, "pending", 3).await;
-    receiver.has(1).await;
+    let pending = wait_for_retry(&app.api, webhook, 3).await;
     receiver.behave(Conduct::status(200));
     let replay = async |delivery: &Value| {
         let path = format!("/webhooks/{webhook}/replay");

@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 use hotline::service::EventOptions;
-use hotline_persistence::tables::events::{create_partitions, drop_expired};
+use hotline_persistence::error::STATEMENT_TIME_MAX;
 use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
 use serde_json::{Value, json};
 
 use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
+use crate::events::days::{create_partitions, drop_expired};
 use crate::steps::id;
 use crate::support::service::TestOptions;
-use crate::support::{Conduct, OwnApp, Received, Receiver, eventually, patience};
+use crate::support::{Conduct, OwnApp, Received, Receiver, eventually};
 
 /// The text of the note that a request delivers.
 fn note_text(request: &Received) -> String {
@@ -48,10 +50,10 @@ async fn deliveries_are_removed_with_the_days_of_their_events_and_those_behind_t
     .expect("deliveries");
 
     let before = |days| Utc::now() - TimeDelta::days(days);
-    create_partitions(db, before(40)).await.expect("old days");
+    create_partitions(db, before(40)).await;
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and last_id <= $3");
     moved.bind(app.company.id).bind(before(40)).bind(last_old_event).execute(db).await.expect("moved");
-    drop_expired(db, before(30)).await.expect("dropped");
+    drop_expired(db, before(30)).await;
     // A change of the webhook makes the service look at it, as it does every hour.
     app.api.put(&format!("/webhooks/{webhook}"), json!({"types": ["note.added"]})).await.data(200);
     eventually("only the delivery of today is left, and it is delivered", || async {
@@ -86,7 +88,8 @@ async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_d
     receiver.choose(move |_| if std::mem::take(&mut is_first) { Conduct::Hang } else { Conduct::status(200) });
     note(&app.api, tickets[0], "0").await;
     receiver.has(1).await;
-    app.service.forget(app.company.id).await.expect("it is dropped");
+    let forget = || async { app.service.forget(app.company.id).await.is_ok() };
+    eventually("it is dropped", forget).await;
     let twice = receiver.has(2).await;
     assert_eq!(twice[0].header("webhook-id"), twice[1].header("webhook-id"));
 
@@ -98,7 +101,7 @@ async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_d
             note(&other_api, their_ticket, &text).await;
             expected.push(text);
         }
-        app.service.forget(app.company.id).await.expect("it is dropped");
+        eventually("it is dropped", forget).await;
     }
     let delivered = wait_for_deliveries(&app.api, webhook, "delivered", expected.len()).await;
     assert!(delivered.iter().all(|one| one["type"] == "note.added"), "{delivered:?}");
@@ -127,7 +130,8 @@ async fn a_company_that_is_dropped_from_memory_gets_all_events_in_order_and_so_d
     app.stop().await;
 }
 
-/// A read of webhooks that waits for a lock keeps no other one from starting.
+/// A read of webhooks that waits for a lock keeps no other one from starting, up to the limit. The read of a company that
+/// is dropped from memory counts until it ends.
 #[actix_web::test]
 async fn the_webhooks_of_companies_are_read_in_parallel() {
     const OTHERS: usize = 6;
@@ -141,13 +145,21 @@ async fn the_webhooks_of_companies_are_read_in_parallel() {
     let mut held = app.db.begin().await.expect("a transaction");
     sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
     let store = app.service.app.engine.store();
+    let begun = Instant::now();
     others.iter().for_each(|company| store.webhooks.publish(*company));
-    eventually("as many as may be are read at a time", || async {
+    let reads = || async {
         let reads = "select count(*) from pg_stat_activity where datname = current_database()
             and wait_event_type = 'Lock' and query like 'select company_id, id, url, types, secret, old_secret,%'";
-        sqlx::query_scalar::<_, i64>(reads).fetch_one(&app.db).await.expect("the sessions") == AT_ONCE
-    })
-    .await;
+        sqlx::query_scalar::<_, i64>(reads).fetch_one(&app.db).await.expect("the sessions")
+    };
+    eventually("as many as may be are read at a time", || async { reads().await == AT_ONCE }).await;
+    let dropped = join_all(others.iter().map(|company| app.service.forget(*company))).await;
+    assert!(dropped.iter().all(Result::is_ok), "{dropped:?}");
+    // Time for further reads to begin.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let count = reads().await;
+    // On a machine that stalls, the first reads have failed by now, and the server has not noticed yet.
+    assert!(count == AT_ONCE || begun.elapsed() > STATEMENT_TIME_MAX, "{count} are read at a time");
     held.rollback().await.expect("the lock is released");
     app.stop().await;
 }
@@ -171,9 +183,12 @@ async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot
         sqlx::query_scalar::<_, bool>(waits).fetch_one(&app.db).await.expect("locks")
     })
     .await;
-    let begun = Instant::now();
-    app.service.forget(app.company.id).await.expect("it is dropped");
-    assert!(begun.elapsed() < patience(Duration::from_secs(15)), "{:?}", begun.elapsed());
+    // A machine that stalls may delay it once, and waiting for the others delays it every time.
+    eventually("it is dropped soon", || async {
+        let begun = Instant::now();
+        app.service.forget(app.company.id).await.is_ok() && begun.elapsed() < Duration::from_secs(15)
+    })
+    .await;
     held.rollback().await.expect("the lock is released");
     app.stop().await;
 }

@@ -307,11 +307,15 @@ async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
     let receiver = Receiver::start().await;
     let webhook = hook(&app.api, &receiver.url(), &[]).await;
     receiver.behave(Conduct::Hang);
-    let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
-    let tested = tested.data(200);
-    assert_eq!((&tested["delivered"], &tested["status"]), (&json!(false), &Value::Null));
-    assert_eq!(tested["error"], "the request failed: no response in time");
-    let took = tested["durationMs"].as_u64().expect("a time");
-    assert!((300..15_000).contains(&took), "{took} ms");
+    let took_ms = async || {
+        let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+        let tested = tested.data(200);
+        assert_eq!((&tested["delivered"], &tested["status"]), (&json!(false), &Value::Null));
+        assert_eq!(tested["error"], "the request failed: no response in time");
+        tested["durationMs"].as_u64().expect("a time")
+    };
+    assert!(took_ms().await >= 300);
+    // A machine that stalls may delay one of them, and the default time every one.
+    eventually("one ends before the default time", || async { took_ms().await < 15_000 }).await;
     app.stop().await;
 }
