@@ -51,7 +51,7 @@ impl DatabaseArgs {
 }
 
 /// Parses a database URL; `variable` reads an environment variable. Errors do not quote the URL, which may include a
-/// password. They contain only its scheme, and names of parameters, modes of TLS and file names.
+/// password. They contain only its scheme, names of parameters, TLS modes, and names of files.
 fn parse_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgConnectOptions, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use hotline_persistence::{Durability, journal};
 
-use super::units::{self, GIB, KIB, MIB, SECOND, Size, UNBOUNDED};
+use super::units::{self, ANY, GIB, KIB, MIB, SECOND, Size};
 
 /// Upper bound of the journal: 16 TiB. A larger value is probably a mistake.
 const JOURNAL_SIZE_MAX: Size = Size(16 << 40);
@@ -36,7 +36,7 @@ pub struct DurabilityArgs {
     pub journal_segment_size: Size,
     /// Time after which an idle actor is unloaded from memory, unless the database is down
     #[arg(long, alias = "idle-after-s", env = "HOTLINE_IDLE_AFTER", default_value = "5m", value_name = "DURATION",
-        value_parser = units::durations(SECOND, UNBOUNDED))]
+        value_parser = units::durations(SECOND, ANY))]
     pub idle_after: Duration,
     /// Memory of the private PostgreSQL; by default a quarter of the memory that this process may use
     #[arg(long, env = "HOTLINE_POSTGRES_MEMORY", value_name = "SIZE",

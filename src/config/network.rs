@@ -11,7 +11,7 @@ use super::values::{address, network, public_url};
 use crate::service::StopSettings;
 use crate::web::connections::CONNECTIONS_PER_ADDRESS;
 
-/// Maximum delay of a stop. Load balancers check every few seconds.
+/// Maximum delay of a stop: much longer than load balancers need, which check every few seconds.
 const NOTICE_MAX: Duration = Duration::from_secs(600);
 
 /// Default delay of a stop in a cluster, where other processes take the requests. The delay of a single process is 0 by

@@ -18,8 +18,12 @@ pub const HOUR: Duration = Duration::from_secs(3600);
 /// A unit of time.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Any duration.
-pub const UNBOUNDED: RangeInclusive<Duration> = Duration::ZERO..=Duration::MAX;
+/// Upper bound of a duration without a lower one: a hundred years. The present minus a duration must be a date that
+/// `chrono` and PostgreSQL have.
+const DURATION_MAX: Duration = Duration::from_secs(36_500 * DAY.as_secs());
+
+/// Any duration up to [`DURATION_MAX`].
+pub const ANY: RangeInclusive<Duration> = Duration::ZERO..=DURATION_MAX;
 
 /// Units of size, from the largest.
 const SIZE_UNITS: [(&str, Size); 5] = [("TiB", Size(1 << 40)), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", BYTE)];
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_duration_has_a_unit_or_the_default_one() {
-        let parse = durations(SECOND, UNBOUNDED);
+        let parse = durations(SECOND, ANY);
         for (text, milliseconds, displayed) in [
             ("500ms", 500, "500ms"),
             ("30s", 30_000, "30s"),
@@ -153,6 +157,10 @@ mod tests {
         }
         for bad in ["", "s", "-1s", "1.5h", "1w", "1h30m", "99999999999999999999s", "18446744073709551615d"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse("36500d"), Ok(DURATION_MAX));
+        for too_long in ["36501d", "213503982334d", "18446744073709551s"] {
+            assert_eq!(parse(too_long), Err("must be from 0 to 36500d".to_owned()), "{too_long}");
         }
         let bounded = durations(MILLISECOND, MILLISECOND..=HOUR);
         assert_eq!(bounded("0"), Err("must be from 1ms to 1h".to_owned()));

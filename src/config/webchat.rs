@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::units::{self, MIB, SECOND, Size, UNBOUNDED};
+use super::units::{self, ANY, MIB, SECOND, Size};
 use crate::visitors::{UploadOptions, VisitorOptions};
 
 /// The default limits of visitors.
@@ -18,7 +18,7 @@ const BYTES_PER_HOUR_MAX: Size = Size((u32::MAX as u64 / 1024) << 20);
 pub struct WebchatArgs {
     /// Absence of a visitor after which a webchat session ends
     #[arg(long, alias = "session-idle-after-s", env = "HOTLINE_SESSION_IDLE_AFTER", default_value = "30m",
-        value_name = "DURATION", value_parser = units::durations(SECOND, UNBOUNDED))]
+        value_name = "DURATION", value_parser = units::durations(SECOND, ANY))]
     pub session_idle_after: Duration,
     /// Maximum webchat sessions opened per visitor address and minute; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_SESSIONS_PER_MINUTE", default_value_t = VISITORS.sessions_per_minute,

@@ -115,7 +115,9 @@ impl Sweeper {
     /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's
     /// actor decides.
     async fn end_idle_sessions(&self) -> Result<(), Refusal> {
-        let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
+        let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).ok();
+        // If there is no such date, no session was idle for so long.
+        let Some(since) = idle_after.and_then(|idle_after| now().checked_sub_signed(idle_after)) else { return Ok(()) };
         let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
         for (company, id) in webchat_sessions::idle(db, &ownership.slot_filter(), since, SESSIONS_MAX).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };

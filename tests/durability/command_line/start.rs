@@ -72,6 +72,12 @@ async fn an_option_that_cannot_work_is_named_before_anything_starts() {
     }
     let stderr = failure(folder.path(), &["serve", "--listen", "8080"]);
     assert!(stderr.contains("--listen") && stderr.contains(":8080"), "{stderr}");
+    // There is no date so long ago, from which the sweep of sessions would count.
+    for option in ["--session-idle-after", "--idle-after"] {
+        let stderr = failure(folder.path(), &["serve", option, "36501d"]);
+        assert!(stderr.contains(option) && stderr.contains("must be from 0 to 36500d"), "{stderr}");
+        check_empty(folder.path());
+    }
 }
 
 #[actix_web::test]
