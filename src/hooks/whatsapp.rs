@@ -37,6 +37,7 @@
 
 use hotline_actors::services::{EchoMessage, InboundMessage, MessageRevision, Notice, Number, Sender};
 use hotline_persistence::MessageId;
+use hotline_persistence::phone_numbers;
 use hotline_persistence::tables::messages::{
     ChosenOption, DeliveryStatus, Direction, MessageApp, MessageAuthor, MessageContent, MessageOrigin, Reaction,
     ReactionTarget, Reactor, Revision, Via,
@@ -352,10 +353,12 @@ fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) 
     let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));
     let is_sender = |contact: &&Value| {
         let (wa_id, user_id) = (id(contact, "wa_id"), id(contact, "user_id"));
-        (wa_id.is_some() && wa_id == from) || (user_id.is_some() && user_id == address)
+        let has_number = wa_id.zip(from.as_deref()).is_some_and(|(wa_id, from)| phone_numbers::is_same(&wa_id, from));
+        has_number || (user_id.is_some() && user_id == address)
     };
     let contact = contacts.iter().find(is_sender).or(match contacts {
-        [only] => Some(only),
+        // One that names nobody belongs to the sender; with another person's id, it is that person's.
+        [only] if id(only, "wa_id").is_none() && id(only, "user_id").is_none() => Some(only),
         _ => None,
     });
     let name = contact.and_then(|contact| name_at(contact, "/profile/name"));
