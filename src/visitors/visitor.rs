@@ -282,7 +282,7 @@ pub async fn list_messages(
     let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let session = visitor.0;
     let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
-    let db = app.engine.reads().tables(session.company_id).await?;
+    let db = app.engine.reads().acknowledged_tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));

@@ -106,7 +106,7 @@ impl FrameStream {
 
     /// Writes a close frame, and closes the connection once its client has closed it, or after `time_max`. Closing a
     /// connection with unread bytes would reset it, and the close frame could be lost. So up to [`UNREAD_BYTES_MAX`]
-    /// are read and discarded first.
+    /// bytes are read and discarded first.
     pub(super) async fn close(mut self, reason: Option<CloseReason>, time_max: Duration) {
         let closing = timeout(time_max, async {
             if self.write(Message::Close(reason)).await.is_ok() && self.connection.stream.shutdown().await.is_ok() {
@@ -114,7 +114,7 @@ impl FrameStream {
                 let _ = copy(&mut unread, &mut sink()).await;
             }
         });
-        // After a timeout, the connection is closed all the same.
+        // The connection is closed after a timeout, too.
         let _ = closing.await;
     }
 }

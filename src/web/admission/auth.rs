@@ -156,7 +156,8 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     Ok(caller)
 }
 
-/// The company of the token in these headers, even if the token is revoked or expired: nothing else is checked.
+/// The company of the token in these headers; `None` if there is no such token. Whether it is revoked or expired is not
+/// checked.
 pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyId> {
     let key = bearer_in(headers).filter(|key| key.len() == KEY_LENGTH)?;
     Some(directory.token(&key::hash(key))?.row.company_id)

@@ -120,18 +120,32 @@ mod tests {
         assert_eq!([of(0), of(1), of(2), of(3), of(4), of(16)], [1, 1, 1, 1, 2, 8]);
     }
 
+    /// Attempts to hash a password, each of which waits for a permit: on a busy machine a hash takes seconds.
+    const ATTEMPTS_MAX: usize = 12;
+
     #[actix_web::test]
     async fn concurrent_hashes_are_limited() {
         let limit = concurrent_hashes(thread::available_parallelism().ok());
         let (running, running_max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let hashes = (0..4 * limit).map(|_| {
             let (running, running_max) = (running.clone(), running_max.clone());
-            run_low_priority(HashedFor::SignIn, move || {
-                running_max.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                password::verify_unknown("any password");
-                running.fetch_sub(1, Ordering::SeqCst);
-                thread::current().name().map(str::to_owned)
-            })
+            async move {
+                let hash = || {
+                    let (running, running_max) = (running.clone(), running_max.clone());
+                    run_low_priority(HashedFor::SignIn, move || {
+                        running_max.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        password::verify_unknown("any password");
+                        running.fetch_sub(1, Ordering::SeqCst);
+                        thread::current().name().map(str::to_owned)
+                    })
+                };
+                for _ in 1..ATTEMPTS_MAX {
+                    if let Ok(thread_name) = hash().await {
+                        return Ok(thread_name);
+                    }
+                }
+                hash().await
+            }
         });
         for thread_name in futures_util::future::join_all(hashes).await {
             assert_eq!(thread_name.expect("a permit").as_deref(), Some("password"));

@@ -71,14 +71,18 @@ pub struct Allowance {
 pub struct RateExceeded {
     /// The remaining allowance.
     pub allowance: Allowance,
-    /// Seconds until the next request is served, rounded up.
+    /// Seconds until the next request is served, rounded up; at least one.
     pub retry_after_s: u64,
 }
+
+/// Minimum of [`RateExceeded::retry_after_s`]. The wait may have ended since the request was refused, and zero would
+/// ask callers to repeat it without a pause.
+const RETRY_AFTER_S_MIN: u64 = 1;
 
 impl RateExceeded {
     /// Nothing remains of this limit until `wait` has passed.
     pub(crate) fn after(limit: u32, wait: Duration) -> Self {
-        let retry_after_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let retry_after_s = (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(RETRY_AFTER_S_MIN);
         Self { allowance: allowance(limit, 0), retry_after_s }
     }
 }
@@ -204,8 +208,15 @@ impl Allowance {
 mod tests {
     use super::*;
 
+    /// Stops the clock of the limits: none refills while a slow machine takes from it.
+    fn stop_clock() {
+        #[cfg(feature = "failpoints")]
+        clock::stop();
+    }
+
     #[test]
     fn each_company_has_a_limit_of_its_own() {
+        stop_clock();
         let limits = RateLimits::new(2);
         let (a, b) = (CompanyId::new(1), CompanyId::new(2));
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 1, reset_s: 30 }));
@@ -219,7 +230,16 @@ mod tests {
     }
 
     #[test]
+    fn who_is_refused_waits_for_whole_seconds_and_at_least_one() {
+        for (wait_ms, retry_after_s) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (60_000, 60)] {
+            let refused = RateExceeded::after(1, Duration::from_millis(wait_ms));
+            assert_eq!(refused.retry_after_s, retry_after_s, "{wait_ms} ms");
+        }
+    }
+
+    #[test]
     fn the_people_of_a_company_have_a_limit_of_their_own_with_a_minimum() {
+        stop_clock();
         let limits = RateLimits::new(2);
         let company = CompanyId::new(1);
         let take_all =

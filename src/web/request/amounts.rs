@@ -133,6 +133,15 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_too_large_for_a_float_is_refused_with_its_path_also_in_a_form() {
+        let (body, message) = (r#"{"lines": [{"price": 1e400}]}"#, "lines[0].price must be below 100000000000000");
+        assert_eq!(read(body), Err(message.to_owned()));
+        let form = json!({"lines": r#"[{"price": 1e400}]"#});
+        let form = Fields::parse_form::<TestInput>(form.as_object().expect("an object"));
+        assert_eq!(form.map_err(|error| error.message.to_string()), Err(message.to_owned()));
+    }
+
+    #[test]
     fn an_invalid_amount_is_refused_with_its_path() {
         for (body, message) in [
             (r#"{"goal": 1.23456}"#, "goal must have at most 4 decimals"),

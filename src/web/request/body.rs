@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::body_scheduler;
 use super::decompression::decompress;
 use super::fields::{Fields, Input};
+use super::json;
 use super::meter::Meter;
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
@@ -70,50 +71,12 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Resul
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
-    let mut value: Value = match serde_json::from_slice(bytes) {
-        Ok(value) => value,
-        // A number may be too large for a float. It is clamped, so that its field decides whether to accept it. A
-        // decimal field reads the original digits.
-        Err(error) => serde_json::from_slice(&clamp_numbers(bytes))
-            .map_err(|_| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?,
-    };
+    let mut value =
+        json::parse(bytes).map_err(|error| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?;
     if is_from_visitor {
         controls::remove_from_value(&mut value);
     }
     Fields::parse(&value, bytes)
-}
-
-/// Replaces each number that is too large for a float with `1e308`, or with `-1e308` if it is negative.
-fn clamp_numbers(json: &[u8]) -> Vec<u8> {
-    let (mut clamped, mut rest) = (Vec::with_capacity(json.len()), json);
-    while let [first, ..] = rest {
-        let length = match first {
-            b'"' => string_length(rest),
-            b'-' | b'0'..=b'9' => {
-                rest.iter().take_while(|byte| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')).count()
-            }
-            _ => 1,
-        };
-        let (token, remainder) = rest.split_at(length);
-        let number = str::from_utf8(token).ok().and_then(|token| token.parse::<f64>().ok());
-        match number.filter(|number| number.is_infinite()) {
-            Some(number) => clamped.extend_from_slice(if number > 0.0 { b"1e308" } else { b"-1e308" }),
-            None => clamped.extend_from_slice(token),
-        }
-        rest = remainder;
-    }
-    clamped
-}
-
-/// Length of the string at the beginning of the JSON, including its quotation marks.
-fn string_length(json: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = json.iter().skip(1).position(|byte| {
-        let is_closing = *byte == b'"' && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        is_closing
-    });
-    end.map_or(json.len(), |end| end + 2)
 }
 
 /// Reads the whole body of a company's request and passes every chunk to `on_chunk`. A large body waits for a permit
@@ -126,24 +89,7 @@ pub async fn read(
     request: &HttpRequest,
     payload: &mut Payload,
     bytes_max: usize,
-    on_chunk: impl FnMut(&Bytes),
-) -> Result<Bytes, ApiError> {
-    read_all(payload, bytes_max, on_chunk, async || body_scheduler::acquire_permit(request).await).await
-}
-
-/// Reads a whole body without a permit, for a `bytes_max` of at most [`body_scheduler::LARGE_BYTES`].
-///
-/// # Errors
-/// As for [`read`], but never `503`.
-pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
-    read_all(payload, bytes_max, |_| (), async || Ok(())).await
-}
-
-async fn read_all(
-    payload: &mut Payload,
-    bytes_max: usize,
     mut on_chunk: impl FnMut(&Bytes),
-    acquire_permit: impl AsyncFn() -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut refusal = None;
@@ -157,7 +103,7 @@ async fn read_all(
         if refusal.is_none() && after > bytes_max {
             refusal = Some(ApiError::payload_too_large(bytes_max));
         } else if refusal.is_none() && (before..after).contains(&body_scheduler::LARGE_BYTES) {
-            refusal = Box::pin(acquire_permit()).await.err();
+            refusal = Box::pin(body_scheduler::acquire_permit(request)).await.err();
         }
         if refusal.is_some() {
             remaining = remaining.saturating_sub(chunk.len());
@@ -170,21 +116,4 @@ async fn read_all(
         }
     }
     refusal.map_or_else(|| Ok(bytes.freeze()), Err)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_numbers_beyond_a_float_are_clamped() {
-        for (json, clamped) in [
-            (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
-            (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
-            ("1e400\"", "1e308\""),
-            ("-", "-"),
-        ] {
-            assert_eq!(String::from_utf8_lossy(&clamp_numbers(json.as_bytes())), clamped);
-        }
-    }
 }

@@ -12,6 +12,7 @@ pub mod decompression;
 pub mod fields;
 pub mod form;
 pub mod if_match;
+mod json;
 pub mod meter;
 pub mod origins;
 pub mod params;

@@ -304,7 +304,7 @@ impl Params {
             documented.push(("order".to_owned(), order));
             documented.push(("cursor".to_owned(), json!({"type": "string", "description": CURSOR, "example": ""})));
         }
-        // A parameter that is given twice is invalid, so it counts as its default.
+        // A page or a page size that is given twice is invalid, so it counts as the default.
         let text = |name| self.text(name).ok().flatten();
         let number = text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
         let size = text("perPage").and_then(per_page);

@@ -88,7 +88,10 @@ pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let mut accepts_any = false;
     for coding in lines.flat_map(|line| line.split(',')) {
         let (name, quality) = coding.trim().split_once(';').unwrap_or((coding.trim(), ""));
-        let is_refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse::<f32>() == Ok(0.0));
+        let is_refused = quality
+            .trim()
+            .split_once('=')
+            .is_some_and(|(name, value)| name.eq_ignore_ascii_case("q") && value.trim().parse::<f32>() == Ok(0.0));
         match name.trim() {
             name if name.eq_ignore_ascii_case("gzip") => return !is_refused,
             "*" => accepts_any = !is_refused,
@@ -116,6 +119,8 @@ mod tests {
             ("*", true),
             ("gzip;q=0, *", false),
             ("*;q=0", false),
+            ("br, gzip;Q=0.0", false),
+            ("GZIP; Q=1", true),
             ("br", false),
             ("identity", false),
         ] {

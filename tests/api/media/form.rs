@@ -93,6 +93,11 @@ async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
         PNG,
     );
     assert_eq!(fixture.api().send_form(refused).await.invalid_fields(), ["ticketId", "closeTicket"]);
+    // A number too large for a float is refused where it is, as in a body that is JSON.
+    let template = r#"{"name": "code", "parameters": {"body": ["a", 1e400]}}"#;
+    let too_large =
+        Form::default().text("type", "template").text("ticketId", fixture.ticket).text("template", template);
+    assert_eq!(fixture.api().send_form(too_large).await.invalid_fields(), ["template.parameters.body[1]"]);
     // A form without files is taken where none is needed; a type of message without files refuses them.
     let text = Form::default().text("type", "text").text("ticketId", fixture.ticket).text("reopenTicket", "true");
     fixture.api().send_form(text.clone().text("body", "words")).await.data(202);

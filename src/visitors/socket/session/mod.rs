@@ -65,8 +65,8 @@ pub(super) struct SocketSession {
     context: SocketContext,
     /// Signals changes of the directory.
     changes: watch::Receiver<()>,
-    /// The version of the company when the admission was last checked.
-    checked_version: u64,
+    /// The version of the company when the admission was last checked; `None` before the first check.
+    checked_version: Option<u64>,
     attached_socket: AttachedSocket,
     frame_stream: FrameStream,
     pushes: PushReceiver,
@@ -140,7 +140,7 @@ impl SocketSession {
         Self {
             context,
             changes,
-            checked_version: 0,
+            checked_version: None,
             attached_socket,
             frame_stream,
             ended: pushes.end_receiver(),
@@ -261,8 +261,10 @@ impl SocketSession {
     /// Ends the socket if its webchat would no longer admit it.
     fn check_admission(&mut self) -> Result<(), End> {
         let company = self.session().company_id;
-        let version = self.app.engine.directory().company(company).map_or(0, |organization| organization.version);
-        if std::mem::replace(&mut self.checked_version, version) == version {
+        // A company that has left the directory has no webchat.
+        let organization = self.app.engine.directory().company(company).ok_or(End::NotAdmitted)?;
+        let version = organization.version;
+        if self.checked_version.replace(version) == Some(version) {
             return Ok(());
         }
         let is_admitted = Webchat::revalidate(company, self.context.channel, self.context.origin.as_ref(), &self.app);

@@ -1,5 +1,5 @@
-//! A canonical form of JSON bodies: it is the same for equal values, whatever the order of keys, the blanks, and the
-//! notation of numbers and texts.
+//! A canonical form of JSON bodies: it is the same for equal values, whatever the order of keys, the white space,
+//! and the notation of numbers and texts.
 
 use std::collections::BTreeMap;
 

@@ -275,8 +275,8 @@ impl Keys {
         self.load_companies(db, &[(company, last_drop)]).await
     }
 
-    /// Loads the keys of dropped companies that are placed here, because loading them failed, or because
-    /// [`Keys::load_company`] was not called.
+    /// Loads the keys of dropped companies that are placed here: those whose keys could not be loaded, and those for
+    /// which [`Keys::load_company`] was not called.
     pub async fn load_missing(&self, db: impl Database<'_>, ownership: &Ownership) {
         let unloaded = self.unloaded_here(ownership);
         self.load_in_chunks(&unloaded, move |companies| async move { self.load_companies(db, &companies).await }).await;

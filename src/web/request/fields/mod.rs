@@ -18,6 +18,7 @@ use serde_json::{Map, Number, Value};
 
 pub use self::input::Input;
 pub use self::patch::Patch;
+use super::json;
 use super::values::{CONTROLS_REFUSED, FromField};
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::response::schema::{Shape, nullable, or_blank};
@@ -61,7 +62,7 @@ impl<'a> Fields<'a> {
     pub fn parse_form<T: Input>(texts: &Map<String, Value>) -> ApiResult<T> {
         let nested = texts.iter().filter_map(|(name, text)| {
             let text = text.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))?;
-            Some((name.clone(), serde_json::from_str(text).ok()?))
+            Some((name.clone(), json::parse(text.as_bytes()).ok()?))
         });
         let nested = nested.collect();
         Fields { nested: Some(&nested), ..Fields::of(texts, None, String::new()) }.finish()

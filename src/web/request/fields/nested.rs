@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A required list of at most `items_max` objects, each accepted or refused on its own. The errors of an item name
-    /// its fields without the path of the list; one that is not an object is named by its index.
+    /// its fields without the path of the list. An item that is not an object is named by the list and its index.
     pub fn rows<T>(
         &mut self,
         name: &str,

@@ -35,6 +35,17 @@ fn the_country_is_the_one_whose_plan_matches_or_else_the_main_one_of_the_calling
 }
 
 #[test]
+fn blanks_around_the_id_of_an_option_are_part_of_it_and_count() {
+    let longest = format!(" {} ", "x".repeat(9_998));
+    for good in [" yes ", &longest] {
+        assert_eq!(OptionId::from_json(&json!(good)), Ok(OptionId(good.to_owned())));
+    }
+    for bad in [json!(format!("{longest} ")), json!(" ".repeat(10_001)), json!("a\0"), json!(7)] {
+        assert!(OptionId::from_json(&bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn text_postgres_cannot_store_is_refused() {
     assert!(Name::from_json(&json!("a\0b")).is_err());
     assert!(MessageBody::from_json(&json!("\0")).is_err());

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::mailbox::is_mailbox;
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
 use crate::web_address;
-use crate::webhooks::check_address;
+use crate::webhooks::{ADDRESS_CHARACTERS_MAX, check_address};
 
 /// Maximum length of a free text, in characters.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
@@ -25,6 +25,8 @@ const SHORTCUT_CHARACTERS_MAX: usize = 60;
 const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
 /// Maximum length of a password, in characters.
 const PASSWORD_CHARACTERS_MAX: usize = 200;
+/// Maximum length of a visitor's own id for a message, in characters.
+const CLIENT_ID_CHARACTERS_MAX: usize = 64;
 /// Number of digits of a phone number with its calling code. E.164 allows at most 15; fewer than 8 are most likely a
 /// number without a calling code.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
@@ -32,20 +34,28 @@ const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 /// Why a text with a control character is refused.
 pub(crate) const CONTROLS_REFUSED: &str = controls::REFUSED;
 
-/// The trimmed text of a JSON string, which must have no refused control character.
-fn trimmed(value: &Value) -> Result<&str, String> {
+/// The text of a JSON string, which must have no refused control character.
+fn untrimmed(value: &Value) -> Result<&str, String> {
     let text = value.as_str().ok_or("must be a string")?;
-    // Checked before trimming, which would remove some of them.
-    if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text.trim()) }
+    if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text) }
+}
+
+/// The trimmed text of a JSON string. Control characters are checked before, because trimming removes some of them.
+fn trimmed(value: &Value) -> Result<&str, String> {
+    untrimmed(value).map(str::trim)
+}
+
+/// The text, if it is short enough.
+fn bounded_text(text: String, characters_max: usize) -> Result<String, String> {
+    if text.chars().count() > characters_max {
+        return Err(format!("must have at most {characters_max} characters"));
+    }
+    Ok(text)
 }
 
 /// The trimmed text, if it is short enough.
 fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
-    let text = trimmed(value)?;
-    if text.chars().count() > characters_max {
-        return Err(format!("must have at most {characters_max} characters"));
-    }
-    Ok(text.to_owned())
+    bounded_text(trimmed(value)?.to_owned(), characters_max)
 }
 
 fn one_line(text: String) -> Result<String, String> {
@@ -58,11 +68,7 @@ fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
 }
 
 fn normalized_by(normalize: fn(&str) -> String, value: &Value, characters_max: usize) -> Result<String, String> {
-    let text = normalize(trimmed(value)?);
-    if text.chars().count() > characters_max {
-        return Err(format!("must have at most {characters_max} characters"));
-    }
-    Ok(text)
+    bounded_text(normalize(trimmed(value)?), characters_max)
 }
 
 /// Checks that a text has a visible character.
@@ -130,8 +136,7 @@ text! {
     /// The id of an interactive message's option. It is not trimmed: messages keep ids as they were sent, so blanks
     /// around an id are part of it.
     OptionId, {"type": "string", "maxLength": 10_000, "example": "yes"}, |value| {
-        bounded(value, TEXT_CHARACTERS_MAX)?;
-        Ok(value.as_str().unwrap_or_default().to_owned())
+        bounded_text(untrimmed(value)?.to_owned(), TEXT_CHARACTERS_MAX)
     }
 }
 
@@ -263,8 +268,8 @@ text! {
 
 text! {
     /// The address of a webhook; only its form is checked.
-    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; in a demo, also `http` to the same machine", "example": "https://example.com/hotline"}, |value| {
-        let text = bounded(value, 2_000)?;
+    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": ADDRESS_CHARACTERS_MAX, "description": "`https`; in a demo, also `http` to the same machine", "example": "https://example.com/hotline"}, |value| {
+        let text = bounded(value, ADDRESS_CHARACTERS_MAX)?;
         check_address(&text)?;
         Ok(text)
     }
@@ -296,7 +301,7 @@ text! {
 
 text! {
     /// A visitor's own id for a message: 1 to 64 characters.
-    ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
+    ClientId, {"type": "string", "minLength": 1, "maxLength": CLIENT_ID_CHARACTERS_MAX, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, CLIENT_ID_CHARACTERS_MAX)?)
 }
 
 text! {
@@ -310,12 +315,8 @@ text! {
 /// `null`, so that an empty form field cannot remove a password.
 impl FromField for Password {
     fn from_json(value: &Value) -> Result<Self, String> {
-        not_blank(trimmed(value)?.to_owned())?;
-        let text = value.as_str().unwrap_or_default();
-        if text.chars().count() > PASSWORD_CHARACTERS_MAX {
-            return Err(format!("must have at most {PASSWORD_CHARACTERS_MAX} characters"));
-        }
-        Self::parse(text.to_owned())
+        let text = not_blank(untrimmed(value)?.to_owned())?;
+        Self::parse(bounded_text(text, PASSWORD_CHARACTERS_MAX)?)
     }
 
     fn schema() -> Value {

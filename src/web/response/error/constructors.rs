@@ -253,7 +253,7 @@ impl ApiError {
         Self::defect("internal error")
     }
 
-    /// The service cannot process the request now; the caller is to try again.
+    /// The service cannot process the request now; the caller should try again.
     pub fn unavailable() -> Self {
         let mut error =
             Self::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_API_UNAVAILABLE", "the service is unavailable; try again");

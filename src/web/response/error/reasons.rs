@@ -162,7 +162,7 @@ fn match_form(form: &str, reason: &str) -> Option<Map<String, Value>> {
     };
     let reason = reason.strip_prefix(fixed)?;
     let Some(rest) = rest.strip_prefix('{') else {
-        // Nothing follows, or a `…`, which matches any text and ends the form.
+        // A `…` follows, which matches any text and ends the form.
         return Some(Map::new());
     };
     let (name, rest) = rest.split_once('}')?;
