@@ -68,11 +68,10 @@ fn print_table(columns: &[&str], records: &Value) -> Result<(), super::Failure> 
     let values = |record: &Value| columns.iter().map(|name| plain_text(&record[*name])).collect();
     let rows: Vec<Vec<String>> =
         std::iter::once(names).chain(records.as_array().into_iter().flatten().map(values)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     for row in &rows {
-        let cells = row.iter().enumerate().map(|(column, cell)| {
-            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-            format!("{cell:<width$}")
-        });
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
         print(cells.collect::<Vec<String>>().join("  ").trim_end())?;
     }
     Ok(())
