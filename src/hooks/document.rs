@@ -31,7 +31,7 @@ impl ResponseDescription for Challenge {
             (name.to_owned(), json!({"type": "string", "description": text, "example": example}))
         };
         operation.query = vec![
-            parameter("hub.mode", "Always `subscribe`.", "subscribe"),
+            parameter("hub.mode", "Must be `subscribe`.", "subscribe"),
             parameter("hub.verify_token", "The channel's verify token.", "my-verify-token"),
             parameter("hub.challenge", "The challenge to return.", "1158201444"),
         ];

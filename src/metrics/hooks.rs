@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The possible outcomes of an event in a call, as label values.
 const OUTCOMES: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
-/// The result of a callback, by part.
+/// The result of a call, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = HookReport)]
 pub struct Tally {

@@ -18,7 +18,7 @@ use crate::web::{ApiResult, Filter, Page, Params, Query};
 pub struct AuditEntry {
     /// The id.
     pub id: AuditEntryId,
-    /// When it happened.
+    /// When the action started.
     pub at: Timestamp,
     /// The actor.
     pub actor: AuditActor,

@@ -15,9 +15,9 @@ use crate::web::admission::permissions::everything;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SignInState {
-    /// The password fits several memberships: sign in again and name one.
+    /// The password fits several memberships: sign in again and choose one.
     Choose,
-    /// The second factor must be given.
+    /// The second factor must be entered.
     SecondFactor,
     /// A second factor must be set up.
     Enrol,
@@ -55,9 +55,9 @@ pub struct SignIn {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
-    /// The company; `null` for the installation.
+    /// The company's id; `null` for the installation.
     pub company_id: Option<CompanyId>,
-    /// The name.
+    /// The company's name; `null` for the installation.
     #[schema(example = "Acme")]
     pub company_name: Option<String>,
     /// Whether the membership is that of an administrator of the installation.
@@ -108,9 +108,9 @@ pub struct SignedPerson {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedCompany {
-    /// The company.
+    /// The company's id.
     pub id: CompanyId,
-    /// The name.
+    /// The company's name.
     #[schema(example = "Acme")]
     pub name: String,
     /// The company's time zone.

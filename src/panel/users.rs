@@ -20,7 +20,7 @@ use crate::web::connections::origin;
 use crate::web::response::reply::{Confidential, HasSecrets};
 use crate::web::{ApiError, ApiResult, Idempotency, Json, NoContent, PathId};
 
-/// A link to set a password. It is e-mailed to its owner if e-mail is set up; otherwise the administrator passes it on.
+/// A link to set a password. It is e-mailed to its owner where possible; otherwise the administrator passes it on.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
@@ -30,7 +30,7 @@ pub struct Link {
     /// The token at its end; `null` if it was sent.
     #[schema(example = "7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
-    /// The address it was e-mailed to; `null` if e-mail is not set up or the message could not be sent.
+    /// The address it was e-mailed to; `null` if e-mail is not set up, or the message was not sent.
     #[schema(example = "ana@example.com")]
     pub sent_to: Option<String>,
     /// When it expires.
@@ -157,8 +157,7 @@ pub async fn remove_factor(
         if !table::exists::<User>(&mut *db, company, id.0).await? {
             return Err(ApiError::not_found());
         }
-        // Waits until the user's own uncommitted changes, such as a new second factor, are committed, so that they are
-        // removed too.
+        // Waits until the user's own change, such as a new second factor, is committed, so that it is removed too.
         users::lock(&mut *db, company, id.0).await?;
         let person = PersonId::User(company, id.0);
         factors::remove(&mut *db, person).await?;

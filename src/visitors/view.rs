@@ -23,7 +23,7 @@ pub struct SessionView {
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The session's token, only in the response that opens it.
+    /// The session's token, only in the response that opens the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
@@ -65,7 +65,7 @@ pub struct MessageView {
     pub read_at: Option<Timestamp>,
 }
 
-/// The agent who replies.
+/// The agent who sent the message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MessageAgent)]
 pub struct AgentView {

@@ -120,10 +120,10 @@ pub struct MessageReaction {
     /// The name of the contact, or of a member of their group.
     #[schema(example = "Maria Silva")]
     pub name: Option<String>,
-    /// Why the provider has refused the company's reaction.
+    /// Why the provider refused the company's reaction.
     #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
-    /// When.
+    /// When it was sent.
     pub at: Timestamp,
 }
 

@@ -26,9 +26,9 @@ pub struct ChannelSetup {
     /// The channel's type.
     #[serde(rename = "type")]
     pub kind: ChannelType,
-    /// Whether it delivers messages.
+    /// Whether the channel delivers messages.
     pub status: ChannelStatus,
-    /// The last error.
+    /// The last error; `null` if there is none.
     #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
     /// The quality of the number's messages, as its provider last reported it.

@@ -956,17 +956,17 @@ export interface ContactCreate {
 /** The id of a contact. */
 export type ContactId = number;
 
-/** By what a contact is or was known. */
+/** A number or a provider's id by which a contact is or was identified. */
 export interface ContactIdentity {
   /** `null` for a number, which all phone channels share. */
   channelType: ChannelType | null;
-  /** What it is. */
+  /** The kind of the identity. */
   kind: IdentityKind;
   /** The id of the channel whose provider gave the id; `null` for a number. */
   scope: string | null;
-  /** Since when it is known; `null` if that was not recorded. */
+  /** When it was first seen; `null` if that was not recorded. */
   since: Timestamp | null;
-  /** Until when it was used; it still finds the contact. `null`: it is in use. */
+  /** When another one replaced it; it still finds the contact. `null` while it is in use. */
   until: Timestamp | null;
   /** The number in digits, or the provider's id. */
   value: string;
@@ -1465,7 +1465,7 @@ export interface GoneSession {
   id: SessionId;
 }
 
-/** The result of a callback, by part. */
+/** The result of a call, by part. */
 export interface HookReport {
   /** Parts that were ignored, because conversations do not support them. */
   ignored: number;
@@ -1614,9 +1614,9 @@ export interface MediaFile {
 export interface MergeSuggestion {
   /** The contact. */
   contactId: ContactId;
-  /** What both have in common. */
+  /** The kind of the identity that both have. */
   kind: IdentityKind;
-  /** Since when this is known. */
+  /** When this was first seen. */
   since: Timestamp;
   /** The number in digits, or the provider's id, that both have. */
   value: string;
@@ -1821,7 +1821,7 @@ export interface Message {
   via: Via | null;
 }
 
-/** The agent who replies. */
+/** The agent who sent the message. */
 export interface MessageAgent {
   /** The agent's name. */
   name: string;
@@ -1906,13 +1906,13 @@ export interface MessageReact {
 
 /** A reaction to a message. */
 export interface MessageReaction {
-  /** When. */
+  /** When it was sent. */
   at: Timestamp;
   /** Who has reacted. */
   by: Reactor;
   /** The emoji. */
   emoji: string;
-  /** Why the provider has refused the company's reaction. */
+  /** Why the provider refused the company's reaction. */
   error: MessageFailure | null;
   /** The name of the contact, or of a member of their group. */
   name: string | null;
@@ -3013,7 +3013,7 @@ export interface TagUpdate {
   name?: string;
 }
 
-/** A message template approved by the provider. */
+/** A message template of the channel's account at the provider. */
 export interface Template {
   /** The category of use. */
   category: string;
@@ -3443,7 +3443,7 @@ export interface VisitorSession {
   lastSeenAt: Timestamp;
   /** `active` until it ends. */
   status: SessionStatus;
-  /** The session's token, only in the response that opens it. */
+  /** The session's token, only in the response that opens the session. */
   token?: string;
   /** Whether the website confirmed the visitor's identity by a signature. */
   verified: boolean;

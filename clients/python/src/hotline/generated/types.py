@@ -1570,17 +1570,17 @@ class ContactCreate(TypedDict):
 
 
 class ContactIdentity(TypedDict):
-    """By what a contact is or was known."""
+    """A number or a provider's id by which a contact is or was identified."""
 
     # `null` for a number, which all phone channels share.
     channelType: Union[ChannelType, None]
-    # What it is.
+    # The kind of the identity.
     kind: IdentityKind
     # The id of the channel whose provider gave the id; `null` for a number.
     scope: Union[str, None]
-    # Since when it is known; `null` if that was not recorded.
+    # When it was first seen; `null` if that was not recorded.
     since: Union[Timestamp, None]
-    # Until when it was used; it still finds the contact. `null`: it is in use.
+    # When another one replaced it; it still finds the contact. `null` while it is in use.
     until: Union[Timestamp, None]
     # The number in digits, or the provider's id.
     value: str
@@ -2056,7 +2056,7 @@ class GoneSession(TypedDict):
 
 
 class HookReport(TypedDict):
-    """The result of a callback, by part."""
+    """The result of a call, by part."""
 
     # Parts that were ignored, because conversations do not support them.
     ignored: int
@@ -2203,9 +2203,9 @@ class MergeSuggestion(TypedDict):
 
     # The contact.
     contactId: ContactId
-    # What both have in common.
+    # The kind of the identity that both have.
     kind: IdentityKind
-    # Since when this is known.
+    # When this was first seen.
     since: Timestamp
     # The number in digits, or the provider's id, that both have.
     value: str
@@ -2404,7 +2404,7 @@ class Message(TypedDict):
 
 
 class MessageAgent(TypedDict):
-    """The agent who replies."""
+    """The agent who sent the message."""
 
     # The agent's name.
     name: str
@@ -2494,13 +2494,13 @@ class MessageReact(TypedDict):
 class MessageReaction(TypedDict):
     """A reaction to a message."""
 
-    # When.
+    # When it was sent.
     at: Timestamp
     # Who has reacted.
     by: Reactor
     # The emoji.
     emoji: str
-    # Why the provider has refused the company's reaction.
+    # Why the provider refused the company's reaction.
     error: Union[MessageFailure, None]
     # The name of the contact, or of a member of their group.
     name: Union[str, None]
@@ -3607,7 +3607,7 @@ class TagUpdate(TypedDict):
 
 
 class Template(TypedDict):
-    """A message template approved by the provider."""
+    """A message template of the channel's account at the provider."""
 
     # The category of use.
     category: str
@@ -4043,7 +4043,7 @@ class VisitorSession(TypedDict):
     lastSeenAt: Timestamp
     # `active` until it ends.
     status: SessionStatus
-    # The session's token, only in the response that opens it.
+    # The session's token, only in the response that opens the session.
     token: NotRequired[str]
     # Whether the website confirmed the visitor's identity by a signature.
     verified: bool

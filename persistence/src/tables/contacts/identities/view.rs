@@ -8,7 +8,7 @@ use super::IdentityKind;
 use crate::tables::channels::ChannelType;
 use crate::{ContactId, timestamp};
 
-/// By what a contact is or was known.
+/// A number or a provider's id by which a contact is or was identified.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContactIdentity {
@@ -17,16 +17,16 @@ pub struct ContactIdentity {
     /// The id of the channel whose provider gave the id; `null` for a number.
     #[schema(example = "3")]
     pub scope: Option<String>,
-    /// What it is.
+    /// The kind of the identity.
     pub kind: IdentityKind,
     /// The number in digits, or the provider's id.
     #[schema(example = "US.13491208655302741918")]
     pub value: String,
-    /// Since when it is known; `null` if that was not recorded.
+    /// When it was first seen; `null` if that was not recorded.
     #[serde(serialize_with = "serialize_optional")]
     #[schema(value_type = Option<crate::Timestamp>)]
     pub since: Option<DateTime<Utc>>,
-    /// Until when it was used; it still finds the contact. `null`: it is in use.
+    /// When another one replaced it; it still finds the contact. `null` while it is in use.
     #[serde(serialize_with = "serialize_optional")]
     #[schema(value_type = Option<crate::Timestamp>)]
     pub until: Option<DateTime<Utc>>,
@@ -37,12 +37,12 @@ pub struct ContactIdentity {
 #[serde(rename_all = "camelCase")]
 pub struct MergeSuggestion {
     pub contact_id: ContactId,
-    /// What both have in common.
+    /// The kind of the identity that both have.
     pub kind: IdentityKind,
     /// The number in digits, or the provider's id, that both have.
     #[schema(example = "5511987654321")]
     pub value: String,
-    /// Since when this is known.
+    /// When this was first seen.
     #[serde(serialize_with = "timestamp::serialize")]
     #[schema(value_type = crate::Timestamp)]
     pub since: DateTime<Utc>,
