@@ -4,7 +4,8 @@
 //! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
 //! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
 //! completely within a moment, before they are old enough to be cancelled ([`CANCEL_AFTER`]). A call with a valid
-//! signature that waits for more memory is cancelled only if its channel has no incomplete call without one.
+//! signature that waits for more memory is cancelled only if no incomplete call of its channel without a valid
+//! signature uses memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

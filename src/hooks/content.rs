@@ -158,8 +158,8 @@ fn number(value: &Value, field: &str) -> Option<f64> {
     scalar(value.get(field)?)?.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A copy of a provider's structure, with truncated texts and without characters that cannot be stored; `None` if it is
-/// too large or too deep.
+/// A copy of a provider's structure, with long texts truncated, and without characters that cannot be stored; `None` if
+/// it is too large or too deep.
 pub(super) fn bounded_copy(value: &Value) -> Option<Value> {
     bounded_copy_with(value, as_is)
 }

@@ -14,7 +14,7 @@
 //! - `503` when something cannot be processed now (the database is needed and unavailable, or the journal is full):
 //!   everything already processed stays so, and the repetition adds the rest.
 //! - `401` without a valid signature; nothing is stored. `404` for a key that belongs to no phone or social channel.
-//!   Instead of both, `429` for an address with too many wrong guesses, but never for a call with a valid signature.
+//!   Instead of either, `429` for an address with too many wrong guesses, but never for a call with a valid signature.
 //!   `413` for a body that is larger than a provider sends.
 //!
 //! A call is processed to its end even if the provider disconnects: its repetition then finds it done.

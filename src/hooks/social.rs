@@ -12,8 +12,8 @@
 //!
 //! Messages that the account has sent come back (`is_echo`,
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/message-echoes>):
-//! those of other apps become messages of the company; our own are recognized, and end the doubt of a message whose
-//! response was lost. While another app handles a conversation, its events come as `standby`
+//! those of other apps become messages of the company; our own are recognized, and confirm a campaign's message
+//! whose response was lost. While another app handles a conversation, its events come as `standby`
 //! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
 //! they have the same form, but the contact does not wait for the company. A change of the app that handles a
 //! conversation (`pass_thread_control`, `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.

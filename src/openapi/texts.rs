@@ -57,8 +57,8 @@ impl Texts {
         self.bodies.get(id).map(|example| json!(example))
     }
 
-    /// The most specific description of a parameter: that of the operation's own, or else that of its type, or else
-    /// that of all parameters of this name.
+    /// The most specific description of a parameter: that for this operation, or else that of its type, or else that of
+    /// all parameters of this name.
     pub fn parameter<'a>(&'a self, operation: &str, name: &str, type_text: Option<&'a str>) -> Option<&'a str> {
         let operation_text = self.parameters.get(&format!("{operation}.{name}")).map(String::as_str);
         operation_text.or(type_text).or_else(|| self.parameters.get(name).map(String::as_str))

@@ -10,7 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::NetworkPolicy;
 
-/// Maximum number of a name's addresses to connect to, because each attempt may take a while.
+/// Maximum number of a name's addresses that the connector may try, because each attempt may take a while.
 const ADDRESSES_MAX: usize = 8;
 
 /// A resolver of host names.

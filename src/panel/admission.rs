@@ -176,7 +176,7 @@ async fn find_session(
     allowance: &mut Option<Allowance>,
 ) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let session = session_of(request.request(), state).await?;
-    // Signing out is never refused. It ends the session, so it cannot be repeated to evade the limit.
+    // The limit never refuses signing out. That ends the session, so repeating it cannot evade the limit.
     let is_sign_out = request.method() == Method::DELETE && below_api(request) == "/session";
     if let Some(signed) = session.as_ref().filter(|_| !is_sign_out) {
         take_allowance(state, signed, allowance)?;

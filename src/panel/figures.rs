@@ -94,10 +94,10 @@ fn parse_sample(name: &str, line: &str) -> Option<Sample> {
     let (suffix, mut unparsed_labels) =
         rest.split_once('{').map_or((rest, ""), |(suffix, labels)| (suffix, labels.trim_end_matches('}')));
     let mut labels = BTreeMap::new();
-    while let Some((label, quoted_value)) = unparsed_labels.split_once("=\"") {
+    while let Some((label, value_and_rest)) = unparsed_labels.split_once("=\"") {
         let mut label_value = String::new();
-        let mut characters = quoted_value.char_indices();
-        let mut end = quoted_value.len();
+        let mut characters = value_and_rest.char_indices();
+        let mut end = value_and_rest.len();
         while let Some((index, character)) = characters.next() {
             match character {
                 '\\' => label_value
@@ -110,7 +110,7 @@ fn parse_sample(name: &str, line: &str) -> Option<Sample> {
             }
         }
         labels.insert(label.trim_start_matches(',').to_owned(), label_value);
-        unparsed_labels = quoted_value.get(end..).unwrap_or_default();
+        unparsed_labels = value_and_rest.get(end..).unwrap_or_default();
     }
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite());
     Some(Sample { suffix: suffix.to_owned(), labels, value })

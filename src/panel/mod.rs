@@ -57,8 +57,8 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes the password resets of one e-mail, in lower case, so that concurrent requests send one link per
-    /// account.
+    /// Serializes the requests for a password reset of one e-mail, in lower case, so that concurrent ones send one link
+    /// per account.
     reset_locks: KeyedLocks<String>,
     admins_need_factor: bool,
     /// The audited operations.
@@ -99,8 +99,8 @@ impl Panel {
     }
 }
 
-/// The paths outside a company: for signing in, a person's own account, and the installation. Their scopes are their
-/// first segments.
+/// The paths outside a company: for signing in, links, a person's own account, and the installation. A path's scope is
+/// its first segment.
 #[rustfmt::skip] // One line per endpoint.
 fn installation_paths(table: &mut Table<'_>) {
     table.tagged("session")
@@ -208,7 +208,7 @@ pub fn configure(services: &mut ServiceConfig) {
             services.service(resources.fold(scope, |scope, resource| scope.service(resource)));
         }
     }
-    // Without a session, the response for every path is 401, so routes cannot be probed.
+    // Without a session, an unknown path gets the same 401 as a known one, so routes cannot be probed.
     services.service(
         web::scope(PANEL_API).wrap(from_fn(admission::admit_signed_in)).default_service(web::to(no_such_route)),
     );

@@ -246,12 +246,12 @@ impl ActiveConditions {
 
     /// Drops a condition for subjects that no longer exist, without logging an end.
     pub fn forget(&self, condition: Condition, exists: impl Fn(&str) -> bool) {
-        self.active.lock().retain(|(active, subject), _| *active != condition || exists(subject));
+        self.active.lock().retain(|(recorded, subject), _| *recorded != condition || exists(subject));
     }
 
     /// Whether the condition holds for any subject.
     pub fn holds(&self, condition: Condition) -> bool {
-        self.active.lock().keys().any(|(active, _)| *active == condition)
+        self.active.lock().keys().any(|(recorded, _)| *recorded == condition)
     }
 
     /// The conditions that hold.

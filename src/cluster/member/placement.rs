@@ -82,7 +82,7 @@ impl Member {
         let others = lives.into_iter().filter(|life| life.life != own_life);
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
-        // A task that hands slots over sets their owner itself.
+        // A slot that a task is handing over counts as unassigned; the task requests a reload when it ends.
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_own = |row: &&SlotRow| row.life == Some(own_life) && !busy.contains(&row.slot);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hotline_persistence::CompanyId;
 use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 
-/// Bytes of a company's files that are downloaded at once: two files of the default maximum size.
+/// Bytes of a company's files that are downloaded at once: enough for two files of the default maximum size.
 const BYTES_PER_COMPANY_MAX: usize = 256 << 20;
 
 /// Bytes of all companies' files that are downloaded at once.

@@ -6,10 +6,10 @@
 //! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table.
 //!
 //! The location of a file comes from the call, so it may be anywhere: it is downloaded only through [`Outbound`].
-//! Companies take turns (`queue.rs`), so that one whose files cannot be downloaded delays only its own. A file is
-//! retried after half of the age of its message, so no count of attempts is stored. Retries end after [`ID_RETRY_MAX`]
-//! if the file has an id, by which its URL can be requested again, and after [`URL_RETRY_MAX`] if only a URL is known.
-//! A permanent error ([`FetchError::Permanent`]) is not retried.
+//! Companies take turns (`queue.rs`), so that one whose files cannot be downloaded delays only its own. The pause
+//! before a retry is half of the age of the message, so no count of attempts is stored. Retries end after
+//! [`ID_RETRY_MAX`] if the file has an id, by which its URL can be requested again, and after [`URL_RETRY_MAX`] if only
+//! a URL is known. A permanent error ([`FetchError::Permanent`]) is not retried.
 
 mod byte_budget;
 mod queue;

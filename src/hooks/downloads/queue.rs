@@ -114,8 +114,8 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
-    /// Adds a new file. If its company has too many files in memory, the oldest of these is dropped; if all companies
-    /// together have, the oldest of the company with the most files.
+    /// Adds a new file. If its company has too many files in memory, one of them is dropped; if all companies together
+    /// have, one of the company with the most files. [`CompanyDownloads::drop_oldest`] chooses it.
     pub(super) fn add_new(&mut self, file: F) {
         let (id, message) = (file.company(), file.message());
         let company = self.companies.entry(id).or_default();
