@@ -18,7 +18,7 @@ pub const HOUR: Duration = Duration::from_secs(3600);
 /// A unit of time.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Upper bound of a duration without a lower one: a hundred years. The present minus a duration must be a date that
+/// Upper bound of durations that have no smaller one: a hundred years. The present minus a duration must be a date that
 /// `chrono` and PostgreSQL have.
 const DURATION_MAX: Duration = Duration::from_secs(36_500 * DAY.as_secs());
 

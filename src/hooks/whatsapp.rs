@@ -356,9 +356,13 @@ fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) 
         let has_number = wa_id.zip(from.as_deref()).is_some_and(|(wa_id, from)| phone_numbers::is_same(&wa_id, from));
         has_number || (user_id.is_some() && user_id == address)
     };
+    // Neither of its ids can be compared with one of the sender's.
+    let may_be_sender = |contact: &Value| {
+        (from.is_none() || id(contact, "wa_id").is_none()) && (address.is_none() || id(contact, "user_id").is_none())
+    };
     let contact = contacts.iter().find(is_sender).or(match contacts {
-        // One that names nobody belongs to the sender; with another person's id, it is that person's.
-        [only] if id(only, "wa_id").is_none() && id(only, "user_id").is_none() => Some(only),
+        // The only entry is the sender's, unless one of its ids is another person's.
+        [only] if may_be_sender(only) => Some(only),
         _ => None,
     });
     let name = contact.and_then(|contact| name_at(contact, "/profile/name"));

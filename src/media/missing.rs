@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// Maximum number of files that are remembered until they are looked up: enough to report that files are missing.
 const FILES_MAX: usize = 64;
 
-/// The files that were requested since the last look-up.
+/// The files that were requested and not looked up yet.
 #[derive(Debug, Default)]
 pub(super) struct MissingFiles(Mutex<BTreeSet<FileKey>>);
 
@@ -17,8 +17,11 @@ impl MissingFiles {
     /// Remembers files; those for which there is no room are left out.
     pub(super) fn add(&self, new_files: impl IntoIterator<Item = FileKey>) {
         let mut files = self.0.lock();
-        let room = FILES_MAX.saturating_sub(files.len());
-        files.extend(new_files.into_iter().take(room));
+        for file in new_files {
+            if files.len() < FILES_MAX {
+                files.insert(file);
+            }
+        }
     }
 
     pub(super) fn take(&self) -> Vec<FileKey> {

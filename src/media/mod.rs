@@ -354,7 +354,7 @@ impl Media {
     }
 
     /// Takes files back that [`Media::take_missing`] returned, because they could not be looked up. The next call
-    /// returns them again.
+    /// returns them again, as far as there is room beside newer ones.
     pub fn return_missing(&self, files: Vec<FileKey>) {
         self.0.missing.add(files);
     }

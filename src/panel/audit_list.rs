@@ -18,7 +18,7 @@ use crate::web::{ApiResult, Filter, Page, Params, Query};
 pub struct AuditEntry {
     /// The id.
     pub id: AuditEntryId,
-    /// When the action started.
+    /// When the action started; of an export or a failed sign-in, when it was recorded.
     pub at: Timestamp,
     /// The actor.
     pub actor: AuditActor,

@@ -53,7 +53,7 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 
 /// Expected number of accounts. So few that 32 times the average is more than the largest list that is fetched:
-/// otherwise this could not be cached, see [`TtlCache::weighted`], and each send would fetch it.
+/// otherwise that list could not be cached, see [`TtlCache::weighted`], and each send would fetch it.
 const ACCOUNTS_EXPECTED: usize = 64;
 
 type CacheKey = (CompanyId, ChannelId);

@@ -19,10 +19,10 @@ const COMMAND: &str = "of the command line, which reads or writes all rows of a 
 const FLUSH: &str = "of a flush, which takes long; `unless_session_lost` ends the wait when its connection is lost";
 const HTTP: &str = "an HTTP request, whose client has a limit";
 const MIGRATION: &str = "waits for all older transactions, by design";
-const START: &str = "before a process serves anything, which it cannot without the database";
+const START: &str = "before a process serves anything, or the companies that it takes over";
 
 /// Functions that wait without a limit, by file, or all of a folder.
-const UNLIMITED: [(&str, &[&str], &str); 15] = [
+const UNLIMITED: [(&str, &[&str], &str); 17] = [
     ("persistence/src/archive/", &[], COMMAND),
     ("persistence/src/backup/", &[], COMMAND),
     ("persistence/src/cluster/lives.rs", &["fence"], FLUSH),
@@ -30,9 +30,15 @@ const UNLIMITED: [(&str, &[&str], &str); 15] = [
     ("persistence/src/migration/mod.rs", &["begin_without_transaction"], MIGRATION),
     ("persistence/src/persister/ahead.rs", &["begin", "end"], START),
     ("persistence/src/persister/writer.rs", &["move_watermark"], FLUSH),
+    (
+        "persistence/src/pool.rs",
+        &["writer_pool"],
+        "of a new connection, which the pool waits for no longer than its limit",
+    ),
     ("persistence/src/recovery.rs", &["begin_direct", "find_watermark"], START),
     ("persistence/src/recovery.rs", &["refuse_older_database", "refuse_unreplayed"], START),
     ("persistence/src/recovery.rs", &["take_ownership"], START),
+    ("persistence/src/tables/messages/outbox.rs", &["outboxes"], START),
     ("persistence/src/tables/reports/rebuild.rs", &["compare", "correct"], COMMAND),
     ("persistence/src/tables/reports/rebuild.rs", &["rebuild"], COMMAND),
     ("src/cli/restore.rs", &["restore"], COMMAND),

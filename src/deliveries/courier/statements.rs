@@ -120,7 +120,8 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
 }
 
 /// Disables a webhook. Retries until this succeeds or the service stops: otherwise a new courier would make further
-/// attempts. Ends also when the company has moved: then its webhooks are the new owner's.
+/// attempts. Ends also when the company was closed, usually because it moves: then the next attempt, perhaps of another
+/// process, has the same result.
 pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
     let (failing_since, reason) = match disable_reason {
         DisableReason::Gone => (None, "the endpoint responded with 410 Gone".to_owned()),

@@ -61,7 +61,7 @@ impl EmbeddedFile {
     }
 }
 
-/// Whether a list of ETags contains this one. A proxy may have made the listed one weak.
+/// Whether a list of ETags contains this one. The listed one is weak if the text was compressed, here or by a proxy.
 fn contains_etag(tags: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(tags), Ok(etag)) = (tags.to_str(), etag.to_str()) else { return false };
     tags.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)

@@ -97,7 +97,7 @@ pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(
              where m.company_id = c.company_id and m.channel_id = c.id and m.revisions ? 'sending'))
          order by c.company_id, c.id"
     );
-    with_timeout(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db)).await
+    Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
 /// The first queued messages and reactions of a channel, ordered by id: those of a ticket are in the order of
