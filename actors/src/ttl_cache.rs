@@ -139,6 +139,12 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
 mod tests {
     use super::*;
 
+    /// Stops the clock: only [`pass_minute`] makes entries older, however slow the machine is.
+    fn stop_clock() {
+        #[cfg(feature = "failpoints")]
+        clock::stop();
+    }
+
     /// Makes all entries a minute older.
     fn pass_minute<V, W>(cache: &mut TtlCache<u8, V, W>) {
         cache.created_at -= Duration::from_secs(60);
@@ -146,6 +152,7 @@ mod tests {
 
     #[test]
     fn an_expired_entry_is_not_returned_and_is_swept() {
+        stop_clock();
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         cache.insert(1, "one");
         pass_minute(&mut cache);
@@ -168,6 +175,7 @@ mod tests {
 
     #[test]
     fn a_merged_entry_has_the_age_of_its_last_value() {
+        stop_clock();
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         let merge = |cache: &mut TtlCache<u8, u8>, value| {
             cache.merge(&1, value, |old, new| *old.max(new));
@@ -184,6 +192,7 @@ mod tests {
 
     #[test]
     fn a_read_does_not_extend_the_time_to_live() {
+        stop_clock();
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         let mut created = 0;
         let mut get = |cache: &TtlCache<u8, i32>| {

@@ -24,9 +24,10 @@ async fn etag(api: &Api, path: &str) -> String {
     tag
 }
 
+/// Changes a record if it has this tag. Some of many changes at once wait for each other, and are busy at first.
 async fn change(api: &Api, record: &Record, number: usize, tag: &str) -> Reply {
-    let request = api.request(Method::PUT, &record.path).header("if-match", tag);
-    Reply::of(request.json(&(record.change)(number))).await
+    let body = (record.change)(number);
+    api.retry_while_busy(|| api.request(Method::PUT, &record.path).header("if-match", tag).json(&body)).await
 }
 
 async fn records(app: &TestApp) -> Vec<Record> {

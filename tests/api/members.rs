@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
 use hotline::service::Service;
+use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::{NewLife, SlotFilter, lives};
 use hotline_persistence::migration::MigrationPolicy;
 use hotline_persistence::pool::request_shares;
@@ -213,7 +214,10 @@ async fn a_member_shows_its_slots_its_lease_and_its_forwarded_requests() {
 
 #[actix_web::test]
 async fn a_slot_is_opened_as_the_tables_are_also_after_a_missed_notification() {
-    let options = TestOptions { member: true, ..TestOptions::default() };
+    let defaults = TestOptions::default();
+    // No process reads all companies again meanwhile, as it otherwise does every minute.
+    let engine = EngineOptions { reload_every: Duration::from_secs(24 * 3600), ..defaults.engine.clone() };
+    let options = TestOptions { member: true, engine, ..defaults };
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let (company, db) = (app.company.id, &app.db);

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use hotline::service::Service;
-use hotline_actors::clock;
+use hotline_actors::{EngineOptions, clock};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -14,7 +14,11 @@ use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
 /// A service with metrics, outside a cluster: a member has no journal to measure.
 async fn start_with_metrics() -> OwnApp {
-    OwnApp::start_with(TestOptions { metrics: true, member: false, ..TestOptions::default() }).await
+    let defaults = TestOptions::default();
+    // A year: no visitor's session ends while a test moves the clock.
+    let session_idle_after = Duration::from_secs(365 * 24 * 3600);
+    let engine = EngineOptions { session_idle_after, ..defaults.engine.clone() };
+    OwnApp::start_with(TestOptions { metrics: true, member: false, engine, ..defaults }).await
 }
 
 fn address(app: &OwnApp) -> SocketAddr {

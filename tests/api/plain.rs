@@ -25,7 +25,8 @@ pub async fn deleted(api: &Api, path: &str) {
 /// Checks that of fifty creations at once with one unique value a single one succeeds.
 pub async fn check_unique(app: &TestApp, path: &str, body: &Value, field: &str) {
     let before = listed(&app.api, path).await;
-    let replies = join_all((0..50).map(|_| app.api.post(path, body.clone()))).await;
+    // Each waits until the one before has succeeded or failed, so that some may be busy at first.
+    let replies = join_all((0..50).map(|_| app.api.post_while_busy(path, body))).await;
     let mut made = Vec::new();
     for reply in &replies {
         if reply.status == 201 {

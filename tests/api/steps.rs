@@ -1,11 +1,13 @@
 //! Small steps that many tests share.
 
 use chrono::DateTime;
+use hotline::web::connections::Limits;
+use hotline_persistence::pool::request_shares;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
 use crate::support::service::TestOptions;
-use crate::support::{Api, OwnApp, TestApp};
+use crate::support::{Api, OwnApp, PATIENCE, TestApp, patience};
 
 /// An id that no record has.
 pub const NOBODY: i64 = 999_999_999;
@@ -76,6 +78,18 @@ pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
     let id = crate::support::seed::channel(&app.db, app.company.id, name, kind, None).await;
     app.refreshed().await;
     id.0
+}
+
+/// How many changes of one company are made at the same time at most: of so many, none waits for a connection.
+pub fn changes_at_once() -> usize {
+    request_shares().company_transactions
+}
+
+/// Options of a service that waits longer than usual for a client that is still sending a body that is refused.
+pub fn lingering() -> TestOptions {
+    let defaults = TestOptions::default();
+    let limits = Limits { linger: patience(PATIENCE), ..defaults.limits };
+    TestOptions { limits, ..defaults }
 }
 
 /// Stops the service and starts it again on the same database.

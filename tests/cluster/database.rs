@@ -138,7 +138,7 @@ impl Server {
 
     /// Connections with which a run itself reads rows.
     pub fn connect(&self) -> PgPool {
-        hotline_persistence::pool::connect(self.options("hotline"))
+        crate::support::database::pool(self.options("hotline"))
     }
 
     async fn execute(&self, database: &str, statement: &str) {

@@ -19,8 +19,9 @@ use crate::support::provider::Answer;
 use crate::support::seed::provided;
 use crate::support::{Provider, eventually, patience, until_blocked};
 
-/// No limits but a campaign's own rate.
+/// No limits but a campaign's own rate. A call that the provider holds for a whole outage does not time out.
 const FAST: &[&str] = &[
+    "--provider-timeout=10m",
     "--rate-per-minute=0",
     "--sends-per-second=0",
     "--recipient-interval=0",

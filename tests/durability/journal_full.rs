@@ -27,7 +27,7 @@ fn has(reasons: &[String], wanted: &str) -> bool {
 async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let options = TestOptions {
         journal: journal::Options { segment_bytes: 64 << 10, max_bytes: 512 << 10, ..journal::Options::default() },

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Api, Company};
+use crate::support::{Api, Company, Reply};
 
 /// The pause before each step of a slow conversation.
 const SLOW_PAUSE: Duration = Duration::from_millis(20);
@@ -29,6 +29,8 @@ pub struct Conversation {
     pub unknown_changes: Changes,
     /// Error responses.
     pub refused: Vec<String>,
+    /// Whether a request that gets 503 is sent again. Not where the service must do without a database.
+    pub repeats_busy: bool,
 }
 
 /// The state that concurrent conversations share.
@@ -36,8 +38,8 @@ pub struct Conversation {
 pub struct LoadProgress {
     /// Whether the conversations must end.
     pub must_end: AtomicBool,
-    /// Whether each conversation pauses before its steps: at full speed it has tens of thousands of messages after half a
-    /// minute.
+    /// Whether each conversation pauses before its steps: at full speed it has tens of thousands of messages after half
+    /// a minute.
     pub is_slow: AtomicBool,
     /// Responses in all conversations.
     pub answered: AtomicUsize,
@@ -55,11 +57,11 @@ impl Conversation {
     /// Opens the conversation; the service must be available.
     pub async fn begin(api: &Api, company: &Company, name: &str) -> Self {
         let visitor = json!({"channelId": company.webchat, "visitor": {"externalId": name}});
-        let opened = api.post("/webchat/sessions", visitor).await;
+        let opened = api.post_while_busy("/webchat/sessions", &visitor).await;
         let session = opened.data(201)["id"].as_str().expect("id").to_owned();
         let contact = opened.data(201)["contact"]["id"].as_i64().expect("contact");
-        let sent =
-            api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": format!("{name}/hello")})).await;
+        let hello = json!({"body": format!("{name}/hello")});
+        let sent = api.post_while_busy(&format!("/webchat/sessions/{session}/messages"), &hello).await;
         let message = sent.data(201);
         let mut acknowledged = HashMap::new();
         acknowledged.insert(format!("{name}/hello"), message["id"].as_i64().expect("id"));
@@ -74,6 +76,7 @@ impl Conversation {
             changes: Changes::default(),
             unknown_changes: Changes::default(),
             refused: Vec::new(),
+            repeats_busy: false,
         }
     }
 
@@ -103,10 +106,15 @@ impl Conversation {
         }
     }
 
+    /// The answer to a request; `None` if the service does not respond.
+    async fn post(&self, api: &Api, path: &str, body: &Value) -> Option<Reply> {
+        if self.repeats_busy { api.try_post_while_busy(path, body).await } else { api.try_post(path, body).await }
+    }
+
     async fn say(&mut self, api: &Api) -> bool {
         let body = format!("{}/{}", self.name, self.next);
         let message = json!({"body": body, "clientId": body});
-        let reply = api.try_post(&format!("/webchat/sessions/{}/messages", self.session), &message).await;
+        let reply = self.post(api, &format!("/webchat/sessions/{}/messages", self.session), &message).await;
         match reply {
             Some(reply) if reply.status == 201 => {
                 self.acknowledged.insert(body, reply.body["data"]["id"].as_i64().expect("id"));
@@ -121,7 +129,7 @@ impl Conversation {
     async fn send(&mut self, api: &Api) -> bool {
         let body = format!("{}/{}", self.name, self.next);
         let message = json!({"ticketId": self.ticket, "type": "text", "body": body, "reopenTicket": true});
-        match api.try_post("/messages", &message).await {
+        match self.post(api, "/messages", &message).await {
             Some(reply) if reply.status == 202 => {
                 let job = reply.body["data"]["jobId"].as_str().expect("job").trim_start_matches("job_").to_owned();
                 self.acknowledged.insert(body, job.parse().expect("a number"));
@@ -140,7 +148,7 @@ impl Conversation {
     }
 
     async fn change(&mut self, api: &Api, verb: &str, body: Value) -> bool {
-        let reply = api.try_post(&format!("/tickets/{}/{verb}", self.ticket), &body).await;
+        let reply = self.post(api, &format!("/tickets/{}/{verb}", self.ticket), &body).await;
         let count = match &reply {
             Some(reply) if reply.status == 200 => &mut self.changes,
             // A change without a response may have been made: the next verb then conflicts with the new state.

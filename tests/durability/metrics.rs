@@ -13,7 +13,7 @@ use crate::support::{Api, Company, eventually};
 async fn unwritten_changes_are_counted_during_an_outage_of_the_database() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let options = TestOptions { metrics: true, ..TestOptions::default() };
     let service = Service::start(options.settings(&folder, cluster.connect_options())).await.expect("start");

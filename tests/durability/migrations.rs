@@ -23,6 +23,10 @@ const REQUESTS: usize = 40;
 /// The least number of attempts of the migration meanwhile.
 const ATTEMPTS: u32 = 3;
 
+/// How long a migration waits that has to name who holds its lock: some attempts, since it looks for the holder only
+/// while an attempt waits, for two seconds each.
+const NAMING_WAIT: &str = "5s";
+
 /// A release that has one migration more than this one.
 struct NextRelease {
     migrations: TempDir,
@@ -249,8 +253,8 @@ async fn a_migration_that_gets_no_lock_gives_up_and_has_changed_nothing() {
     let database = TestDatabase::migrated().await;
     let next = NextRelease::new(&database, ADD_COLUMN);
     let (export, pid) = reader(&database, "messages").await;
-    let serve = [SERVE, &["--migration-wait", "1s"]].concat();
-    for arguments in [&["migrate", "--migration-wait", "1s"][..], &serve[..]] {
+    let serve = [SERVE, &["--migration-wait", NAMING_WAIT]].concat();
+    for arguments in [&["migrate", "--migration-wait", NAMING_WAIT][..], &serve[..]] {
         let stderr = next.exits_with(arguments, Exit::Retry);
         assert!(stderr.contains("migration 9001 (later)") && stderr.contains(&pid.to_string()), "{stderr}");
         assert!(stderr.contains("--migration-wait"), "{stderr}");
@@ -269,7 +273,7 @@ async fn another_process_that_migrates_is_named_and_waited_for_only_so_long() {
     let mut other = PgConnection::connect_with(&database.options).await.expect("a session");
     other.lock().await.expect("the migration lock");
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut other).await.expect("its process");
-    let stderr = next.exits_with(&["migrate", "--migration-wait", "1s"], Exit::Retry);
+    let stderr = next.exits_with(&["migrate", "--migration-wait", NAMING_WAIT], Exit::Retry);
     assert!(stderr.contains("the migration of the database") && stderr.contains(&pid.to_string()), "{stderr}");
     // A start that has nothing to migrate does not need the lock.
     let process = Process::try_serve(data_folder().path(), &["--database-url", &next.url]);

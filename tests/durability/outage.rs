@@ -26,7 +26,7 @@ const CONVERSATIONS: usize = 8;
 async fn hot_conversations_continue_while_postgres_is_stopped_and_nothing_is_lost() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings).await.expect("the service starts");
@@ -104,7 +104,7 @@ async fn hot_conversations_continue_while_postgres_is_stopped_and_nothing_is_los
 async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_begins() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
@@ -136,7 +136,7 @@ async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_
 async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
@@ -178,7 +178,7 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
 async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres_is_stopped() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let start = async || {
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start")

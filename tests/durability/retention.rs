@@ -107,7 +107,7 @@ async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the
         let began = Instant::now();
         while began.elapsed() < moment {
             let body = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
-            api.post("/messages", body).await.data(202);
+            api.post_while_busy("/messages", &body).await.data(202);
             sent += 1;
         }
         process.kill();
@@ -119,7 +119,13 @@ async fn a_killed_removal_leaves_no_conversation_in_part_and_continues_after_the
     }
     set_days(Some(30)).await;
     let mut process = Process::serve(folder.path());
-    eventually("all conversations are removed", || async { count_removed().await == CONVERSATIONS }).await;
+    // On a slow machine the steps are small and the pauses long, so only a removal without progress fails.
+    let mut removed = count_removed().await;
+    while removed < CONVERSATIONS {
+        eventually("further conversations are removed", || async { count_removed().await > removed }).await;
+        removed = count_removed().await;
+    }
+    assert_eq!(removed, CONVERSATIONS);
     assert_eq!(set_days(None).await, CONVERSATIONS, "a removed conversation was not counted once");
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());

@@ -239,7 +239,8 @@ async fn a_missing_message_file_is_reported_although_its_first_look_up_failed() 
         let reply = api.anonymous(Method::GET, &address).send().await.expect("an answer");
         assert_eq!(reply.status(), 404);
         let is_waiting = || async {
-            let waits = "select exists (select from pg_locks where not granted and relation = 'media'::regclass)";
+            let waits = "select exists (select from pg_stat_activity where datname = current_database()
+                and wait_event_type = 'Lock' and query like 'select m.company_id, m.id from unnest%')";
             sqlx::query_scalar::<_, bool>(waits).fetch_one(db).await.expect("locks")
         };
         eventually("the file is looked up", is_waiting).await;

@@ -27,7 +27,7 @@ impl StoppableService {
     ) -> (Self, T) {
         let folder = prepared_folder();
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-        let db = hotline_persistence::pool::connect(cluster.connect_options());
+        let db = crate::support::database::pool(cluster.connect_options());
         let company = Company::create(&db, "Acme").await;
         let prepared = prepare(&db, &company, folder.path()).await;
         db.close().await;
@@ -60,7 +60,7 @@ impl StoppableService {
 
     /// The service's database, by connections of the test.
     pub fn database(&self) -> PgPool {
-        hotline_persistence::pool::connect(self.cluster.as_ref().expect("it runs").connect_options())
+        crate::support::database::pool(self.cluster.as_ref().expect("it runs").connect_options())
     }
 
     pub async fn stop_database(&mut self) {

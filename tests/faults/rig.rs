@@ -216,7 +216,7 @@ fn limited(command: &Command, files: u32) -> Command {
 
 async fn at_database<T>(folder: &Path, url: Option<&str>, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let Some(url) = url else { return with_database(folder, work).await };
-    let db = hotline_persistence::pool::connect(PgConnectOptions::from_str(url).expect("a URL"));
+    let db = crate::support::database::pool(PgConnectOptions::from_str(url).expect("a URL"));
     let done = work(&db).await;
     db.close().await;
     done

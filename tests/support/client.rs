@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause before a request that got `503` is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a request that gets `503` is sent again.
+const BUSY_TIME_MAX: Duration = Duration::from_secs(240);
+
 /// A builder of clients for plain HTTP: the system's certificates, some hundred files, are not read.
 #[allow(clippy::disallowed_methods)] // Plain HTTP needs no roots.
 fn plain_http() -> ClientBuilder {
@@ -125,17 +128,34 @@ impl Api {
         Reply::try_of(self.request(Method::POST, path).json(body)).await
     }
 
-    /// Sends a request again while it is answered `503`, as some of many at once are on a slow machine; the last
-    /// answer.
+    /// As [`Reply::retried_while_busy`].
     pub async fn retry_while_busy(&self, request: impl Fn() -> RequestBuilder) -> Reply {
-        let deadline = Instant::now() + super::patience(PATIENCE);
-        loop {
-            let reply = Reply::of(request()).await;
-            if reply.status != StatusCode::SERVICE_UNAVAILABLE || Instant::now() > deadline {
-                return reply;
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
+        Reply::retried_while_busy(request).await
+    }
+
+    /// As [`Api::get`], with [`Reply::retried_while_busy`].
+    pub async fn get_while_busy(&self, path: &str) -> Reply {
+        self.retry_while_busy(|| self.request(Method::GET, path)).await
+    }
+
+    /// As [`Api::post`], with [`Reply::retried_while_busy`].
+    pub async fn post_while_busy(&self, path: &str, body: &Value) -> Reply {
+        self.retry_while_busy(|| self.request(Method::POST, path).json(body)).await
+    }
+
+    /// As [`Api::try_post`], with [`Reply::try_retried_while_busy`].
+    pub async fn try_post_while_busy(&self, path: &str, body: &Value) -> Option<Reply> {
+        Reply::try_retried_while_busy(|| self.request(Method::POST, path).json(body)).await
+    }
+
+    /// As [`Api::put`], with [`Reply::retried_while_busy`].
+    pub async fn put_while_busy(&self, path: &str, body: &Value) -> Reply {
+        self.retry_while_busy(|| self.request(Method::PUT, path).json(body)).await
+    }
+
+    /// As [`Api::delete`], with [`Reply::retried_while_busy`].
+    pub async fn delete_while_busy(&self, path: &str) -> Reply {
+        self.retry_while_busy(|| self.request(Method::DELETE, path)).await
     }
 
     pub async fn try_get(&self, path: &str) -> Option<Reply> {
@@ -147,7 +167,7 @@ impl Api {
         let mut rows = Vec::new();
         let separator = if path.contains('?') { '&' } else { '?' };
         for page in 1.. {
-            let mut reply = self.get(&format!("{path}{separator}page={page}")).await;
+            let mut reply = self.get_while_busy(&format!("{path}{separator}page={page}")).await;
             assert_eq!(reply.status, StatusCode::OK, "{path}: {}", reply.body);
             rows.append(reply.body["data"].as_array_mut().expect("data is a list"));
             if reply.body["meta"]["hasMore"] == false {
@@ -165,6 +185,26 @@ impl Reply {
 
     pub async fn try_of(request: RequestBuilder) -> Option<Self> {
         Self::result_of(request).await.ok()
+    }
+
+    /// Sends a request again while it is answered `503`; the last answer. On a slow machine some of many requests at
+    /// once get it: a request waits three seconds for a connection to the database, and five for a lock or a statement.
+    /// A request with this answer has changed nothing.
+    pub async fn retried_while_busy(request: impl Fn() -> RequestBuilder) -> Self {
+        Self::try_retried_while_busy(request).await.expect("the service answers")
+    }
+
+    /// The same; `None` once the service does not answer.
+    pub async fn try_retried_while_busy(request: impl Fn() -> RequestBuilder) -> Option<Self> {
+        let deadline = Instant::now() + super::patience(BUSY_TIME_MAX);
+        loop {
+            let is_late = Instant::now() >= deadline;
+            let reply = Self::try_of(request()).await?;
+            if reply.status != StatusCode::SERVICE_UNAVAILABLE || is_late {
+                return Some(reply);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// The answer, or the error because of which there is none.

@@ -1,14 +1,15 @@
 //! A database for each test, on a PostgreSQL that all test processes share.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Instant;
 
 use chrono::Utc;
 use hotline_postgres::{Cluster, shared_folder};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 
-use super::eventually;
 use super::process::build_of;
+use super::{PATIENCE, eventually, patience};
 
 /// A database of one test.
 pub struct TestDatabase {
@@ -43,7 +44,7 @@ impl TestDatabase {
         let template = Template::of(&admin, kind, build_of(&tests), async |unfinished| {
             let mut schema = Template::of_schema(&admin).await;
             run(&mut schema.lock_connection, &copy(unfinished, &schema.name)).await;
-            let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
+            let db = pool(admin.clone().database(unfinished));
             fill(&db).await;
             db.close().await;
         });
@@ -70,7 +71,7 @@ impl TestDatabase {
         let name = hotline_persistence::key::new_key("test_").to_lowercase();
         run(&mut connection, &copy(&name, template)).await;
         let options = admin.clone().database(&name);
-        let db = hotline_persistence::pool::connect(options.clone());
+        let db = pool(options.clone());
         Self { name, admin, options, db }
     }
 
@@ -78,6 +79,14 @@ impl TestDatabase {
         self.db.close().await;
         run(&mut connect(&self.admin).await, &format!("drop database {} with (force)", self.name)).await;
     }
+}
+
+/// Connections with which a test reads or changes rows. A test waits longer for one than the three seconds after which
+/// a request is refused.
+pub fn pool(options: PgConnectOptions) -> PgPool {
+    let pool = hotline_persistence::pool::connect(options);
+    let patient = pool.options().clone().acquire_timeout(patience(PATIENCE));
+    patient.connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()))
 }
 
 /// The statement for a copy of the files: of a small database in memory, this takes half the time of a copy through the
@@ -103,7 +112,7 @@ impl Template {
     async fn of_schema(admin: &PgConnectOptions) -> Self {
         let template = Self::of(admin, "schema", fingerprint(), async |unfinished| {
             run(&mut connect(admin).await, &format!("create database {unfinished}")).await;
-            let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
+            let db = pool(admin.clone().database(unfinished));
             hotline_persistence::pool::migrate(&db).await.expect("migrate");
             db.close().await;
         });
@@ -190,6 +199,22 @@ async fn connect(options: &PgConnectOptions) -> PgConnection {
     PgConnection::connect_with(options).await.expect("the shared PostgreSQL answers")
 }
 
+/// The code with which PostgreSQL refuses a statement about a database that others are connected to.
+const OBJECT_IN_USE: &str = "55006";
+
+/// Runs a statement that creates, renames or drops a database; again if others are connected to the database.
+/// PostgreSQL itself waits for them only five seconds, which one of its processes may take to end after its client has
+/// closed the connection.
 async fn run(connection: &mut PgConnection, statement: &str) {
-    sqlx::query(AssertSqlSafe(statement)).execute(connection).await.expect(statement);
+    let deadline = Instant::now() + patience(PATIENCE);
+    loop {
+        let is_late = Instant::now() >= deadline;
+        match sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await {
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(OBJECT_IN_USE) && !is_late => {}
+            done => {
+                done.expect(statement);
+                return;
+            }
+        }
+    }
 }

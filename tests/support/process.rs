@@ -246,10 +246,11 @@ impl Process {
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + patience(START_TIME_MAX);
         loop {
+            let is_late = Instant::now() >= deadline;
             if let Some(status) = self.child.try_wait().expect("status") {
                 return status;
             }
-            assert!(Instant::now() < deadline, "the process does not end");
+            assert!(!is_late, "the process does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -338,13 +339,13 @@ fn state(process: Pid) -> Option<(String, i32)> {
 /// one runs.
 pub async fn database(folder: &Path) -> PgPool {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
-    hotline_persistence::pool::connect(cluster.connect_options())
+    super::database::pool(cluster.connect_options())
 }
 
 /// Runs `work` on the private database of a folder, whether or not a service runs there; the result of `work`.
 pub async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = super::database::pool(cluster.connect_options());
     let done = work(&db).await;
     db.close().await;
     cluster.stop().await.expect("the private PostgreSQL stops");

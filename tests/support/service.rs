@@ -26,10 +26,14 @@ use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 
 use super::shared::SharedService;
-use super::{Api, Company, TestDatabase};
+use super::{Api, Company, TestDatabase, database};
 
 /// How long a stopping service waits for a client to close its connection: all clients are on this machine.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);
+
+/// A limit that no test reaches, however slow it is: for times within which a client or a provider has to act. A test
+/// of such a limit sets its own.
+const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How a test runs its service.
 #[derive(Clone)]
@@ -44,7 +48,7 @@ pub struct TestOptions {
     pub per_page_max: i64,
     /// 0: no limit.
     pub wrong_tokens_per_minute: u32,
-    /// Without limits by address, since all tests have the same one.
+    /// Without limits by address, since all tests have the same one. A socket may be silent.
     pub visitors: VisitorOptions,
     /// Whether metrics are served, at a free port.
     pub metrics: bool,
@@ -54,9 +58,9 @@ pub struct TestOptions {
     pub media: media::Options,
     /// Whether and how long events are kept.
     pub events: EventOptions,
-    /// How the providers are called; channels name the address.
+    /// How the providers are called; channels name the address. A call has no time limit.
     pub provider: ProviderOptions,
-    /// What may be fetched, which includes this machine: the providers of tests are here.
+    /// What may be fetched, which includes this machine: the providers of tests are here. A call has no time limit.
     pub outbound: OutboundOptions,
     /// How webhooks are delivered, also to this machine: the endpoints of tests are here.
     pub webhooks: WebhookOptions,
@@ -65,8 +69,9 @@ pub struct TestOptions {
     /// Whether the service is a process of a cluster: then it serves slots, and its log is in PostgreSQL. With
     /// `HOTLINE_TESTS_AS_MEMBER` in the environment every service is.
     pub member: bool,
-    /// Without limits by address, since all tests have the same one, and with a short linger: a stopping service waits
-    /// that long for each socket that a test holds open.
+    /// Without limits by address, since all tests have the same one, without limits of time for a client that sends or
+    /// reads slowly, and with a short linger: a stopping service waits that long for each socket that a test holds
+    /// open.
     pub limits: Limits,
 }
 
@@ -97,16 +102,17 @@ impl Default for TestOptions {
                 requests_per_minute: 0,
                 sockets_per_address: 0,
                 uploads: UploadOptions::NONE,
+                silence_max: NEVER,
                 ..VisitorOptions::default()
             },
             metrics: false,
             templates: templates::Options::default(),
             media: media::Options::in_folder(PathBuf::new()),
             events: EventOptions::default(),
-            provider: ProviderOptions::default(),
+            provider: ProviderOptions { call_time_max: NEVER, ..ProviderOptions::default() },
             outbound: OutboundOptions {
                 allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
-                ..OutboundOptions::default()
+                call_time_max: NEVER,
             },
             webhooks: WebhookOptions {
                 allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
@@ -115,7 +121,14 @@ impl Default for TestOptions {
             },
             panel: PanelOptions::default(),
             member: is_member(),
-            limits: Limits { per_address: 0, linger: GOODBYE_TIME, ..Limits::default() },
+            limits: Limits {
+                head: NEVER,
+                keep_alive: NEVER,
+                write: NEVER,
+                linger: GOODBYE_TIME,
+                per_address: 0,
+                ..Limits::default()
+            },
         }
     }
 }
@@ -207,7 +220,7 @@ impl TestApp {
     /// A company of its own in the service that tests share.
     pub async fn shared() -> Self {
         let service = SharedService::find().await;
-        let db = hotline_persistence::pool::connect(service.database);
+        let db = database::pool(service.database);
         let company = Company::create(&db, "Acme").await;
         let app = Self { address: service.address, api: Api::new(service.address, &company.key), db, company };
         app.wait_until_served().await;
@@ -324,6 +337,10 @@ impl OwnApp {
     /// Stops the service; fails if anything was left unflushed or PostgreSQL refused a row.
     pub async fn stop(self) {
         let log = self.service.app.engine.store().log.clone();
+        // A stop gives up the changes that are left when PostgreSQL takes five seconds for the next of them. That it
+        // writes them itself is asserted in `durability::clean_stop`.
+        let are_flushed = || async { log.wait_until_flushed(log.appended()).await.is_ok() };
+        super::eventually("the tables have the changes", are_flushed).await;
         self.service.stop().await.expect("the service stops cleanly");
         assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
         let refused = "select count(*) from rejected_changes";

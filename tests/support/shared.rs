@@ -18,7 +18,8 @@ use super::running::{self, Running};
 use super::service::{is_member, one_of_many};
 use super::{PATIENCE, patience};
 
-/// No limits by address, since all tests have the same one. What they fetch and call is on this machine.
+/// No limits by address, since all tests have the same one. What they fetch and call is on this machine, and may take
+/// as long as the tests do.
 const OPTIONS: &[&str] = &[
     "--journal-segment-size=1MiB",
     "--rate-per-minute=0",
@@ -33,6 +34,7 @@ const OPTIONS: &[&str] = &[
     "--visitor-company-bytes-per-hour=0",
     "--webhook-allow-network=127.0.0.0/8",
     "--fetch-allow-network=127.0.0.0/8",
+    "--provider-timeout=10m",
 ];
 
 /// The shared service, and its database.

@@ -5,7 +5,7 @@ use std::path::Path;
 use hotline_postgres::template;
 use tempfile::TempDir;
 
-use super::database::fingerprint;
+use super::database::{self, fingerprint};
 use super::process::data_folder;
 
 /// A data folder whose private PostgreSQL has the schema of this release, and nothing else: a copy of one that is made
@@ -26,7 +26,7 @@ pub fn prepare(folder: &Path) {
 async fn copy(folder: &Path) {
     let version = format!("{:016x}", fingerprint());
     let copied = template::copy("schema", &version, folder, async |cluster| {
-        let db = hotline_persistence::pool::connect(cluster.connect_options());
+        let db = database::pool(cluster.connect_options());
         hotline_persistence::pool::migrate(&db).await.expect("migrate");
         db.close().await;
         Ok(())

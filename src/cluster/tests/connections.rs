@@ -9,14 +9,14 @@ use reqwest::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Node, TOKEN, ask, client, until};
+use super::{Node, TOKEN, ask, client, limits, until};
 use crate::web::connections::Limits;
 
 /// Maximum connections of each listener.
 const CONNECTIONS_MAX: usize = 3;
 
 fn few_connections() -> Limits {
-    Limits { connections: CONNECTIONS_MAX, ..Limits::default() }
+    Limits { connections: CONNECTIONS_MAX, ..limits() }
 }
 
 /// As many open connections as the listener allows; each has had an answer.

@@ -8,7 +8,7 @@ use hotline_persistence::cluster::{LifeId, Moment, Peer};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::{COMPANY, Node, ask, client, pair, slot, until};
 
@@ -40,9 +40,10 @@ async fn a_request_waits_for_its_owner_and_is_executed_once() {
 
     // There is no owner, or it cannot be reached: the response asks for a retry.
     let edge = Node::impatient(4);
-    let unused_listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = unused_listener.local_addr().expect("an address").to_string();
-    drop(unused_listener);
+    // Bound but not listening, so that no other process of this machine gets the port.
+    let silent_socket = TcpSocket::new_v4().expect("a socket");
+    silent_socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let address = silent_socket.local_addr().expect("an address").to_string();
     for owner in [None, Some(Peer { life: LifeId::new(9), node: "gone".to_owned(), address })] {
         if let Some(owner) = &owner {
             edge.knows(owner);

@@ -8,13 +8,14 @@ use super::{create_campaign, list, text};
 use crate::members::{beside, owner_of};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
+use crate::webhooks::moved::move_company;
 
 #[actix_web::test]
 async fn a_campaign_that_could_not_be_resumed_before_a_move_is_started_by_the_other_process_alone() {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
-    let (company, db) = (app.company.id, &app.db);
+    let company = app.company.id;
     let owner = owner_of(company, [&app.service, &second]);
     let other = if std::ptr::eq(owner, &second) { &app.service } else { &second };
     let count = |service: &Service| service.app.engine.stats().campaigns.hot;
@@ -29,11 +30,8 @@ async fn a_campaign_that_could_not_be_resumed_before_a_move_is_started_by_the_ot
         let _ = resumed.send(());
     };
     fail::cfg_callback("campaigns_resumed", report).expect("failpoint");
-    owner.forget(company).await.expect("it is dropped");
-    let life = owner.app.engine.store().membership().expect("a member").life;
-    let slot = owner.app.engine.directory().slot(company).expect("a slot");
-    let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
-    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
+    eventually("it is dropped", || async { owner.forget(company).await.is_ok() }).await;
+    move_company(&app, owner).await;
     eventually("the other process has started the campaign", || async { count(other) == 1 }).await;
     fail::remove("campaigns_unread");
     eventually("its former process no longer tries", || async { ends.try_recv().is_ok() }).await;

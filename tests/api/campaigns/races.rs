@@ -82,26 +82,47 @@ async fn a_cancellation_between_the_check_of_a_message_and_its_call_prevents_the
 /// How often a campaign is paused while its messages arrive.
 const PAUSES: usize = 8;
 
-/// Sends a campaign the command `verb` at the moment in which its delayed messages reach the provider.
+/// How many messages arrive one after the other, from the moment of a command until after its answer.
+const ARRIVALS: usize = 20;
+
+/// The time between two of these arrivals.
+const ARRIVAL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Holds the answers to a campaign's messages: a campaign with more recipients than may wait at once is then not over
+/// before the next command, however long a busy machine takes until then.
+fn hold_answers(office: &Office, account: &str) {
+    let later = (1_u32..).take(ARRIVALS).map(|number| Answer::Accept.after(number * ARRIVAL_INTERVAL).held());
+    office.provider.next(account, later);
+    office.provider.always(account, Answer::Accept.after(ARRIVAL_INTERVAL).held());
+}
+
+/// Sends a campaign, whose answers are held, the command `verb` when some of them begin to arrive. Those that are held
+/// afterwards are left to the caller to release; further ones are given at once.
 async fn post_verb_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
-    office.provider.always(account, Answer::refuse(503, 2, "not now"));
-    let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };
-    eventually("some wait for the provider", waiting).await;
-    office.provider.always(account, Answer::Accept.after(Duration::from_millis(20)));
-    post_verb(&office.app.api, campaign, verb).await
+    // Only those that are held were called for and are not accepted.
+    office.provider.called_times(account, office.provider.accepted_count(account) + ARRIVALS).await;
+    office.provider.release();
+    let shown = post_verb(&office.app.api, campaign, verb).await;
+    office.provider.always(account, Answer::Accept);
+    shown
 }
 
 #[actix_web::test]
 async fn messages_that_arrive_while_a_campaign_is_paused_cause_no_new_message() {
-    let (office, channel, _, everybody) = office("1806", 900).await;
+    // At most 64 messages wait when the answers are released, and as many when the pause is answered: 128 each time.
+    let (office, channel, _, everybody) = office("1806", 1200).await;
     let api = &office.app.api;
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
-    post_verb(api, campaign, "start").await;
     // A pause between the release of messages and the notice of it to the campaign's actor.
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
-    for _ in 0..PAUSES {
+    for round in 0..PAUSES {
+        hold_answers(&office, "1806");
+        post_verb(api, campaign, if round == 0 { "start" } else { "resume" }).await;
         let paused = post_verb_amid_arrivals(&office, "1806", campaign, "pause").await;
-        let settled = || async { api.all("/messages?status=queued").await.is_empty() };
+        let settled = || async {
+            office.provider.release();
+            api.all("/messages?status=queued").await.is_empty()
+        };
         eventually("what was on its way has arrived", settled).await;
         let last: DateTime<Utc> = sqlx::query_scalar("select max(created_at) from messages where company_id = $1")
             .bind(office.app.company.id)
@@ -113,7 +134,6 @@ async fn messages_that_arrive_while_a_campaign_is_paused_cause_no_new_message() 
             "the message of {last} was written after the pause of {}",
             paused["updatedAt"]
         );
-        post_verb(api, campaign, "resume").await;
     }
     fail::remove("campaign_released");
     office.close().await;
@@ -127,9 +147,11 @@ async fn messages_that_arrive_while_a_campaign_is_canceled_cause_none_without_a_
     for _ in 0..PAUSES {
         let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
         let before = api.all(&format!("/messages?channelId={channel}")).await.len();
+        hold_answers(&office, "1807");
         post_verb(api, campaign, "start").await;
         post_verb_amid_arrivals(&office, "1807", campaign, "cancel").await;
         let settled = || async {
+            office.provider.release();
             let shown = shown(api, campaign).await;
             shown["counts"]["pending"] == 0 && api.all("/messages?status=queued").await.is_empty()
         };

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
@@ -12,12 +11,22 @@ use super::{
     check_sent_once, contacts, counts, create_campaign, fast, list, numbers, office, post_verb, recipients, shown,
     wait_for_status,
 };
-use crate::outbox::{Office, fast as unpaced};
+use crate::outbox::{Office, fast as unpaced, patient};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, TestApp, eventually};
 
 /// Recipients of a campaign that is sent while another is paused, to see that enough time passes.
 const OTHERS: usize = 40;
+
+/// Moves the clock, which has to stand still otherwise, until a condition holds. With each move, a campaign of the
+/// highest rate may send one message.
+async fn advance_until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let condition = || {
+        clock::advance(Duration::from_millis(10));
+        condition()
+    };
+    eventually(what, condition).await;
+}
 
 #[actix_web::test]
 async fn an_unreachable_contact_is_skipped_with_the_reason_and_delays_no_other() {
@@ -91,8 +100,11 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
     let some = list(api, &all[..OTHERS]).await;
     let campaign = create_campaign(api, fast(everybody, channel, "hello")).await;
     let messages = format!("/messages?channelId={channel}");
+    // By a clock that stands still, the campaign is not over before it is paused: each time, 20 messages have left, and
+    // at most 64 are on their way.
+    clock::stop();
     post_verb(api, campaign, "start").await;
-    office.provider.accepts("1802", 50).await;
+    advance_until("some have left", || async { office.provider.accepted_count("1802") >= 20 }).await;
     for round in 1..=3 {
         let paused = post_verb(api, campaign, "pause").await;
         assert_eq!(paused["status"], "paused");
@@ -102,14 +114,15 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
         // Meanwhile another campaign of the same rate is sent, so that time enough passes.
         let other = create_campaign(api, fast(some, another, "hello")).await;
         post_verb(api, other, "start").await;
-        wait_for_status(api, other, "completed").await;
+        advance_until("it is completed", || async { shown(api, other).await["status"] == "completed" }).await;
         office.provider.accepts("1805", round * OTHERS).await;
         assert_eq!((api.all(&messages).await.len(), office.provider.accepted_count("1802")), (written, written));
         assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 300 - written, "sent": written}));
         post_verb(api, campaign, "resume").await;
-        office.provider.accepts("1802", written + 30).await;
+        advance_until("more have left", || async { office.provider.accepted_count("1802") >= written + 20 }).await;
     }
-    assert_eq!(counts(&wait_for_status(api, campaign, "completed").await), json!({"sent": 300}));
+    advance_until("all have left", || async { shown(api, campaign).await["status"] == "completed" }).await;
+    assert_eq!(counts(&shown(api, campaign).await), json!({"sent": 300}));
     check_sent_once(&office, "1802", channel, &all).await;
     office.close().await;
 }
@@ -118,7 +131,7 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
 async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     const IN_FLIGHT_MAX: usize = 4;
     let sending = SendingOptions { in_flight_max: IN_FLIGHT_MAX, ..unpaced() };
-    let office = Office::open_with(sending, ProviderOptions::default()).await;
+    let office = Office::open_with(sending, patient()).await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.phone("1803").await.0;
     let all = contacts(app, 200).await;
@@ -160,15 +173,15 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     office.close().await;
 }
 
-/// A campaign of three messages, each called for once; the answer to the first call is lost.
+/// A campaign of three messages, each called for once; the answer to the first call is lost between the provider and
+/// the proxy in front of it.
 async fn campaign_with_one_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
-    let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
-    let office = Office::open_with(sending, provider).await;
+    let office = Office::open_with(sending, patient()).await;
     let (app, api) = (&office.app, &office.app.api);
     let channel = office.channel(ChannelType::Whatsapp, account, |_| {}).await;
     let all = contacts(app, 3).await;
     let campaign = create_campaign(api, fast(list(api, &all).await, channel.id.0, "hello")).await;
-    office.provider.next(account, [Answer::Lost]);
+    office.provider.next(account, [Answer::status(504)]);
     post_verb(api, campaign, "start").await;
     office.provider.called_times(account, 3).await;
     (office, channel, campaign)

@@ -186,15 +186,15 @@ async fn a_message_to_a_number_finds_or_creates_its_contact_during_deletions() {
     let send = || json!({"channelId": app.company.phone, "number": NUMBER, "type": "text", "body": "x"});
     for _ in 0..6 {
         let sends = join_all((0..6).map(async |_| {
-            app.api.post("/messages", send()).await.data(202);
+            app.api.post_while_busy("/messages", &send()).await.data(202);
             for ticket in app.api.all("/tickets?status=open").await {
-                let closed = app.api.post(&format!("/tickets/{}/close", id(&ticket)), json!({})).await;
+                let closed = app.api.post_while_busy(&format!("/tickets/{}/close", id(&ticket)), &json!({})).await;
                 assert!([200, 404, 409].contains(&closed.status.as_u16()), "{}", closed.body);
             }
         }));
         let deletions = join_all((0..6).map(async |_| {
             for contact in listed(&app.api, PATH).await {
-                let reply = app.api.delete(&format!("{PATH}/{contact}")).await;
+                let reply = app.api.delete_while_busy(&format!("{PATH}/{contact}")).await;
                 assert!([204, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
             }
         }));
@@ -202,14 +202,14 @@ async fn a_message_to_a_number_finds_or_creates_its_contact_during_deletions() {
     }
     let visitor = || json!({"channelId": app.company.webchat, "visitor": {"externalId": "v", "number": NUMBER}});
     let visits = join_all((0..6).map(async |_| {
-        let session = app.api.post("/webchat/sessions", visitor()).await;
+        let session = app.api.post_while_busy("/webchat/sessions", &visitor()).await;
         let session = session.data(201)["id"].as_str().expect("id").to_owned();
-        let ended = app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await;
+        let ended = app.api.post_while_busy(&format!("/webchat/sessions/{session}/end"), &json!({})).await;
         assert!([200, 404].contains(&ended.status.as_u16()), "{}", ended.body);
     }));
     let deletions = join_all((0..12).map(async |_| {
         for contact in listed(&app.api, PATH).await {
-            let reply = app.api.delete(&format!("{PATH}/{contact}")).await;
+            let reply = app.api.delete_while_busy(&format!("{PATH}/{contact}")).await;
             assert!([204, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
         }
     }));
@@ -227,10 +227,11 @@ async fn changes_of_a_closed_ticket_during_a_deletion_leave_nothing() {
         let contact = contact.expect("contact");
         close(&app.api, ticket).await;
         let path = format!("/tickets/{ticket}/wrapup");
-        let changes = join_all((0..6).map(|_| app.api.put(&path, wrapup.clone())));
-        let contact_path = format!("{PATH}/{contact}");
-        let renames = join_all((0..3).map(|_| app.api.put(&contact_path, json!({"name": "x"}))));
-        let (changes, (renames, removed)) = join(changes, join(renames, app.api.delete(&contact_path))).await;
+        let changes = join_all((0..6).map(|_| app.api.put_while_busy(&path, &wrapup)));
+        let (contact_path, name) = (format!("{PATH}/{contact}"), json!({"name": "x"}));
+        let renames = join_all((0..3).map(|_| app.api.put_while_busy(&contact_path, &name)));
+        let deletion = app.api.delete_while_busy(&contact_path);
+        let (changes, (renames, removed)) = join(changes, join(renames, deletion)).await;
         assert_eq!(removed.status, 204, "{}", removed.body);
         for reply in changes.iter().chain(&renames) {
             assert!([200, 404].contains(&reply.status.as_u16()), "{}", reply.body);
@@ -248,8 +249,8 @@ async fn two_deletions_at_once_are_one() {
     for _ in 0..5 {
         let ana = contact(&app.api, json!({"name": "Ana"})).await;
         let path = format!("{PATH}/{ana}");
-        let mut statuses: Vec<u16> =
-            join_all((0..8).map(|_| app.api.delete(&path))).await.iter().map(|reply| reply.status.as_u16()).collect();
+        let replies = join_all((0..8).map(|_| app.api.delete_while_busy(&path))).await;
+        let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
         statuses.sort_unstable();
         assert_eq!(statuses, [[204].as_slice(), &[404; 7]].concat());
     }

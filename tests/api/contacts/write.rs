@@ -232,8 +232,12 @@ async fn a_number_belongs_to_one_contact_of_a_company() {
 #[actix_web::test]
 async fn fifty_contacts_cannot_all_change_to_one_number() {
     let app = TestApp::shared().await;
-    let ids = join_all((0..50).map(|index| contact(&app.api, json!({"name": format!("{index}")})))).await;
-    let change = async |id| app.api.put(&format!("{PATH}/{id}"), json!({"number": "5511900000001"})).await;
+    let mut ids = Vec::new();
+    for index in 0..50 {
+        ids.push(contact(&app.api, json!({"name": format!("{index}")})).await);
+    }
+    let number = json!({"number": "5511900000001"});
+    let change = async |id| app.api.put_while_busy(&format!("{PATH}/{id}"), &number).await;
     let replies = join_all(ids.into_iter().map(change)).await;
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");

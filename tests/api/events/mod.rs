@@ -1,7 +1,7 @@
 //! The event log: the events of each change, and how they are read.
 
 mod changes;
-mod days;
+pub mod days;
 mod ends;
 mod failing;
 mod limits;
@@ -16,6 +16,8 @@ mod resumed;
 mod sent;
 mod sizes;
 mod stream;
+
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -43,6 +45,12 @@ pub async fn after(api: &Api, last: i64) -> Vec<Value> {
 /// The id of the newest event.
 pub async fn newest(api: &Api) -> i64 {
     after(api, 0).await.last().map_or(0, |event| event["id"].as_i64().expect("an id"))
+}
+
+/// The most comments that a stream opened after this time has sent by now: each follows fifteen seconds of silence. A
+/// further one shows that nothing but the clock has woken the stream.
+fn comments_due(opened: Instant) -> u64 {
+    opened.elapsed().as_secs() / 15
 }
 
 /// The types of events, in their order.

@@ -1,6 +1,9 @@
 //! The size of pages, streams and deliveries of events is bounded, however long the texts are.
 
+use std::time::Duration;
+
 use hotline::api::events::BYTES_MAX;
+use hotline::webhooks::WebhookOptions;
 use hotline_persistence::tables::events::{self, After, Portion};
 use hotline_persistence::tables::messages;
 use hotline_persistence::{LoggedEventId, MessageId};
@@ -9,6 +12,7 @@ use serde_json::{Value, json};
 use super::{after, ids, newest, types};
 use crate::hooks::{MARIA, ProviderChannel, all_taken};
 use crate::support::provider::hooks::{edit, text};
+use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reader, Reply, eventually};
 
 /// Notes of a few megabytes in total. Each is nearly as long as allowed, and twice as long in JSON.
@@ -139,7 +143,10 @@ async fn a_message_between_an_event_and_the_edits_of_a_long_message_is_not_shown
 
 #[actix_web::test]
 async fn long_events_are_delivered_each_once_and_in_order() {
-    let app = OwnApp::start().await;
+    // However long a busy machine takes for an answer, no delivery is repeated.
+    let defaults = TestOptions::default();
+    let webhooks = WebhookOptions { response_time_max: Duration::from_secs(3_600), ..defaults.webhooks.clone() };
+    let app = OwnApp::start_with(TestOptions { webhooks, ..defaults }).await;
     let receiver = crate::support::Receiver::start().await;
     let hook = json!({"url": receiver.url(), "types": ["note.added"]});
     let webhook = crate::steps::id(app.api.post("/webhooks", hook).await.data(201));

@@ -1,6 +1,7 @@
 //! A request with several defects is refused for the one that is first in the order of the contract.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
+use hotline_actors::clock;
 use hotline_persistence::TokenId;
 use hotline_persistence::tables::tokens::NewToken;
 use reqwest::{Method, RequestBuilder};
@@ -49,15 +50,16 @@ async fn check_every_request(api: &Api, status: u16, code: &str) {
 }
 
 /// A token with nothing but defects: expired, without permissions, of a company that is not active, has no API in its
-/// plan, and has used its minute up.
+/// plan, and has used its minute up. From here on the service's clock stands still, so that no allowance returns.
 async fn create_defective_token(app: &OwnApp) -> (Api, TokenId) {
+    clock::stop();
     sql(app, "update companies set rate_per_minute = 1").await;
     eventually("the rate is seen", || async {
         app.api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "1")
     })
     .await;
     eventually("the minute is used up", || async { app.api.get("/tags").await.status == 429 }).await;
-    let past = Utc::now() - TimeDelta::seconds(1);
+    let past = clock::now() - TimeDelta::seconds(1);
     let (row, key) = token(app, NewToken { name: "hopeless", expires_at: Some(past), ..NewToken::default() }).await;
     seen(app, &key).await;
     sql(app, "update companies set active = false, api_enabled = false").await;

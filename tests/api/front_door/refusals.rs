@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::table::{example_path, filled, method, name, operations, paths};
+use crate::steps::lingering;
 use crate::support::{OwnApp, Reply, TestApp};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"];
@@ -148,7 +149,7 @@ async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
 
 #[actix_web::test]
 async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
-    let app = OwnApp::start().await;
+    let app = OwnApp::start_with(lingering()).await;
     let of_size = |size: usize| format!(r#"{{"filler":"{}"}}"#, "x".repeat(size - r#"{"filler":""}"#.len()));
     for operation in operations_with_body() {
         // An operation that states a limit in the document has that one.
@@ -168,7 +169,7 @@ async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
 
 #[actix_web::test]
 async fn a_refusal_reaches_a_client_whose_body_nobody_reads() {
-    let app = OwnApp::start().await;
+    let app = OwnApp::start_with(lingering()).await;
     let body = "x".repeat(MEBIBYTE);
     let stranger = app.api.with_key("none");
     for round in 0..20 {

@@ -153,10 +153,15 @@ impl<'a> World<'a> {
         Conversation { session, contact, ticket: message["ticketId"].as_i64().expect("ticket"), message: id(message) }
     }
 
-    /// A campaign that is sent, or paused: to two contacts, of whom the second has to wait for a minute.
+    /// A campaign that is sent, or paused: to several contacts, each of whom has to wait for a minute after the one
+    /// before, so that it is not completed while a test is slow.
     async fn running_campaign(&self, is_paused: bool) -> i64 {
         let list = id(self.api.post("/contact-lists", json!({"name": self.mark})).await.data(201));
-        let contacts = json!({"contactIds": [self.contact().await, self.contact().await]});
+        let mut contacts = Vec::new();
+        for _ in 0..6 {
+            contacts.push(self.contact().await);
+        }
+        let contacts = json!({"contactIds": contacts});
         self.api.post(&format!("/contact-lists/{list}/contacts"), contacts).await.data(200);
         let body = json!({"name": self.mark, "contactListId": list, "channelId": self.company.phone, "message": self.mark,
             "scheduledAt": "2099-01-31T12:00:00.000Z", "ratePerMinute": 1});

@@ -227,11 +227,12 @@ async fn social_channels_show_what_other_apps_have_sent() {
         let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
         assert_eq!(name, json!(format!("{native} 4821")));
         // A reading by the account itself is no reading by the contact.
-        let mut own = page.call_body(&channel.account, now, vec![events::read(now + 1000)]);
+        let read_at = chrono::Utc::now().timestamp_millis();
+        let mut own = page.call_body(&channel.account, read_at, vec![events::read(read_at)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
         assert_eq!(channel.deliver(&app.api, &own).await, ignored(1));
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "sent");
-        channel.deliver(&app.api, &page.call_body(PSID, now, vec![events::read(now + 1000)])).await;
+        channel.deliver(&app.api, &page.call_body(PSID, read_at, vec![events::read(read_at)])).await;
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "read", "{object}");
     }
     check_events(&app.db, app.company.id).await;

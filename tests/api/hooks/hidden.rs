@@ -1,14 +1,16 @@
 //! A contact who hides their number receives messages by user id, also those of schedules and campaigns, but no
 //! one-time codes. Campaigns do not write to groups.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
 use super::identities::call_of_sender;
 use super::{MARIA, ProviderChannel, Setup, all_taken, messages};
 use crate::campaigns::{create_campaign, fast, list, post_verb, wait_for_status};
-use crate::support::{Provider, TestApp, check_events};
+use crate::schedules::move_clock_to;
+use crate::support::{OwnApp, Provider, TestApp, check_events};
 
 const HIDDEN: &str = "US.33491208655302741918";
 const GROUP: &str = "Y2FwaV9ncm91cDoy";
@@ -71,13 +73,15 @@ async fn one_time_codes_are_not_sent_to_a_contact_who_hides_their_number() {
 
 #[actix_web::test]
 async fn a_schedule_and_a_campaign_write_by_id_to_a_contact_who_hides_their_number() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let provider = Provider::start().await;
     let channel = create_channel(&app, &provider).await;
     let contact = hidden_contact(&app, &channel).await;
-    let soon = (Utc::now() + TimeDelta::seconds(5)).to_rfc3339();
-    let schedule = json!({"contactId": contact, "channelId": channel.id, "body": "as agreed", "sendAt": soon});
+    let at = clock::now() + TimeDelta::minutes(10);
+    let schedule =
+        json!({"contactId": contact, "channelId": channel.id, "body": "as agreed", "sendAt": at.to_rfc3339()});
     app.api.post("/schedules", schedule).await.data(201);
+    move_clock_to(at);
     let everybody = list(&app.api, &[contact.as_i64().expect("an id")]).await;
     let campaign = create_campaign(&app.api, fast(everybody, channel.id.0, "news")).await;
     post_verb(&app.api, campaign, "start").await;

@@ -6,7 +6,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Call, KEYS, MESSAGES, TAGS, assert_replayed, count, send_again, send_first, started, tag};
+use super::{Call, KEYS, MESSAGES, TAGS, assert_replayed, count, send_again, send_first, started, started_with, tag};
+use crate::steps::lingering;
 use crate::support::{Reply, TestApp};
 
 /// `POST /tags` with this idempotency key, which may be invalid.
@@ -200,7 +201,7 @@ async fn multipart_bodies_are_compared_by_their_bytes() {
 #[actix_web::test]
 async fn a_body_may_be_a_mebibyte_and_a_larger_one_is_not_recorded() {
     const MEBIBYTE: usize = 1024 * 1024;
-    let app = started().await;
+    let app = started_with(lingering()).await;
     let of_bytes = |bytes: usize| {
         let body = json!({"name": "a"}).to_string();
         Call { body: format!("{body}{}", " ".repeat(bytes - body.len())), ..Call::post("/tags", json!({}), 201, TAGS) }

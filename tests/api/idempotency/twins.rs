@@ -160,13 +160,17 @@ async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
 #[actix_web::test]
 async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_it() {
     let app = started().await;
-    let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
-    // A lock on the table stops the first try halfway.
+    let list = id(app.api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
+    let (path, contact) = (format!("/contact-lists/{list}/contacts"), app.contact("5511900000001").await);
+    let members = "select count(*) from contact_list_contacts";
+    let call = Call::post(path, json!({"contactIds": [contact]}), 200, members);
+    // A lock on the table stops the first try halfway, for up to a minute: for other tables it would give up sooner.
     let mut table_lock = app.db.begin().await.expect("transaction");
-    sqlx::query("lock table tags in exclusive mode").execute(&mut *table_lock).await.expect("locked");
+    let lock = sqlx::query("lock table contact_list_contacts in exclusive mode");
+    lock.execute(&mut *table_lock).await.expect("locked");
     send_and_leave(&app, &call, "one").await;
     eventually("the first try waits for the table", || async {
-        let waits = "select count(*) from pg_locks where not granted and relation = 'tags'::regclass";
+        let waits = "select count(*) from pg_locks where not granted and relation = 'contact_list_contacts'::regclass";
         sqlx::query_scalar::<_, i64>(waits).fetch_one(&app.db).await.expect("locks") == 1
     })
     .await;
@@ -176,8 +180,8 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     };
     let (reply, ()) = join(call.send(&app.api, "one"), released).await;
     assert!(reply.is_replay(), "{}", reply.body);
-    assert_eq!(reply.data(201)["name"], "a");
-    assert_eq!(count(&app, TAGS).await, 1);
+    assert_eq!(reply.data(200), &json!({"added": 1, "alreadyThere": 0}));
+    assert_eq!(count(&app, members).await, 1);
     app.stop().await;
 }
 

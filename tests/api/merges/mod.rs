@@ -18,14 +18,15 @@ use crate::steps::id;
 use crate::support::provider::hooks::text;
 use crate::support::{Api, PATIENCE, Reply, TestApp, patience};
 
-/// Merges a contact into another.
+/// Merges a contact into another. The request is sent again while it is answered `503`: on a busy machine, merges that
+/// wait for each other get it.
 async fn merge(api: &Api, into: i64, from: i64) -> Reply {
-    api.post(&format!("/contacts/{into}/merge"), json!({"fromContactId": from})).await
+    api.post_while_busy(&format!("/contacts/{into}/merge"), &json!({"fromContactId": from})).await
 }
 
-/// Merges a ticket into another.
+/// As [`merge`], a ticket into another.
 async fn merge_tickets(api: &Api, into: i64, from: i64) -> Reply {
-    api.post(&format!("/tickets/{into}/merge"), json!({"fromTicketId": from})).await
+    api.post_while_busy(&format!("/tickets/{into}/merge"), &json!({"fromTicketId": from})).await
 }
 
 async fn contact(api: &Api, body: Value) -> i64 {

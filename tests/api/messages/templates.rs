@@ -13,6 +13,9 @@ use crate::support::seed;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Provider, Reply, TestApp, keys};
 
+/// An age that no test reaches, however slow it is.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// A phone channel that is connected to a provider.
 pub struct Phone {
     pub id: i64,
@@ -233,7 +236,9 @@ async fn the_recipient_is_checked_before_the_template() {
 
 #[actix_web::test]
 async fn one_fetch_serves_many_sends_also_those_with_an_unknown_name() {
-    let (app, provider, channel) = connected(TestOptions::default()).await;
+    // Neither the templates nor a miss are too old at the end, however slow this test is.
+    let templates = templates::Options { fresh_for: LONG, missed_for: LONG };
+    let (app, provider, channel) = connected(TestOptions { templates, ..TestOptions::default() }).await;
     for _ in 0..3 {
         send(&app, &channel, json!({"name": "bye"})).await.data(202);
         assert_eq!(send(&app, &channel, json!({"name": "unknown"})).await.invalid_fields(), ["template.name"]);

@@ -7,7 +7,7 @@ use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
 use serde_json::json;
 
-use super::{Office, fast, number};
+use super::{Office, fast, number, patient};
 use crate::support::eventually;
 use crate::support::metrics::ScrapedMetrics;
 use crate::support::provider::Answer;
@@ -157,7 +157,7 @@ async fn a_paced_recipient_waits_alone_and_as_long_as_the_provider_says() {
 
 #[actix_web::test]
 async fn a_paced_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
-    let office = Office::open_with_metrics(fast(), ProviderOptions::default()).await;
+    let office = Office::open_with_metrics(fast(), patient()).await;
     let channel = office.phone("1205").await;
     office.provider.next("1205", [asks_to_wait(130_429, 2)]);
     let begin = Instant::now();
@@ -184,12 +184,19 @@ async fn a_paced_channel_waits_as_a_whole_and_as_long_as_the_provider_says() {
 
 #[actix_web::test]
 async fn after_any_pause_of_a_provider_a_message_is_retried_before_it_is_given_up() {
-    let sending = SendingOptions { give_up_after: Duration::from_millis(500), ..fast() };
-    let office = Office::open_with(sending, ProviderOptions::default()).await;
+    let give_up_after = Duration::from_millis(500);
+    let office = Office::open_with(SendingOptions { give_up_after, ..fast() }, patient()).await;
     let channel = office.phone("1208").await;
+    let engine = &office.app.service.app.engine;
+    // No message is too old for a retry when its first attempt ends, however late that is.
+    clock::stop();
     for (index, seconds) in [LONG_S, u64::MAX].into_iter().enumerate() {
         office.provider.next("1208", [asks_to_wait(131_056, seconds)]);
         let job = office.text(channel, &number(index), "slowed").await;
+        office.provider.called_times("1208", 2 * index + 1).await;
+        eventually("the first attempt has ended", || async { engine.sending.stats().calling == 0 }).await;
+        // At its last attempt, a message is old enough to be given up.
+        clock::advance(give_up_after);
         office.wait_for_status(&job, "sent").await;
     }
     assert_eq!(office.provider.calls("1208").len(), 4);

@@ -1,8 +1,6 @@
 //! What is on its way to providers, as `/metrics` shows it.
 
-use hotline::providers::ProviderOptions;
-
-use super::{Office, fast, number};
+use super::{Office, fast, number, patient};
 use crate::steps::sql;
 use crate::support::eventually;
 use crate::support::metrics::ScrapedMetrics;
@@ -27,7 +25,7 @@ fn attempts(end: &str) -> String {
 #[actix_web::test]
 async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
-    let office = Office::open_with_metrics(sending, ProviderOptions::default()).await;
+    let office = Office::open_with_metrics(sending, patient()).await;
     let channel = office.phone("1401").await;
     let seen = metrics(&office).await;
     // `noting`: the outcome is being recorded.
@@ -52,7 +50,8 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     office.provider.accepts("1401", 2).await;
     eventually("all outcomes are recorded", || async {
         let seen = metrics(&office).await;
-        seen.value(&attempts("taken")) == 2.0 && seen.value(&messages("noting")) == 0.0
+        let is_empty = ["waiting", "calling", "noting"].iter().all(|state| seen.value(&messages(state)) == 0.0);
+        seen.value(&attempts("taken")) == 2.0 && is_empty
     })
     .await;
     let seen = metrics(&office).await;

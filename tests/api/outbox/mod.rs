@@ -36,6 +36,11 @@ pub struct Office {
     pub provider: Provider,
 }
 
+/// The default of tests: a call ends when the provider answers it, however long a busy machine takes until then.
+pub fn patient() -> ProviderOptions {
+    TestOptions::default().provider
+}
+
 /// Without rate limits, and with immediate retries.
 pub fn fast() -> SendingOptions {
     SendingOptions {
@@ -50,7 +55,7 @@ pub fn fast() -> SendingOptions {
 
 impl Office {
     pub async fn open() -> Self {
-        Self::open_with(fast(), ProviderOptions::default()).await
+        Self::open_with(fast(), patient()).await
     }
 
     pub async fn open_with(sending: SendingOptions, provider: ProviderOptions) -> Self {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use hotline::providers::ProviderOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::Owner;
 
-use super::{Office, fast, number};
+use super::{Office, fast, number, patient};
 use crate::members::{beside, owner_of};
 use crate::support::eventually;
 use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
+use crate::webhooks::moved::move_company;
 
 /// Slots that are to move together with the company's.
 const OTHER_SLOTS: i64 = 10;
@@ -19,7 +19,7 @@ const OTHER_SLOTS: i64 = 10;
 async fn a_company_that_cannot_move_delays_no_other_and_keeps_sending() {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
-    let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
+    let office = Office::open_as(options.clone(), fast(), patient()).await;
     let channel = office.phone("1901").await;
     let (second, _folder) = beside(&office.app, &options).await;
     let (company, db) = (office.app.company.id, &office.app.db);
@@ -65,26 +65,17 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     const MESSAGES: usize = 40;
     let options = TestOptions { member: true, ..TestOptions::default() };
     let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
-    let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
+    let office = Office::open_as(options.clone(), fast(), patient()).await;
     let channel = office.phone("1902").await;
     let (second, _folder) = beside(&office.app, &options).await;
-    let (company, db) = (office.app.company.id, &office.app.db);
-    let owner = owner_of(company, [&office.app.service, &second]);
-    let life = owner.app.engine.store().membership().expect("a member").life;
-    let slot = owner.app.engine.directory().slot(company).expect("a slot");
+    let owner = owner_of(office.app.company.id, [&office.app.service, &second]);
     office.provider.always("1902", Answer::Late(Duration::from_millis(300), Box::new(Answer::Accept)));
     let mut jobs = Vec::new();
     for contact in 0..MESSAGES {
         jobs.push(office.text(channel, &number(contact), "hello").await);
     }
     // Of the last messages, some are under way and others wait.
-    let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
-    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("the slot is to move");
-    eventually("the slot has moved", || async {
-        let has_moved = "select life <> $1 from slots where slot = $2";
-        sqlx::query_scalar::<_, bool>(has_moved).bind(life).bind(slot.column()).fetch_one(db).await.expect("a slot")
-    })
-    .await;
+    move_company(&office.app, owner).await;
     for job in &jobs {
         office.wait_for_status(job, "sent").await;
     }

@@ -61,7 +61,7 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
 #[actix_web::test]
 async fn messages_beyond_the_memory_limit_wait_in_the_tables_and_keep_their_order() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 8, ..super::fast() };
-    let office = Office::open_with(sending, hotline::providers::ProviderOptions::default()).await;
+    let office = Office::open_with(sending, super::patient()).await;
     let channel = office.phone("1002").await;
     office.provider.always("1002", Answer::status(503));
     for message in 0..60 {

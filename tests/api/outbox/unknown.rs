@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use hotline::providers::ProviderOptions;
+use hotline_actors::EngineOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Office, fast, number};
-use crate::support::eventually;
+use super::{Office, fast, number, patient};
 use crate::support::form::Form;
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Phone, signature};
 use crate::support::seed::APP_SECRET;
+use crate::support::service::TestOptions;
+use crate::support::{eventually, patience};
 
 /// Longer than any test: only a status ends the wait.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
@@ -21,11 +23,26 @@ const FOREVER: Duration = Duration::from_secs(24 * 3600);
 /// The head of an Ogg file with Opus in it.
 const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
 
-/// Calls time out after five seconds, so that a busy machine misses no answer. After `outcome_wait` without a status, a
-/// message of unknown outcome is sent again.
+/// After `outcome_wait` without a status, a message of unknown outcome is sent again.
+fn sending(outcome_wait: Duration) -> SendingOptions {
+    SendingOptions { outcome_wait, ..fast() }
+}
+
+/// A service with this [`sending`], whose calls wait for an answer however long a busy machine takes: an answer is lost
+/// as [`lost`] says.
 async fn office(outcome_wait: Duration) -> Office {
-    let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
-    Office::open_with(SendingOptions { outcome_wait, ..fast() }, provider).await
+    Office::open_with(sending(outcome_wait), patient()).await
+}
+
+/// A service with this [`sending`], whose calls time out, yet not before a busy machine has answered them.
+async fn office_with_timeouts(outcome_wait: Duration) -> Office {
+    let call_time_max = patience(Duration::from_secs(5));
+    Office::open_with(sending(outcome_wait), ProviderOptions { call_time_max, ..ProviderOptions::default() }).await
+}
+
+/// The answer of the proxy in front of a provider when it got none: the provider may have the message.
+fn lost() -> Answer {
+    Answer::status(504)
 }
 
 impl Office {
@@ -63,7 +80,7 @@ impl Office {
 
 #[actix_web::test]
 async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
-    let office = office(FOREVER).await;
+    let office = office_with_timeouts(FOREVER).await;
     let channel = office.channel(ChannelType::Whatsapp, "2001", |_| {}).await;
     office.provider.next("2001", [Answer::Lost]);
     let job = office.text(channel.id, &number(1), "lost").await;
@@ -91,7 +108,7 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
 
 #[actix_web::test]
 async fn a_message_that_no_status_names_in_time_is_sent_again() {
-    let office = office(Duration::from_millis(1)).await;
+    let office = office_with_timeouts(Duration::from_millis(1)).await;
     let channel = office.phone("2002").await;
     office.provider.next("2002", [Answer::Hang]);
     let job = office.text(channel, &number(1), "again").await;
@@ -106,14 +123,20 @@ async fn a_message_that_no_status_names_in_time_is_sent_again() {
 async fn a_file_that_a_status_names_is_followed_by_its_text() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Whatsapp, "2003", |_| {}).await;
-    office.provider.next("2003", [Answer::Lost]);
+    // The answer is lost after the status has arrived.
+    office.provider.next("2003", [lost().held()]);
     let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
     let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
     let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     office.provider.called_times("2003", 1).await;
     let file = office.provider.calls("2003")[0].body.clone();
     office.status(&channel, "2003", "wamid.file", "delivered", &file["biz_opaque_callback_data"]).await;
-    office.wait_for_status(&job, "delivered").await;
+    let is_delivered = || async {
+        // An answer that is not yet held is released the next time.
+        office.provider.release();
+        office.job(&job).await["status"] == "delivered"
+    };
+    eventually("it is delivered", is_delivered).await;
     let calls = office.provider.calls("2003");
     assert_eq!((calls.len(), calls[1].text()), (2, "the text"));
     office.close().await;
@@ -123,7 +146,7 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
 async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Whatsapp, "2006", |_| {}).await;
-    office.provider.next("2006", [Answer::Accept, Answer::Lost]);
+    office.provider.next("2006", [Answer::Accept, lost()]);
     let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
     let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
     let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
@@ -145,7 +168,7 @@ async fn a_message_that_no_status_can_name_is_sent_again_at_once() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Messenger, "2004", |_| {}).await;
     let contact = office.receive_from_contact(&channel, "2004").await;
-    office.provider.next("2004", [Answer::Lost]);
+    office.provider.next("2004", [lost()]);
     let text = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "again"});
     let job = office.send(text).await;
     office.wait_for_status(&job, "sent").await;
@@ -159,7 +182,7 @@ async fn a_doubt_outlasts_a_restart() {
     for was_named in [true, false] {
         let office = office(FOREVER).await;
         let channel = office.channel(ChannelType::Whatsapp, "2005", |_| {}).await;
-        office.provider.next("2005", [Answer::Lost]);
+        office.provider.next("2005", [lost()]);
         let job = office.text(channel.id, &number(1), "lost").await;
         office.provider.called_times("2005", 1).await;
         office.wait_for_doubt(&job).await;
@@ -180,7 +203,10 @@ async fn a_doubt_outlasts_a_restart() {
             .expect("a status");
         }
         let Office { app, provider } = office;
-        let office = Office { app: crate::steps::restarted(app).await, provider };
+        let defaults = TestOptions::default();
+        let engine = EngineOptions { sending: sending(FOREVER), ..defaults.engine.clone() };
+        let options = TestOptions { engine, ..defaults };
+        let office = Office { app: app.restarted(&options, async |_| {}).await, provider };
         if !was_named {
             office.wait_for_doubt(&job).await;
             office.status(&channel, "2005", "wamid.lost", "delivered", &callback).await;

@@ -4,7 +4,7 @@ use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, until_blocked};
 
 /// The device cookie that an answer sets.
 fn device(reply: &Reply) -> String {
@@ -18,10 +18,11 @@ fn browser(app: &TestApp, cookie: &str) -> Person {
     Person { cookie: Some(cookie.to_owned()), ..Person::nobody(app) }
 }
 
-/// How many of these attempts to sign in were admitted, with a right password or not.
+/// How many of these attempts to sign in were admitted, with a right password or not. Beside load, the password of an
+/// attempt that was admitted may wait too long for its turn to be compared: 503.
 async fn count_admitted(person: &Person, body: &Value, times: usize) -> usize {
     let replies = futures_util::future::join_all((0..times).map(|_| person.post("/session", body.clone()))).await;
-    assert!(replies.iter().all(|reply| [200, 401, 429].contains(&reply.status.as_u16())), "{replies:?}");
+    assert!(replies.iter().all(|reply| [200, 401, 429, 503].contains(&reply.status.as_u16())), "{replies:?}");
     replies.iter().filter(|reply| reply.status != 429).count()
 }
 
@@ -89,8 +90,12 @@ async fn a_device_cookie_adds_no_attempts_on_others_with_the_same_email() {
     for _ in 0..5 {
         let reply = browser(&app, &cookie).post("/session", of_attacker.clone()).await;
         cookie = device(&reply);
-        tried += count_admitted(&browser(&app, &cookie), &of_company, 3).await;
-        tried += count_admitted(&browser(&app, &cookie), &of_installation, 3).await;
+        // One after another: each guess that is admitted has to be compared for its entry in the audit log.
+        for guess in [&of_company, &of_installation] {
+            for _ in 0..3 {
+                tried += count_admitted(&browser(&app, &cookie), guess, 1).await;
+            }
+        }
     }
     assert_eq!(tried, 8);
     // Without a company, only the password of the attacker's own account is compared: the response does not reveal
@@ -157,18 +162,14 @@ async fn a_forged_cookie_that_names_a_company_uses_nothing_of_it() {
             .map(|(number, stranger)| stranger.get(if number % 3 == 0 { "/session" } else { "/contacts" })),
     );
     let neighbour = async {
-        // The company's own requests are served as usual.
+        until_blocked(1, &mut held, &app.db).await;
+        // Some forged cookies are looked up; the company's own requests are served as usual meanwhile.
         for _ in 0..30 {
             app.api.get("/tags").await.data(200);
         }
-        let waiting = "select count(*) from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock' and query like '%person_sessions%'";
-        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&app.db).await.expect("a count");
         held.rollback().await.expect("an end");
-        waiting
     };
-    let (replies, waiting) = futures_util::future::join(flood, neighbour).await;
-    assert!(waiting > 0, "some forged cookies are looked up");
+    let (replies, ()) = futures_util::future::join(flood, neighbour).await;
     assert!(replies.iter().all(|reply| [401, 503].contains(&reply.status.as_u16())), "{:?}", replies[0]);
     // The address has used up its look-ups of a minute: further forged cookies are refused without one.
     sqlx::query("alter table person_sessions rename to hidden").execute(&app.db).await.expect("a change");
@@ -207,6 +208,8 @@ async fn a_session_of_an_earlier_release_is_accepted_and_an_ended_one_looked_up_
 #[actix_web::test]
 async fn the_password_alone_ends_no_session_of_its_owner() {
     let app = OwnApp::start().await;
+    // No code becomes too old, and no request is restored, while the clock stands still.
+    clock::stop();
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
     let secret = begun.data(200)["secret"].as_str().expect("a secret");

@@ -252,6 +252,8 @@ async fn try_module(app: &TestApp, module: &str, is_chosen: impl Fn(usize) -> bo
 async fn a_persons_rate_is_limited_whatever_the_companys_rate_is() {
     let options = crate::support::service::TestOptions { rate_per_minute: 3, ..Default::default() };
     let app = OwnApp::start_with(options).await;
+    // No allowance returns during the test.
+    clock::stop();
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let first = ana.get("/account").await;
     assert_eq!(

@@ -157,7 +157,8 @@ async fn wrong_attempts_use_up_the_limit_also_for_a_person_who_knows_the_passwor
         reply.error(429, "ERR_API_RATE_LIMITED");
         assert!(reply.headers["retry-after"].to_str().expect("seconds").parse::<u64>().is_ok_and(|wait| wait >= 1));
     }
-    assert_eq!(replies.iter().filter(|reply| reply.status == 401).count(), 20 - refused);
+    // The others are compared; beside load, one may wait too long for its turn: 503.
+    assert_eq!(replies.iter().filter(|reply| [401, 503].contains(&reply.status.as_u16())).count(), 20 - refused);
     // A device from which she has signed in is still served, with its own limit, and does not help with other accounts.
     let mut on_device = Person::nobody(&app);
     on_device.cookie = Some(device.clone());

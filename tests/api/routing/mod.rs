@@ -112,19 +112,19 @@ async fn write_to(api: &Api, channel: i64, number: &str) -> i64 {
     let (key, body) = (hotline_persistence::key::new_key("write_"), body.to_string());
     let reply = api.retry_while_busy(|| api.keyed(Method::POST, "/messages", &key, body.as_str())).await;
     let job = reply.data(202)["jobId"].as_str().expect("a job");
-    let job = api.get(&format!("/messages/jobs/{job}")).await;
+    let job = api.get_while_busy(&format!("/messages/jobs/{job}")).await;
     job.data(200)["ticketId"].as_i64().expect("a ticket")
 }
 
 /// A visitor's session in a webchat.
 async fn visitor(api: &Api, channel: i64, visitor: Value) -> String {
-    let reply = api.post("/webchat/sessions", json!({"channelId": channel, "visitor": visitor})).await;
+    let reply = api.post_while_busy("/webchat/sessions", &json!({"channelId": channel, "visitor": visitor})).await;
     reply.data(201)["id"].as_str().expect("a session").to_owned()
 }
 
 /// The visitor writes; returns the ticket.
 async fn write_as_visitor(api: &Api, session: &str, body: &str) -> i64 {
-    let reply = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": body})).await;
+    let reply = api.post_while_busy(&format!("/webchat/sessions/{session}/messages"), &json!({"body": body})).await;
     reply.data(201)["ticketId"].as_i64().expect("a ticket")
 }
 

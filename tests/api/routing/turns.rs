@@ -35,12 +35,13 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
                     write_as_visitor(api, &session, "Hi").await;
                 }
                 2 => {
-                    drop(api.post("/tickets", json!({"channelId": two, "contactId": contact})).await.data(201).clone())
+                    let open = json!({"channelId": two, "contactId": contact});
+                    api.post_while_busy("/tickets", &open).await.data(201);
                 }
                 _ => {
                     // The channel has no queue; the request names one.
                     let open = json!({"channelId": app.company.phone, "contactId": contact, "queueId": team.queue});
-                    api.post("/tickets", open).await.data(201);
+                    api.post_while_busy("/tickets", &open).await.data(201);
                 }
             }
         }

@@ -13,7 +13,7 @@ use hotline_persistence::tables::channels::ChannelType;
 async fn every_wrong_field_is_named_and_unknown_records_are_not_found() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
-    let good = request_to(&app, contact, "hello", &in_ms(60_000));
+    let good = request_to(&app, contact, "hello", &in_ms(3_600_000));
     let kept = schedule(&app, good.clone()).await;
     let path = format!("/schedules/{kept}");
     let before = shown(&app, kept).await;

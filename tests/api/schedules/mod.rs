@@ -21,7 +21,7 @@ fn in_ms(milliseconds: i64) -> String {
 const TEN_MINUTES_MS: i64 = 600_000;
 
 /// Stops the clock at this time, for a service in the test's own process.
-fn move_clock_to(time: DateTime<Utc>) {
+pub fn move_clock_to(time: DateTime<Utc>) {
     clock::stop();
     clock::advance((time - clock::now()).to_std().expect("a time to come"));
 }

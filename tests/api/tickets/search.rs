@@ -119,7 +119,7 @@ async fn pages_of_a_search_continue_each_other_whether_many_or_few_contacts_matc
             // The last pages are beyond the tickets with which a search begins.
             for (size, page) in [(13, 1), (13, 2), (13, 5), (100, 12), (100, 54), (100, 107), (100, 125)] {
                 let path = format!("/tickets?search={word}&status={status}&order={order}&perPage={size}&page={page}");
-                let reply = app.api.get(&path).await;
+                let reply = app.api.get_while_busy(&path).await;
                 let found = reply.data(200).as_array().expect("a list");
                 let found: Vec<i64> = found.iter().map(|ticket| ticket["id"].as_i64().expect("an id")).collect();
                 let begin = expected.len().min((page - 1) * size);

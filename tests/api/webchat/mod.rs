@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::steps::{id, listed};
 use crate::support::{Api, TestApp};
 
-/// Opens a session of a visitor. Returns the session.
+/// Opens a session of a visitor. Returns the session. Beside load, some of many openings at once are busy at first.
 async fn open(app: &TestApp, visitor: Value) -> Value {
     let body = json!({"channelId": app.company.webchat, "visitor": visitor});
-    app.api.post("/webchat/sessions", body).await.data(201).clone()
+    app.api.post_while_busy("/webchat/sessions", &body).await.data(201).clone()
 }
 
 /// The id of the contact of a session.

@@ -18,10 +18,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, patience};
+use crate::steps::lingering;
+use crate::support::{OwnApp, PATIENCE, patience};
 
 const GOOD: &[u8] = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 const BAD: &[u8] = b"WHAT IS THIS\r\n\r\n";
+
+/// A limit that no test reaches, however slow it is.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// A response, as it was received.
 #[derive(Debug, PartialEq)]
@@ -177,6 +181,16 @@ fn routes(config: &mut web::ServiceConfig) {
         );
 }
 
+/// Limits for tests that are not about a slow client, because each of them may be one.
+fn unhurried() -> Limits {
+    Limits { head: LONG, keep_alive: LONG, write: LONG, ..Limits::default() }
+}
+
+/// A service for tests that are not about a slow client. It also waits for one that is still sending what is refused.
+async fn unhurried_app() -> OwnApp {
+    OwnApp::start_with(lingering()).await
+}
+
 /// A server that has only the routes of these tests.
 struct Plain {
     address: SocketAddr,
@@ -184,11 +198,16 @@ struct Plain {
 }
 
 fn plain(limits: Limits) -> Plain {
+    plain_with_drain(limits, Duration::from_secs(30))
+}
+
+/// As [`plain`]; a stop waits so long for requests.
+fn plain_with_drain(limits: Limits, drain: Duration) -> Plain {
     let options = ListenOptions {
         peer_socket: None,
         socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
         workers: 1,
-        drain: Duration::from_secs(30),
+        drain,
         limits,
         proxies: vec!["127.0.0.9/32".parse().expect("a range")],
         metrics: std::sync::Arc::default(),

@@ -1,11 +1,11 @@
 //! Bytes that are not HTTP are refused once, and the requests before them are answered.
 
-use hotline::web::connections::Limits;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use super::{BAD, GOOD, connect, exchange, exchange_one, next, plain, refusal, responses, to_end};
-use crate::support::TestApp;
+use super::{
+    BAD, GOOD, connect, exchange, exchange_one, next, plain, refusal, responses, to_end, unhurried, unhurried_app,
+};
 
 /// A request of up to this many bytes is read whole before it is refused.
 const WHOLE_BYTES_MAX: usize = 64 << 10;
@@ -15,7 +15,7 @@ const ATTEMPTS_MAX: usize = 20;
 
 #[actix_web::test]
 async fn bytes_that_are_not_http_are_refused() {
-    let app = TestApp::shared().await;
+    let app = unhurried_app().await;
     let post =
         |headers: &str| format!("POST /api/v1/tickets HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n{{}}").into_bytes();
     let get = |headers: &str| format!("GET /health/live HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n").into_bytes();
@@ -58,7 +58,7 @@ async fn bytes_that_are_not_http_are_refused() {
 
 #[actix_web::test]
 async fn good_requests_before_a_bad_one_are_answered() {
-    let app = TestApp::shared().await;
+    let app = unhurried_app().await;
     let pipelined = [GOOD, GOOD, GOOD, BAD].concat();
     let mut all = exchange(app.address, &pipelined).await;
     assert_eq!(all.len(), 4, "{all:?}");
@@ -83,7 +83,7 @@ async fn good_requests_before_a_bad_one_are_answered() {
 
 #[actix_web::test]
 async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers() {
-    let plain = plain(Limits::default());
+    let plain = plain(unhurried());
     let large = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
     let mut stream = connect(plain.address).await;
     stream.write_all(&[large, large, BAD].concat()).await.expect("send");
@@ -98,7 +98,7 @@ async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers()
 
 #[actix_web::test]
 async fn a_broken_chunk_has_one_answer() {
-    let app = TestApp::shared().await;
+    let app = unhurried_app().await;
     let key = &app.company.key;
     let post = |key: &str| {
         format!(
@@ -116,7 +116,7 @@ async fn a_broken_chunk_has_one_answer() {
 
 #[actix_web::test]
 async fn a_broken_chunk_that_no_handler_reads_ends_the_connection() {
-    let plain = plain(Limits::default());
+    let plain = plain(unhurried());
     let head = "POST /never HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     for chunks in ["zz\r\n", "2\r\nab\r\nzz\r\n", "2\r\nabc\r\n", "fffffffffffffffff\r\n"] {
         let broken = format!("{head}{chunks}");

@@ -37,12 +37,13 @@ describe("in Firefox", () => {
     assert.ok(cookies.some(({ name, httpOnly }) => name === "hotline_session" && httpOnly));
     assert.equal(await fox.page.evaluate(() => document.cookie), "");
 
+    await fox.keepNotices();
     await fox.click("New tag");
     await fox.click("Create", "button");
     await fox.see(".wrong");
     await fox.fill({ Name: "Raposa" });
     await fox.click("Create", "button");
-    await fox.said("Created.");
+    await fox.notice("Created.");
     assert.ok((await company.data("GET", "/tags")).some(({ name }) => name === "Raposa"));
 
     await fox.click("API tokens");
@@ -59,9 +60,10 @@ describe("in Firefox", () => {
 
     await fox.page.goto(`${service.url}/panel/account`);
     await fox.said("Your account", "h1");
+    await fox.keepNotices();
     await fox.fill({ "Current password": person.password, "New password": "a password made in Firefox" });
     await fox.click("Change password", "button");
-    await fox.said("Saved.");
+    await fox.notice("Saved.");
     await (await fox.field("Language")).select("pt");
     await fox.click("Save", "button");
     await fox.said("Sua conta", "h1");

@@ -5,6 +5,7 @@ import puppeteer from "puppeteer-core";
 
 import { STEP_TIME_MAX_MS } from "./browser.mjs";
 import { START_TIME_MAX_MS } from "./extent.mjs";
+import { keepNotices, takeNotice, wantedNotice } from "./notices.mjs";
 import { eventually } from "./wait.mjs";
 
 /** Pause between checks in the page. A check at each frame would keep a slow machine busy. */
@@ -55,6 +56,12 @@ export class Fox {
       text,
       selector,
     );
+
+  /** Keeps what the panel says from now on in this document, for `notice`. */
+  keepNotices = () => this.page.evaluate(keepNotices);
+
+  /** Waits until the panel has said this. */
+  notice = (text) => this.until(takeNotice, wantedNotice(text));
 
   click = (text, selector = "button, a") => this.press(() => this.said(text, selector));
 

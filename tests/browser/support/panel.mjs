@@ -9,6 +9,7 @@ import { json } from "node:stream/consumers";
 import { before } from "node:test";
 
 import { DESKTOP, picture, STEP_TIME_MAX_MS, withBrowser } from "./browser.mjs";
+import { keepNotices, takeNotice, wantedNotice } from "./notices.mjs";
 import { Service } from "./service.mjs";
 
 /** Filled before the first case: a browser, a company, and its administrator. */
@@ -64,6 +65,7 @@ export class Panel {
   static async open(env, path, { person, ...options } = {}) {
     const context = await env.browser.newContext({ ...DESKTOP, locale: "en-US", reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(STEP_TIME_MAX_MS);
+    await context.addInitScript(keepNotices);
     if (person) {
       person.session ??= await signIn(env.service, person);
       await context.addCookies([person.session.cookie]);
@@ -135,8 +137,10 @@ export class Panel {
   button = (name) => this.page.getByRole("button", { name, exact: true });
   link = (name) => this.page.getByRole("link", { name, exact: true });
   text = (text) => this.page.getByText(text);
-  /** What the pages say of what was just done: a sentence elsewhere may contain it. */
-  notice = (text) => this.page.locator(".notice").getByText(text, { exact: true });
+  /** What the pages say of what was just done, wholly or by a pattern: a sentence elsewhere may contain it. */
+  notice = (text) => ({
+    waitFor: ({ state = "visible" } = {}) => this.page.waitForFunction(takeNotice, wantedNotice(text, state === "visible")),
+  });
   row = (text) => this.page.getByRole("row", { name: text });
   dialog = () => this.page.getByRole("dialog");
 

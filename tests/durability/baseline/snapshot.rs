@@ -89,7 +89,7 @@ impl Snapshot {
     }
 
     pub fn database(&self) -> PgPool {
-        hotline_persistence::pool::connect(self.cluster.connect_options())
+        crate::support::database::pool(self.cluster.connect_options())
     }
 
     /// Stops the database, runs `between`, and starts the database again; what `between` returns.

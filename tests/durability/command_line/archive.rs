@@ -319,7 +319,7 @@ async fn an_export_with_more_records_than_a_company_may_have_is_refused() {
 async fn changes_that_only_the_journal_has_are_not_left_out() {
     let (folder, data) = (prepared_folder(), data_folder());
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     db.close().await;
     let url = database::url(&cluster.connect_options());

@@ -180,7 +180,7 @@ async fn installation() -> (tempfile::TempDir, Cluster) {
     json(&data, &["channel", "create", "Website", "--company", "1", "--type", "webchat"]);
     json(&data, &["webhook", "create", "https://example.com/hotline", "--company", "1"]);
     let queue = "insert into queues (company_id, name) values (1, 'Support')";
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     sqlx::query(queue).execute(&db).await.expect("a queue");
     db.close().await;
     for (name, text) in [

@@ -30,7 +30,7 @@ impl RefusedService {
         let mut serve = serving(folder.path());
         serve.args(["--database-url", &owned.url(), "--rate-per-minute", "0"]);
         let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
-        let db = hotline_persistence::pool::connect(owned.options());
+        let db = crate::support::database::pool(owned.options());
         let company = Company::create(&db, "Acme").await;
         db.close().await;
         let api = Api::new(process.address, &company.key);

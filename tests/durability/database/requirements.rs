@@ -120,7 +120,8 @@ async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() 
     let name = &owned.name;
     owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let mut serve = serving(folder.path());
-    let output = serve.args(["--database-url", &owned.url(), "--start-wait", "1s"]).output().expect("hotline runs");
+    // Longer than the first attempt takes: without time left after it, a start does not wait.
+    let output = serve.args(["--database-url", &owned.url(), "--start-wait", "5s"]).output().expect("hotline runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(Exit::Unavailable.code().into()), "{stderr}");
     assert_eq!(stderr.matches("waiting for the database").count(), 1, "{stderr}");
@@ -165,7 +166,7 @@ async fn what_others_set_for_the_role_changes_nothing() {
     let mut serve = serving(folder.path());
     serve.args(["--database-url", &owned.url()]);
     let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
-    let db = hotline_persistence::pool::connect(owned.database.options.clone().database(&owned.name));
+    let db = crate::support::database::pool(owned.database.options.clone().database(&owned.name));
     let company = Company::create(&db, "Acme").await;
     let api = Api::new(process.address, &company.key);
     crate::support::eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
@@ -294,7 +295,7 @@ async fn several_services_in_schemas_of_one_database_serve_their_own_tables() {
         let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("{schema}: {log}"));
         let options = owned.database.options.clone().database(&owned.name).username(&owned.role);
         let options = options.options([("search_path", format!("{schema}, public"))]);
-        let db = hotline_persistence::pool::connect(options);
+        let db = crate::support::database::pool(options);
         let company = Company::create(&db, schema).await;
         db.close().await;
         let api = Api::new(process.address, &company.key);

@@ -72,7 +72,7 @@ impl Server {
     }
 
     fn db(&self) -> PgPool {
-        hotline_persistence::pool::connect(self.cluster.connect_options())
+        crate::support::database::pool(self.cluster.connect_options())
     }
 
     fn file(&self, name: &str) -> String {
@@ -207,7 +207,7 @@ async fn all_sessions_of_a_service_are_encrypted_and_end_soon_after_their_client
     db.close().await;
     let options =
         PgConnectOptions::new_without_pgpass().host(&server.named.to_string()).username("hotline").database("hotline");
-    let db = hotline_persistence::pool::connect(options.ssl_mode(PgSslMode::Require));
+    let db = crate::support::database::pool(options.ssl_mode(PgSslMode::Require));
     for (setting, value) in [
         ("tcp_keepalives_idle", "10"),
         ("tcp_keepalives_interval", "5"),

@@ -127,7 +127,10 @@ async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls,
         let part = calls / kills;
         let answered = kill * part + random.random_range(0..part);
         let moment = BETWEEN_ANSWERS.mul_f64(random.random());
-        eventually("enough calls are answered", || async { caller.answered() >= answered }).await;
+        while caller.answered() < answered {
+            let before = caller.answered();
+            eventually("another call is answered", || async { caller.answered() > before }).await;
+        }
         tokio::time::sleep(moment).await;
         restart(service, caller);
     }
@@ -138,6 +141,8 @@ async fn kill_at_random(service: &mut StoppableService, caller: &Caller, (calls,
 async fn wait_for_agreement(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Records {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {
+        // Before the records are read, which may take long.
+        let is_late = Instant::now() >= deadline;
         let api = caller.api();
         let records = Records::read(&api).await;
         let differences = agreement.differences(&api, &records).await;
@@ -145,7 +150,7 @@ async fn wait_for_agreement(agreement: &Agreement, caller: &Caller, first_seed: 
             return records;
         }
         let (count, shown) = (differences.len(), differences[..differences.len().min(SHOWN)].join("\n"));
-        assert!(Instant::now() < deadline, "histories from {first_seed} on, {count} differences:\n{shown}");
+        assert!(!is_late, "histories from {first_seed} on, {count} differences:\n{shown}");
         tokio::time::sleep(READ_INTERVAL).await;
     }
 }

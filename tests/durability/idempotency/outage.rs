@@ -24,7 +24,7 @@ async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_an
     let folder = prepared_folder();
     let start = || Cluster::start(ClusterOptions::for_tests(folder.path()));
     let cluster = start().await.expect("PostgreSQL");
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let db = crate::support::database::pool(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings.clone()).await.expect("the service starts");

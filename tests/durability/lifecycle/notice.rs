@@ -46,7 +46,7 @@ async fn no_client_is_left_with_an_unknown_outcome_by_a_stop() {
     let folder = prepared_folder();
     let company = Arc::new(with_database(folder.path(), async |db| Company::create(db, "Acme").await).await);
     let notice = format!("{}s", patience(NOTICE).as_secs());
-    let mut process = Starting::serve(folder.path(), &["--stop-notice", &notice]);
+    let mut process = Starting::serve(folder.path(), &["--stop-notice", &notice, "--rate-per-minute", "0"]);
     process.wait_until_ready().await;
     let api = Api::new(process.address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;

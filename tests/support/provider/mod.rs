@@ -99,9 +99,11 @@ impl Provider {
                 .route("/download/{file}", web::get().to(download))
                 .route("/{version}/{file}", web::get().to(file))
         };
-        // Idle connections live longer than at the clients, as with real providers.
-        let keep_alive = Duration::from_secs(60);
-        let server = HttpServer::new(app).workers(1).keep_alive(keep_alive).disable_signals().shutdown_timeout(0);
+        // Idle connections live longer than at the clients, as with real providers, which also wait longer for a
+        // request than the framework's five seconds.
+        let keep_alive = Duration::from_secs(3600);
+        let server = HttpServer::new(app).workers(1).keep_alive(keep_alive).client_request_timeout(Duration::ZERO);
+        let server = server.disable_signals().shutdown_timeout(0);
         let server = server.bind(("127.0.0.1", 0)).expect("a free port");
         let url = format!("http://{}", server.addrs()[0]);
         let server = server.run();
@@ -200,16 +202,16 @@ impl Provider {
     /// Waits until an account has taken this many messages, and returns them.
     pub async fn accepts(&self, account: &str, count: usize) -> Vec<Call> {
         let mut calls = self.state.calls.subscribe();
-        let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
+        let deadline = Instant::now() + super::patience(super::PATIENCE);
         loop {
+            let is_late = Instant::now() >= deadline;
             let accepted = self.accepted_count(account);
             if accepted >= count {
                 return self.accepted(account);
             }
+            assert!(!is_late, "only {accepted} of {count} messages in time; {:#?}", self.calls(account).last());
             // A held attempt that is answered now is no new one, so the count is checked every 20 ms as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
-            let is_late = tokio::time::Instant::now() > deadline;
-            assert!(!is_late, "only {accepted} of {count} messages in time; {:#?}", self.calls(account).last());
         }
     }
 
@@ -221,13 +223,14 @@ impl Provider {
                 account.calls.iter().filter(|call| call.accepted.is_some()).nth(number).map(|call| call.at)
             })
         };
-        let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
+        let deadline = Instant::now() + super::patience(super::PATIENCE);
         loop {
+            let is_late = Instant::now() >= deadline;
             if let Some(at) = arrival() {
                 return at;
             }
+            assert!(!is_late, "message {number} of {account} was not taken in time");
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
-            assert!(tokio::time::Instant::now() < deadline, "message {number} of {account} was not taken in time");
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use hotline_actors::EngineOptions;
 use serde_json::json;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
@@ -135,6 +137,9 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
     }
 }
 
+/// One statement for what the request names, one for the cards with all they have, one for their contacts.
+const STATEMENTS: usize = 3;
+
 #[actix_web::test]
 async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
     let statements = Statements::default();
@@ -147,8 +152,10 @@ async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
         ("auto_explain.log_min_duration", "0"),
         ("auto_explain.log_level", "notice"),
     ]);
-    // Outside a cluster: a member of a cluster also sends statements at intervals.
-    let alone = TestOptions { member: false, ..TestOptions::default() };
+    // Outside a cluster and without sweeps: a member of a cluster also sends statements at intervals, and so do sweeps.
+    let defaults = TestOptions::default();
+    let engine = EngineOptions { sweep_every: Duration::from_secs(3600), ..defaults.engine.clone() };
+    let alone = TestOptions { member: false, engine, ..defaults };
     let app = OwnApp::serve(&alone, database, empty_folder(), company).await;
     let board = three_stages(&app).await;
     for number in 0..30 {
@@ -163,17 +170,19 @@ async fn a_page_of_cards_takes_three_statements_however_many_cards_it_has() {
     for rows in [1, 2, 30] {
         for path in [format!("{CARDS}?"), format!("/crm/boards/{}/cards?", board.id)] {
             let mut least = usize::MAX;
-            // What the service does at intervals may fall into one of them.
-            for _ in 0..3 {
+            // What the service does at intervals may fall into some of them.
+            for _ in 0..20 {
                 let before = statements.0.load(Ordering::Relaxed);
                 let page = app.api.get(&format!("{path}perPage={rows}&crmBoardListId={}", board.todo)).await;
                 assert_eq!(page.data(200).as_array().map(Vec::len), Some(rows));
                 least = least.min(statements.0.load(Ordering::Relaxed) - before);
+                if least <= STATEMENTS {
+                    break;
+                }
             }
             counted.push(least);
         }
     }
-    // One statement for what the request names, one for the cards with all they have, one for their contacts.
-    assert_eq!(counted, [3; 6]);
+    assert_eq!(counted, [STATEMENTS; 6]);
     app.stop().await;
 }

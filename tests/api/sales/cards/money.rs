@@ -245,7 +245,8 @@ async fn lines_that_are_added_at_once_are_all_in_the_total() {
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let lines = format!("{CARDS}/{one}/products");
-    let add = (0..50).map(async |_| app.api.post(&lines, json!({"name": "x", "unitPrice": 0.1})).await);
+    let line = json!({"name": "x", "unitPrice": 0.1});
+    let add = (0..50).map(|_| app.api.post_while_busy(&lines, &line));
     for added in futures_util::future::join_all(add).await {
         added.data(201);
     }

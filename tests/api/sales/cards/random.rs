@@ -47,25 +47,28 @@ async fn a_board_that_many_change_at_once_loses_and_doubles_no_card() {
             let reply = match random.random_range(0..20) {
                 0 => {
                     let body = json!({"boardId": board.id, "crmBoardListId": list, "name": "New"});
-                    let made = app.api.post(CARDS, body).await;
+                    let made = app.api.post_while_busy(CARDS, &body).await;
                     cards.lock().insert(id(made.data(201)));
                     made
                 }
                 1 => {
-                    let reply = app.api.delete(&path).await;
+                    let reply = app.api.delete_while_busy(&path).await;
                     cards.lock().remove(&one);
                     reply
                 }
-                2..=3 => app.api.post(&format!("{path}/win"), json!({})).await,
-                4..=5 => app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await,
-                6..=8 => app.api.post(&format!("{path}/reopen"), json!({})).await,
-                9 => app.api.put(&path, json!({"crmBoardListId": list})).await,
-                10 => app.api.post(&format!("{path}/products"), json!({"name": "x", "unitPrice": 0.1})).await,
+                2..=3 => app.api.post_while_busy(&format!("{path}/win"), &json!({})).await,
+                4..=5 => app.api.post_while_busy(&format!("{path}/lose"), &json!({"statusReason": "x"})).await,
+                6..=8 => app.api.post_while_busy(&format!("{path}/reopen"), &json!({})).await,
+                9 => app.api.put_while_busy(&path, &json!({"crmBoardListId": list})).await,
+                10 => {
+                    let line = json!({"name": "x", "unitPrice": 0.1});
+                    app.api.post_while_busy(&format!("{path}/products"), &line).await
+                }
                 kind => {
                     // Few target positions, so that the room between cards is used up.
                     let position = if kind < 16 { Some(1) } else { None };
                     let body = json!({"crmBoardListId": list, "position": position});
-                    app.api.post(&format!("{path}/move"), body).await
+                    app.api.post_while_busy(&format!("{path}/move"), &body).await
                 }
             };
             assert!(matches!(reply.status.as_u16(), 200 | 201 | 204 | 404 | 409), "{path}: {}", reply.body);

@@ -122,8 +122,9 @@ async fn of_fifty_requests_at_once_one_succeeds() {
         if !is_of_open_cards {
             app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await.data(200);
         }
-        let requests =
-            (0..50).map(async |_| app.api.post(&format!("{path}/{verb}"), json!({"statusReason": "x"})).await);
+        // They change the card one after the other, so that some may be busy at first.
+        let (changed, reason) = (format!("{path}/{verb}"), json!({"statusReason": "x"}));
+        let requests = (0..50).map(|_| app.api.post_while_busy(&changed, &reason));
         let replies = join_all(requests).await;
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         let refused = replies.iter().filter(|reply| reply.status == 409).count();

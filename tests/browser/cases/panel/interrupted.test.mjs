@@ -46,7 +46,7 @@ describe("what is interrupted", () => {
     await panel.notice("Created.").waitFor();
     await panel.turnTo(`/channels/${env.company.channel.id}`);
     await panel.page.getByRole("button", { name: /^Copy: / }).first().click();
-    await panel.text("Press Ctrl+C to copy").waitFor();
+    await panel.notice(/Press Ctrl\+C to copy/).waitFor();
     assert.ok((await panel.page.evaluate(() => getSelection().toString())).length > 0);
     await panel.leave();
   });

@@ -39,7 +39,7 @@ describe("with a relay of mail", () => {
     const user = await env.company.data("POST", "/users", { name: "Ana Souza", email: "ana@example.com" });
     const panel = await env.open(`/users/${user.id}`, { person: env.administrator, locale: "pt-BR" });
     await panel.button("Link de convite").click();
-    await panel.text("O link foi enviado para ana@example.com.").waitFor();
+    await panel.notice("O link foi enviado para ana@example.com.").waitFor();
     await panel.leave();
     const letter = await eventually("the letter", () => relay.letters[0]);
     assert.equal(letter.headers.to, "ana@example.com");

@@ -172,7 +172,7 @@ describe("resources", () => {
     await panel.page.getByRole("combobox", { name: "All contacts with the tag" }).fill("Regulars");
     await panel.page.getByRole("option", { name: "Regulars" }).click();
     await panel.button("Add: All contacts with the tag").click();
-    await panel.text("Added: 1. Already in the list: 0.").waitFor();
+    await panel.notice("Added: 1. Already in the list: 0.").waitFor();
     await panel.row("Tagged Person").waitFor();
     await panel.field("Search").fill("tagged");
     await eventually("one is found", async () => (await panel.row("Listed Person").count()) === 0);

@@ -237,7 +237,7 @@ describe("tokens", () => {
     for (const [typed, isTaken] of [[[...fifty, "192.0.2.1"], false], [["10.0.0.0/33"], false], [["example.com"], false], [fifty, true]]) {
       await panel.fill({ "Allowed IP addresses": typed.join("\n") });
       await panel.button("Save").click();
-      await (isTaken ? panel.notice("Saved.") : panel.page.locator(".wrong")).first().waitFor();
+      await (isTaken ? panel.notice("Saved.") : panel.page.locator(".wrong").first()).waitFor();
     }
     const none = await call(null, "GET", "/tags");
     await eventually("it is refused from here", async () => (await call(key, "GET", "/tags")).status === 401);

@@ -76,7 +76,7 @@ describe("webhooks", () => {
     assert.ok(!(await panel.page.content()).includes(secret), "the secret is not shown again");
 
     await panel.button("Send test event").click();
-    await panel.text(/^Your server responded with 200 in/).waitFor();
+    await panel.notice(/^Your server responded with 200 in/).waitFor();
     const [test] = receiver.of("webhook.test");
     assert.ok(isSigned(test, secret));
     receiver.status = 500;
@@ -95,7 +95,7 @@ describe("webhooks", () => {
     });
     receiver.status = 200;
     await panel.page.getByRole("button", { name: /^Resend: contact\.created/ }).click();
-    await panel.text("will be resent.").waitFor();
+    await panel.notice(/will be resent\.$/).waitFor();
     await eventually("the delivery succeeds", async () => {
       await panel.page.reload();
       await panel.settled();
@@ -109,7 +109,7 @@ describe("webhooks", () => {
     await panel.row(/contact\.created/).first().waitFor();
     await panel.button("Resend today's failures").click();
     await panel.dialog().getByRole("button", { name: "Resend" }).click();
-    await panel.text("0 deliveries will be resent.").waitFor();
+    await panel.notice("0 deliveries will be resent.").waitFor();
 
     // After a rotation, calls are signed with both secrets.
     await panel.link("Shop").click();

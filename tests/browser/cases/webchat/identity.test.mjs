@@ -33,6 +33,11 @@ async function hold(page, url) {
   const isAsked = new Promise((done) => (asked = done));
   const held = new Promise((done) => (letGo = done));
   let isFirst = true;
+  // The widget gives up a call after twenty seconds: it waits for this one however long it is held.
+  await page.evaluate(() => {
+    const { setTimeout } = window;
+    window.setTimeout = (act, ms, ...given) => setTimeout(act, ms === 20_000 ? 3_600_000 : ms, ...given);
+  });
   await page.route(url, async (route) => {
     if (route.request().method() !== "POST" || !isFirst) return route.fallback();
     isFirst = false;

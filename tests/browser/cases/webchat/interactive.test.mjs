@@ -259,6 +259,8 @@ describe("a file", () => {
 
   it("that never gets through holds up nothing that is said after it", async () => {
     const { visitor, ticket, hello } = await env.meet();
+    // Without its socket the widget would take each loss for one of the line, and try more often.
+    await eventually("the socket is open", async () => !/connecting/i.test(await visitor.widget.locator(".status").textContent()));
     let tries = 0;
     await visitor.page.route(`${env.company.door}/messages`, (route) => {
       if (!route.request().headers()["content-type"]?.startsWith("multipart/")) return route.fallback();

@@ -125,7 +125,8 @@ describe("a line that fails", () => {
       await route.fulfill({ status: 429, headers, json: { error: { code: "ERR_API_RATE_LIMITED", message: "slow" } } });
     });
     await clock.install();
-    await clock.pauseAt((await now()) + 1_000);
+    // The moment may have passed when the page hears of it. Even then its clock stands from the first try on.
+    await eventually("the clock stands", async () => clock.pauseAt((await now()) + 1_000).then(() => true, () => false));
     await visitor.say("In due time");
     const busy = visitor.widget.getByText("Too many messages at once. Sending shortly…");
     await busy.waitFor();
