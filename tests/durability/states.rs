@@ -227,33 +227,6 @@ async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones
 }
 
 #[actix_web::test]
-async fn a_missing_message_file_is_reported_although_its_first_look_up_failed() {
-    let folder = prepared_folder();
-    let mut process = Process::serve(folder.path());
-    let (company, api) = company(&process, folder.path()).await;
-    let address = send_file(&company, &api).await;
-    move_files_away(&folder.path().join("media"), &folder.path().join("elsewhere"));
-    with_database(folder.path(), async |db| {
-        let mut held = db.begin().await.expect("a transaction");
-        sqlx::query("lock table media in access exclusive mode").execute(&mut *held).await.expect("a lock");
-        let reply = api.anonymous(Method::GET, &address).send().await.expect("an answer");
-        assert_eq!(reply.status(), 404);
-        let is_waiting = || async {
-            let waits = "select exists (select from pg_stat_activity where datname = current_database()
-                and wait_event_type = 'Lock' and query like 'select m.company_id, m.id from unnest%')";
-            sqlx::query_scalar::<_, bool>(waits).fetch_one(db).await.expect("locks")
-        };
-        eventually("the file is looked up", is_waiting).await;
-        eventually("its look-up fails", || async { !is_waiting().await }).await;
-        held.rollback().await.expect("the lock is released");
-    })
-    .await;
-    wait_for_line(&process, "message files are missing in their store").await;
-    process.terminate();
-    assert!(process.wait().success(), "{}", process.log());
-}
-
-#[actix_web::test]
 async fn a_nearly_full_disk_is_reported_for_each_folder() {
     let folder = prepared_folder();
     let mut serving = serving(folder.path());
