@@ -266,7 +266,7 @@ pub fn create_panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
 
 /// The operations of every endpoint; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::of_api(schemas, noun);
+    let mut table = Table::documenting_api(schemas, noun);
     endpoints(&mut table);
     table.finish().into_iter().flat_map(|entry| entry.operations).collect()
 }
@@ -283,7 +283,7 @@ pub fn operations_outside_api(schemas: &mut Schemas) -> Vec<Operation> {
 
 /// The operations of the panel's API; the schemas they refer to are added to `schemas`.
 pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::of_api(schemas, noun);
+    let mut table = Table::documenting_api(schemas, noun);
     endpoints(&mut table);
     panel::company_paths(&mut table);
     let company_operations = table.finish().into_iter().flat_map(|entry| entry.operations);

@@ -1,7 +1,7 @@
 //! Distribution: chooses the agent of each new ticket.
 //!
-//! A company whose queues distribute has an [`Assigner`]. It is locked from the choice to the ticket's entry in the
-//! log, without any await in between: openings on all channels are serialized here, and no two get the same turn.
+//! A company whose queues distribute tickets has an [`Assigner`]. It is locked from the choice to the ticket's entry in
+//! the log, without any await in between: openings on all channels are serialized here, and no two get the same turn.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,7 +20,7 @@ use crate::tickets::{Open, Ticket, default_queue};
 /// Pause before loads are counted again after a failure.
 const COUNT_PAUSE: Duration = Duration::from_secs(5);
 
-/// The assigners of the companies that distribute.
+/// The assigners of the companies whose queues distribute tickets.
 #[derive(Default)]
 pub(crate) struct Assigners {
     assigners: IdMap<CompanyId, Arc<Assigner>>,
@@ -29,7 +29,7 @@ pub(crate) struct Assigners {
 /// The assigner of one company.
 #[derive(Default)]
 pub(crate) struct Assigner {
-    /// A panic of a decision leaves the state consistent, because it changes only after the entry was appended.
+    /// A panic during a decision leaves the state consistent: a decision changes it only after its entry is appended.
     state: Mutex<AssignmentState>,
     /// Notified when a count has ended, successfully or not.
     count_ended: watch::Sender<()>,
@@ -118,8 +118,8 @@ pub(crate) fn find_distribution(organization: &Organization, open: &Open) -> Opt
 }
 
 impl Assigner {
-    /// Notifies of the end of a count, from now on.
-    pub(crate) fn count_ended(&self) -> watch::Receiver<()> {
+    /// The receiver is notified of the end of each count, from now on.
+    pub(crate) fn subscribe_to_count_end(&self) -> watch::Receiver<()> {
         self.count_ended.subscribe()
     }
 
@@ -146,7 +146,7 @@ impl Assigner {
     }
 }
 
-/// An agent's turn, while the ticket is decided. If it is dropped, the agent stays next.
+/// An agent's turn, while the ticket is being opened. If it is dropped and not completed, the agent stays next.
 pub(crate) struct Choice<'a> {
     state: MutexGuard<'a, AssignmentState>,
     queue: QueueId,
@@ -260,7 +260,7 @@ mod tests {
         };
         assert_eq!([next(agents()), next(agents()), next(agents()), next(agents())], [3, 5, 9, 3]);
         assert_eq!(next(vec![UserId::new(3), UserId::new(9)]), 9, "the next agent has left");
-        assert_eq!(next(vec![UserId::new(3), UserId::new(9), UserId::new(12)]), 12, "a new agent is last");
+        assert_eq!(next(vec![UserId::new(3), UserId::new(9), UserId::new(12)]), 12, "the new agent follows 9");
         assert_eq!(next(vec![UserId::new(1), UserId::new(3)]), 1);
         assert_eq!(next(Vec::new()), 0, "no agent");
     }

@@ -3,8 +3,8 @@
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Transaction};
 
-/// Begins a transaction, with `statement` if given. `guard` is held until the transaction has begun, and returned
-/// with it.
+/// Begins a transaction, with `statement` instead of `BEGIN` if given. `guard` is held until the transaction has begun,
+/// and returned with it.
 ///
 /// The start runs in a task of its own, so a caller that gives up does not interrupt it: the transaction begins and is
 /// rolled back. The library knows of a transaction only once the server has confirmed its start. If a start were

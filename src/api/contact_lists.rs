@@ -50,8 +50,8 @@ impl Input for Addition {
     }
 }
 
-/// Filters of the contacts of a list: `search` matches the same fields as for all contacts; `created` and `updated` are
-/// time spans.
+/// Filters for the contacts in a list: `search` matches the same fields as in `GET /contacts`; `created` and `updated`
+/// are time spans.
 pub struct Filters {
     search: Option<Search>,
     created: Span,

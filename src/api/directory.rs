@@ -19,7 +19,7 @@ pub const LINKS_OF_COMPANY_MAX: i64 = 100_000;
 /// # Errors
 /// `409` with the limit.
 pub async fn check_links<A, B>(db: &mut PgConnection, company: CompanyId, links: &Links<A, B>) -> ApiResult<()> {
-    if !links.has_count(db, company, LINKS_OF_COMPANY_MAX + 1).await? {
+    if !links.has_at_least(db, company, LINKS_OF_COMPANY_MAX + 1).await? {
         return Ok(());
     }
     let state = "the company has reached its maximum number of links to queues";

@@ -28,7 +28,7 @@ enum TableAccess {
     /// on it.
     Write,
     /// Works with any schema.
-    Schema,
+    AnySchema,
     /// Restores them into an empty database.
     Restore,
 }
@@ -59,11 +59,11 @@ pub(super) async fn read_database<T>(
 }
 
 /// Like [`with_database`], whatever the schema is.
-pub(super) async fn connect<T>(
+pub(super) async fn with_any_schema<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Refuse, TableAccess::Schema, work).await
+    open(args, NewFolder::Refuse, TableAccess::AnySchema, work).await
 }
 
 /// Like [`with_database`], with the keys that seal its secrets.
@@ -93,8 +93,8 @@ pub(super) async fn with_unchecked_keys<T>(
     .await
 }
 
-/// Like [`connect`], for a restore: in a data folder that may be new.
-pub(super) async fn connect_new<T>(
+/// Like [`with_any_schema`], for a restore: in a data folder that may be new.
+pub(super) async fn with_database_to_restore<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -161,7 +161,7 @@ async fn run_on_schema<T>(
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let pending = match access {
-        TableAccess::Schema | TableAccess::Restore => None,
+        TableAccess::AnySchema | TableAccess::Restore => None,
         TableAccess::Write => {
             migration::ready_to_write(db).await?;
             None

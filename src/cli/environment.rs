@@ -64,16 +64,16 @@ pub fn old_values(command: &Command, get_variable: impl Fn(&str) -> Option<Strin
     values.collect()
 }
 
-/// The names of an option's variable by its old spellings; none if the option has no variable.
+/// The old spellings of an option's variable, from those of the option; none if the option has no variable.
 fn old_variables(option: &Arg) -> Vec<String> {
-    let is_variable = option.get_env().is_some();
-    let aliases = option.get_all_aliases().unwrap_or_default().into_iter().filter(|_| is_variable);
+    let has_variable = option.get_env().is_some();
+    let aliases = option.get_all_aliases().unwrap_or_default().into_iter().filter(|_| has_variable);
     aliases.map(|alias| format!("{PREFIX}{}", alias.replace('-', "_").to_uppercase())).collect()
 }
 
 /// Collects the variables of the visible options.
 fn collect_visible(command: &Command, known: &mut BTreeSet<String>) {
-    // Old spellings are accepted, and never suggested.
+    // The variables of hidden options still work, but are never suggested.
     let visible = command.get_arguments().filter(|option| !option.is_hide_set());
     let variables = visible.filter_map(|option| option.get_env()?.to_str());
     known.extend(variables.map(str::to_owned));
@@ -89,7 +89,7 @@ fn collect_old(command: &Command, replacements: &mut BTreeMap<String, String>) {
     command.get_subcommands().for_each(|command| collect_old(command, replacements));
 }
 
-/// Kubernetes sets these variables in every container for a service called `hotline`, also in the service's own.
+/// For a service called `hotline`, Kubernetes sets these variables in every container, including the service's own.
 fn is_set_by_kubernetes(name: &str) -> bool {
     let name = &name[PREFIX.len()..];
     name == "SERVICE_HOST" || name == "PORT" || name.starts_with("SERVICE_PORT") || name.starts_with("PORT_")

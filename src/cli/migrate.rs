@@ -4,7 +4,7 @@ use clap::Args;
 use hotline_persistence::migration::{self, MigrationProgress};
 use hotline_persistence::schema;
 
-use super::database::connect;
+use super::database::with_any_schema;
 use super::{Failure, GlobalArgs};
 use crate::config::MigrationArgs;
 
@@ -20,12 +20,12 @@ pub struct MigrateArgs {
 
 pub async fn run(args: MigrateArgs, global: &GlobalArgs) -> Result<(), Failure> {
     if args.plan {
-        let plan = connect(&global.database, async |db| Ok(migration::plan(db).await?)).await?;
+        let plan = with_any_schema(&global.database, async |db| Ok(migration::plan(db).await?)).await?;
         return global.output.many("migrations", &["number", "name", "locks"], plan);
     }
     // Progress is printed to standard error: standard output has only the result.
     let mut progress = |progress: &MigrationProgress<'_>| eprintln!("hotline: {progress}");
-    let applied = connect(&global.database, async |db| {
+    let applied = with_any_schema(&global.database, async |db| {
         Ok(migration::run(db, &schema::supported_migrations().await?, args.migration.migration_wait, &mut progress)
             .await?)
     });

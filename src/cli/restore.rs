@@ -14,7 +14,7 @@ use hotline_postgres::find_program;
 use serde::Serialize;
 
 use super::backup::{self, BackupFileError, Connection, DamagedFiles, JOURNAL, KEY, MEDIA, Manifest, Sums};
-use super::database::connect_new;
+use super::database::with_database_to_restore;
 use super::{Failure, GlobalArgs, Refusal, unfinished_restore};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 use crate::exit_code::Exit;
@@ -73,8 +73,10 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
         }
     })?;
     target.mark_unfinished()?;
-    let result =
-        connect_new(&global.database, async |db| target.restore(&manifest, &path, &verified.sums, db).await).await;
+    let result = with_database_to_restore(&global.database, async |db| {
+        target.restore(&manifest, &path, &verified.sums, db).await
+    })
+    .await;
     // The mark is removed also after a failure: `restore` has then removed what it wrote, unless only `analyze` failed.
     let mark_removed = target.remove_mark();
     result?;

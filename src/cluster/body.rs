@@ -26,11 +26,11 @@ pub(super) enum EdgeBody {
     Retained(Bytes, #[allow(dead_code, reason = "dropping it releases its part of the budget")] ReservedBytes<()>),
     /// Streamed: the part that was read already, and the rest.
     Streamed(Bytes, Payload),
-    /// Partly sent, so it cannot be resent.
+    /// Taken to be sent, or lost by a failed read: it cannot be sent again.
     Consumed,
 }
 
-/// The memory budget of all retained bodies, of any company.
+/// The memory budget for all retained bodies, shared by all companies.
 pub(super) type RetainedBudget = KeyedBudget<()>;
 
 pub(super) fn retained_budget() -> RetainedBudget {
@@ -64,8 +64,8 @@ impl EdgeBody {
         // A body without a length is chunked, or a WebSocket's stream.
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         let is_small = length.map_or(is_chunked, |length| length <= RETAINED_BYTES_MAX as u64);
-        let reserved_bytes = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
-        let Some(reservation) = is_small.then(|| budget.try_reserve(Vec::new(), reserved_bytes)).flatten() else {
+        let bytes_to_reserve = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
+        let Some(reservation) = is_small.then(|| budget.try_reserve(Vec::new(), bytes_to_reserve)).flatten() else {
             *self = Self::Streamed(Bytes::new(), payload);
             return Ok(());
         };

@@ -28,7 +28,7 @@ const NO_LIFE: LifeId = LifeId::new(0);
 /// Checks a process.
 ///
 /// # Errors
-/// Why requests cannot be forwarded to it, as a message for people.
+/// Why requests cannot be forwarded to it, as a human-readable message.
 pub(super) async fn check(peer: &Peer, signer: &Signer) -> Result<(), String> {
     let address = &peer.address;
     match timeout(CHECK_TIME_MAX, identify(peer, signer)).await {

@@ -333,7 +333,7 @@ impl MetricsSnapshot {
             samples.value([("end", end)], notices)?;
         }
         let help = "Statuses and changes of unknown messages dropped, because their channel has too many";
-        writer.counter("hook_statuses_dropped_total", help, self.engine.inbound.dropped_news())
+        writer.counter("hook_statuses_dropped_total", help, self.engine.inbound.dropped_updates())
     }
 
     fn webhooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {

@@ -61,7 +61,7 @@ impl<'a> Table<'a> {
     methods! { get "GET", post "POST", put "PUT", delete "DELETE" }
 
     /// A table that documents the API; `scope` returns the prefix of a path that the router's scope already matches.
-    pub fn of_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
+    pub fn documenting_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: None, scope }
     }
 
@@ -75,7 +75,8 @@ impl<'a> Table<'a> {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: Some(tag), scope }
     }
 
-    /// Sets the tag of the following paths. In the document, their extractors determine who may call them.
+    /// Sets the tag of the following paths. In the document, the extractors of a handler with a tag determine who may
+    /// call it; one without a tag requires a company's token.
     pub fn tagged(&mut self, tag: &'static str) -> &mut Self {
         self.tag = Some(tag);
         self
@@ -98,7 +99,7 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// Sets the description of the last operation, unless texts.toml has one.
+    /// Sets the description of the last operation. In the document, one in texts.toml takes precedence.
     pub fn describe(&mut self, text: String) -> &mut Self {
         if let Some(operation) = self.paths.last_mut().and_then(|entry| entry.operations.last_mut()) {
             operation.text = text;

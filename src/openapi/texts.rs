@@ -91,8 +91,8 @@ impl Texts {
     /// The most specific description of a field: that of the schema's own field, or else that of its noun's field. If
     /// the field has no description yet, the last resort is that of all fields of this name.
     fn field(&self, schema: &str, name: &str, is_described: bool) -> Option<&FieldText> {
-        let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
-        let noun = BODY_SUFFIXES.iter().find_map(|suffix| noun.strip_suffix(suffix)).unwrap_or(noun);
+        let (root, rest) = schema.split_once('.').unwrap_or((schema, ""));
+        let noun = BODY_SUFFIXES.iter().find_map(|suffix| root.strip_suffix(suffix)).unwrap_or(root);
         let path = if rest.is_empty() { noun.to_owned() } else { format!("{noun}.{rest}") };
         let specific_keys = [format!("{schema}.{name}"), format!("{path}.{name}")];
         let specific_text = specific_keys.iter().find_map(|key| self.fields.get(key));
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::routes;
 
-    /// Both documents.
+    /// The OpenAPI documents of the API and of the panel.
     fn documents() -> [Value; 2] {
         [routes::document(), routes::panel_document()]
     }
@@ -141,10 +141,10 @@ mod tests {
         assert!(stale.is_empty(), "there are no such schemas: {stale:?}");
         let mut fields = BTreeSet::new();
         let mut visit = |schema: &str, name: &str, _: &Value| {
-            let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
-            let stem = BODY_SUFFIXES.iter().find_map(|suffix| noun.strip_suffix(suffix)).unwrap_or(noun);
+            let (root, rest) = schema.split_once('.').unwrap_or((schema, ""));
+            let noun = BODY_SUFFIXES.iter().find_map(|suffix| root.strip_suffix(suffix)).unwrap_or(root);
             let rest = if rest.is_empty() { String::new() } else { format!(".{rest}") };
-            fields.extend([name.to_owned(), format!("{noun}{rest}.{name}"), format!("{stem}{rest}.{name}")]);
+            fields.extend([name.to_owned(), format!("{root}{rest}.{name}"), format!("{noun}{rest}.{name}")]);
         };
         for (name, schema) in schemas {
             visit_fields(name, schema, &mut visit);
@@ -188,6 +188,7 @@ mod tests {
     fn every_operation_has_a_description() {
         for operation in operations(&documents()) {
             let text = operation["description"].as_str().expect("a description");
+            // The required permission is appended even to an empty description.
             assert!(
                 !text.is_empty() && !text.starts_with(" Requires"),
                 "no description of {}",
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_body_has_an_example() {
+    fn every_body_of_the_api_has_an_example() {
         for operation in operations(&[routes::document()]) {
             let body = &operation["requestBody"]["content"]["application/json"];
             let has_example = body["example"].is_object() || body["examples"].is_object();
@@ -223,7 +224,7 @@ mod tests {
         );
     }
 
-    /// Calls `visit` with the path of the schema, the name and the property of each field, also of nested ones.
+    /// Calls `visit` for each field, also for nested ones, with the path of its schema, its name and its JSON.
     fn visit_fields(name: &str, schema: &Value, visit: &mut impl FnMut(&str, &str, &Value)) {
         if let Some(items) = schema.get("items") {
             visit_fields(name, items, visit);

@@ -176,7 +176,7 @@ const OPEN_SCOPES: [&str; 2] = ["/session", "/links"];
 
 /// The operations outside a company.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::of_api(schemas, scope_of);
+    let mut table = Table::documenting_api(schemas, scope_of);
     installation_paths(&mut table);
     let operations = table.finish().into_iter().flat_map(|entry| entry.operations);
     operations.map(|operation| Operation { prefix: PANEL_API, ..operation }).collect()

@@ -177,7 +177,7 @@ pub async fn create(
     let company = administrator.company;
     let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
-        if tokens::has_count(&mut *db, company, TOKENS_MAX).await? {
+        if tokens::has_at_least(&mut *db, company, TOKENS_MAX).await? {
             let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",
@@ -226,7 +226,7 @@ impl Input for TokenUpdate {
     }
 }
 
-/// Refuses changes of a revoked token.
+/// Refuses changes to a revoked token.
 fn check_not_revoked(row: &TokenRow) -> ApiResult<()> {
     if row.revoked_at.is_none() { Ok(()) } else { Err(revoked()) }
 }

@@ -57,7 +57,7 @@ impl OperationPart for Path {
 }
 
 /// `POST …/tickets/{ticketId}/typing`.
-pub async fn show_typing(
+pub async fn report_agent_typing(
     caller: Caller,
     webchat: Webchat,
     app: Data<App>,
@@ -81,7 +81,12 @@ pub async fn show_typing(
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
-pub async fn show(caller: Caller, webchat: Webchat, app: Data<App>, path: Path) -> ApiResult<Json<ActivityView>> {
+pub async fn visitor_activity(
+    caller: Caller,
+    webchat: Webchat,
+    app: Data<App>,
+    path: Path,
+) -> ApiResult<Json<ActivityView>> {
     let conversation = conversation_of(&caller, &webchat, &app, &path.1).await?;
     let activity = app.engine.sessions.visitor_activity(conversation);
     Ok(Json::of(ActivityView { online: activity.online, typing: activity.typing }))

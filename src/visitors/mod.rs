@@ -53,7 +53,7 @@ fn add_paths(table: &mut Table<'_>) {
         .at("/identify").post("identifyVisitor", visitor::identify, "Sign the visitor in")
         .at("/end").post("endVisitorSession", visitor::end, "End the visitor's session")
         .at(paths::SOCKET).get("openVisitorSocket", socket::open, "Open the visitor's socket")
-        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::show_typing, "Show that an agent is typing");
+        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::visitor_activity, "Get the visitor's activity").post("showAgentTyping", agent_typing::report_agent_typing, "Show that an agent is typing");
 }
 
 /// The part of a path that its scope covers.

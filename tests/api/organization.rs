@@ -1,4 +1,4 @@
-//! Steps the tests of queues, wrap-up types, users and profiles share.
+//! Steps shared by the tests of queues, wrap-up types, users and profiles, and of some other records.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ pub fn ids_by(ids: &HashMap<&str, i64>, names: &[&str]) -> Vec<i64> {
     ids
 }
 
-/// Opens a ticket on the phone channel, with these fields besides.
-pub async fn opened(app: &TestApp, number: &str, more: Value) -> i64 {
+/// Opens a ticket on the phone channel, with these further fields. Returns its id.
+pub async fn opened(app: &TestApp, number: &str, extra_fields: Value) -> i64 {
     let contact = app.contact(number).await;
     let mut body = json!({"channelId": app.company.phone, "contactId": contact});
-    for (field, value) in more.as_object().expect("an object") {
+    for (field, value) in extra_fields.as_object().expect("an object") {
         body[field] = value.clone();
     }
     id(app.api.post("/tickets", body).await.data(201))

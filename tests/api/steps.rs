@@ -29,11 +29,11 @@ pub async fn listed(api: &Api, path: &str) -> Vec<i64> {
     ids(&api.all(path).await)
 }
 
-/// Asserts that a value is a time of RFC 3339 in UTC with milliseconds and `Z`.
+/// Asserts that a value is an RFC 3339 time in UTC with milliseconds and `Z`.
 #[track_caller]
 pub fn assert_timestamp(value: &Value) {
-    let text = value.as_str().unwrap_or_else(|| panic!("no timestamp: {value}"));
-    assert!(DateTime::parse_from_rfc3339(text).is_ok(), "no timestamp: {text}");
+    let text = value.as_str().unwrap_or_else(|| panic!("not a timestamp: {value}"));
+    assert!(DateTime::parse_from_rfc3339(text).is_ok(), "not a timestamp: {text}");
     assert!(
         text.len() == "2026-01-31T12:00:00.000Z".len() && text.ends_with('Z'),
         "not UTC with milliseconds and `Z`: {text}"
@@ -68,7 +68,7 @@ pub async fn close(api: &Api, ticket: i64) {
     api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
 }
 
-/// Runs a statement on the database directly, past the service. The id is its parameter.
+/// Runs a statement directly on the database, without the service. The id is its parameter.
 pub async fn sql(app: &TestApp, statement: &'static str, id: i64) {
     sqlx::query(statement).bind(id).execute(&app.db).await.expect(statement);
 }
@@ -80,12 +80,13 @@ pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
     id.0
 }
 
-/// How many changes of one company are made at the same time at most: of so many, none waits for a connection.
+/// Maximum concurrent changes of one company of which none waits for a connection.
 pub fn changes_at_once() -> usize {
     request_shares().company_transactions
 }
 
-/// Options of a service that waits longer than usual for a client that is still sending a body that is refused.
+/// Options of a service that, after it has refused a request, waits longer than usual for a client that is still
+/// sending the body.
 pub fn lingering() -> TestOptions {
     let defaults = TestOptions::default();
     let limits = Limits { linger: patience(PATIENCE), ..defaults.limits };

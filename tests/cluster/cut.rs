@@ -69,7 +69,8 @@ async fn a_member_without_its_database_is_taken_over_from() {
         6,
         "nothing comes through between a member and PostgreSQL for 12 s: of PostgreSQL's answers alone; for long also both ways, and on \
          the way there",
-        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
+        "the others serve its companies within 10 s; it ends by itself when it continues; no read returns an older \
+         state than an earlier one",
     );
     cut_off(row, &DATABASE).await;
 }
@@ -80,7 +81,8 @@ async fn a_member_that_nobody_reaches_is_taken_over_from() {
     let row = Row::begin(
         11,
         "nothing comes through for 12 s between a member and PostgreSQL, nor between the other members and it, both ways; callers stay",
-        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
+        "the others serve its companies within 10 s; it ends by itself when it continues; no read returns an older \
+         state than an earlier one",
     );
     cut_off(row, &EVERYBODY).await;
 }
@@ -134,7 +136,8 @@ async fn connections_that_flap_cost_no_answer() {
         7,
         "the connections of one member to PostgreSQL cut 12 times, 0.3 s apart; then those of all others to one of them; then \
          these held up for 6 s",
-        "nothing that was answered is lost; every company can be changed within 10 s; nobody is ended while its database is there",
+        "nothing that was answered is lost; every company can be changed within 10 s; no member is ended while its \
+         database is there",
     );
     let rig = Rig::start(3).await;
     let load = rig.load().await;
@@ -167,5 +170,5 @@ async fn connections_that_flap_cost_no_answer() {
     }
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;
-    row.end(&verdict, &format!("every company changed within {slowest:.1?}; nobody was ended; {reads} reads"));
+    row.end(&verdict, &format!("every company changed within {slowest:.1?}; no member was ended; {reads} reads"));
 }

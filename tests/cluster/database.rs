@@ -94,7 +94,7 @@ impl Servers {
         }
     }
 
-    /// Starts the primary again in its place.
+    /// Restarts the primary in place.
     pub async fn restart_primary(&mut self) {
         self.primary.begin().await;
     }

@@ -21,7 +21,7 @@ async fn what_was_answered_survives_the_primary() {
         "PostgreSQL stopped under load for 7 s (SIGSTOP, SIGCONT); then the primary killed (`kill -9`), and its synchronous \
          standby promoted in its place",
         "nothing that was answered is lost, nothing that was refused is there; every company can be changed within 10 s of \
-         either end; nobody is ended for it",
+         either end; no member is ended because of it",
     );
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
@@ -44,6 +44,8 @@ async fn what_was_answered_survives_the_primary() {
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
-        &format!("every company changed within {slowest:.1?} of PostgreSQL's return; nobody was ended; {reads} reads"),
+        &format!(
+            "every company changed within {slowest:.1?} of PostgreSQL's return; no member was ended; {reads} reads"
+        ),
     );
 }

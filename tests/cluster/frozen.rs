@@ -1,4 +1,4 @@
-//! A member is stopped, and continues when others have taken over.
+//! A member is paused (SIGSTOP), and resumes when others have taken over.
 
 use std::time::{Duration, Instant};
 
@@ -8,41 +8,43 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::load::{is_long, rounds};
-use crate::moments::Middle;
+use crate::moments::PausePoint;
 use crate::rig::Rig;
 use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How long a member is stopped: by far longer than its lease, and longer than the others take to end its life.
-fn stop_time() -> Duration {
+/// How long a member is paused: far longer than its lease, and longer than the others take to seal its life.
+fn pause_time() -> Duration {
     Duration::from_secs(if is_long() { 30 } else { 12 })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn a_member_that_was_stopped_in_a_flush_shows_and_writes_nothing_more() {
+async fn a_member_paused_during_a_flush_serves_and_writes_nothing_afterwards() {
     let row = Row::begin(
         2,
-        "a member stopped for 12 s, for long 30 s (SIGSTOP, SIGCONT), in the middle of a flush: its transaction has written events of \
-         tickets, and holds the lock on its life; callers stay",
-        "the others serve its companies within 10 s; it ends by itself when it continues; no read goes back",
+        "a member paused for 12 s, in a long run for 30 s (SIGSTOP, SIGCONT), in the middle of a flush: its \
+         transaction has written events of tickets, and holds the lock on its life; callers still send it requests",
+        "the others serve its companies within 10 s; it ends by itself when it resumes; no read returns an older \
+         state than an earlier one",
     );
-    run_stopped_within(row, Middle::Flush).await;
+    run_paused_during(row, PausePoint::Flush).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn a_member_that_was_stopped_in_a_plain_change_does_not_make_it() {
+async fn a_member_paused_during_a_plain_change_does_not_commit_it() {
     let row = Row::begin(
         3,
-        "the same in the middle of a plain change: its transaction has written a tag that somebody waits for",
-        "the others serve its companies within 10 s; it ends by itself when it continues; nobody is answered, and the tag is not there",
+        "the same in the middle of a plain change: its transaction has written a tag, and a caller waits for it",
+        "the others serve its companies within 10 s; it ends by itself when it resumes; the caller gets no answer or \
+         503, and the tag does not exist",
     );
-    run_stopped_within(row, Middle::PlainChange).await;
+    run_paused_during(row, PausePoint::PlainChange).await;
 }
 
-async fn run_stopped_within(row: Row, middle: Middle) {
+async fn run_paused_during(row: Row, point: PausePoint) {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let mut slowest = Duration::ZERO;
@@ -50,11 +52,11 @@ async fn run_stopped_within(row: Row, middle: Middle) {
     for round in rounds(1) {
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
-        let ask = || (middle == Middle::PlainChange).then(|| make_tag(&rig, owner, round));
-        let asking = rig.stop_within(owner, middle, ask).await;
+        let ask = || (point == PausePoint::PlainChange).then(|| make_tag(&rig, owner, round));
+        let asking = rig.pause_during(owner, point, ask).await;
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(stop_time().saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(pause_time().saturating_sub(fault.elapsed())).await;
         rig.members[owner].signal(Signal::SIGCONT);
         let (status, log) = rig.members[owner].died();
         assert!(!status.success(), "it stopped cleanly although its life was over: {log}");
@@ -67,7 +69,7 @@ async fn run_stopped_within(row: Row, middle: Middle) {
             assert_eq!(
                 tags.fetch_one(&rig.db).await.expect("a count"),
                 0,
-                "the change of a life that was over is there"
+                "the change was committed although its life was over"
             );
         }
         rig.open_doors();
@@ -92,15 +94,15 @@ fn make_tag(rig: &Rig, owner: usize, round: usize) -> JoinHandle<Option<StatusCo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn an_heir_that_stops_is_taken_over_from() {
+async fn a_third_member_takes_over_from_a_paused_heir() {
     let row = Row::begin(
         10,
-        "a member killed, and the one that takes over from it stopped in the middle of that (SIGSTOP, SIGCONT after 30 s)",
-        "the third serves every company within 10 s of the second fault; the heir ends by itself when it continues",
+        "a member killed, and its heir paused in the middle of the takeover (SIGSTOP, SIGCONT after 30 s)",
+        "the third serves every company within 10 s of the second fault; the heir ends by itself when it resumes",
     );
     // The run in which the heir is killed (`killed::`) shows nearly as much in half the time.
     if !is_long() {
-        return row.not_run("only for long: make cluster ARGS=long");
+        return row.not_run("only in a long run: make cluster ARGS=long");
     }
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
@@ -114,7 +116,7 @@ async fn an_heir_that_stops_is_taken_over_from() {
         rig.members[heir].signal(Signal::SIGSTOP);
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(stop_time().saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(pause_time().saturating_sub(fault.elapsed())).await;
         rig.members[heir].signal(Signal::SIGCONT);
         let (status, log) = rig.members[heir].died();
         assert!(!status.success(), "it stopped cleanly although its life was over: {log}");

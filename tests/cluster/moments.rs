@@ -8,16 +8,16 @@ use crate::member::Member;
 use crate::rig::Rig;
 use crate::support::eventually;
 
-/// What a member is in the middle of.
+/// What a member is doing when it is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Middle {
+pub enum PausePoint {
     /// It writes live changes.
     Flush,
     /// It writes a tag, for a caller who waits.
     PlainChange,
 }
 
-impl Middle {
+impl PausePoint {
     /// A table that nothing else writes to.
     fn table(self) -> &'static str {
         match self {
@@ -28,9 +28,9 @@ impl Middle {
 }
 
 impl Rig {
-    /// Stops a member in the middle of a transaction, which holds the lock on its life and is about to write its
+    /// Pauses a member in the middle of a transaction, which holds the lock on its life and is about to write its
     /// rows. The load must request such transactions, or `ask` must. Returns the result of `ask`.
-    pub async fn stop_within<A>(&self, member: usize, middle: Middle, ask: impl FnOnce() -> A) -> A {
+    pub async fn pause_during<A>(&self, member: usize, point: PausePoint, ask: impl FnOnce() -> A) -> A {
         let Member { name, .. } = &self.members[member];
         let statement = "select count(*) from pg_stat_activity a
             join lives l on a.application_name = 'hotline ' || l.life
@@ -41,18 +41,18 @@ impl Rig {
             where l.node = $1 and (not $3 or a.wait_event = 'ClientRead')";
         // Once the lock is granted, the transaction waits for the member: its next statement, or the rows of a `COPY`.
         let is_there = async |is_granted: bool| -> bool {
-            let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(middle.table()).bind(is_granted);
+            let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(point.table()).bind(is_granted);
             found.fetch_one(&self.db).await.expect("a count") > 0
         };
-        // A writer of that table waits for this lock, so it cannot have finished when it is stopped.
+        // A writer of that table waits for this lock, so it cannot have finished when it is paused.
         let mut held = self.db.begin().await.expect("a transaction");
-        let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
+        let lock = AssertSqlSafe(format!("lock table {} in share mode", point.table()));
         sqlx::query(lock).execute(&mut *held).await.expect("a lock");
         let asking = ask();
         eventually("the member waits for the lock of the table", || is_there(false)).await;
         self.members[member].signal(Signal::SIGSTOP);
         held.rollback().await.expect("the lock is released");
-        eventually("the stopped member has the lock of the table", || is_there(true)).await;
+        eventually("the paused member has the lock of the table", || is_there(true)).await;
         asking
     }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How bytes go one way.
+/// How bytes are forwarded in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
     #[default]
@@ -20,18 +20,18 @@ pub enum Flow {
     Halved,
 }
 
-/// How bytes go both ways, and how often all connections were cut.
+/// How bytes are forwarded in both directions, and how often all connections were cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    there: Flow,
-    back: Flow,
-    /// A process whose connections are held both ways.
+    to_target: Flow,
+    to_caller: Flow,
+    /// A process whose connections are held in both directions.
     held_process: Option<u32>,
     cuts: u64,
 }
 
 impl State {
-    /// How bytes go on a connection of this caller: by `flow`, unless its process is held.
+    /// How bytes are forwarded on a connection of this caller: by `flow`, unless its process is held.
     fn flow_of(&self, flow: Flow, caller: &Caller) -> Flow {
         if self.held_process.is_some_and(|process| caller.is_process(process)) { Flow::Held } else { flow }
     }
@@ -65,52 +65,55 @@ impl Proxy {
     pub async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (target, to) = watch::channel(target);
+        let (target, targets) = watch::channel(target);
         let (state, states) = watch::channel(State::default());
         tokio::spawn(async move {
             while let Ok((caller, _)) = listener.accept().await {
-                let to = *to.borrow();
-                tokio::spawn(forward_connection(caller, to, states.clone()));
+                let target = *targets.borrow();
+                tokio::spawn(forward_connection(caller, target, states.clone()));
             }
         });
         Self { address, target, state }
     }
 
     /// Sets the target of new connections.
-    pub fn lead_to(&self, target: SocketAddr) {
+    pub fn set_target(&self, target: SocketAddr) {
         self.target.send_replace(target);
     }
 
-    /// Sets how bytes go to the target, and back.
-    pub fn flow(&self, there: Flow, back: Flow) {
-        self.state.send_modify(|state| (state.there, state.back) = (there, back));
+    /// Sets how bytes are forwarded to the target, and to the caller.
+    pub fn flow(&self, to_target: Flow, to_caller: Flow) {
+        self.state.send_modify(|state| (state.to_target, state.to_caller) = (to_target, to_caller));
     }
 
-    /// Holds up both ways of connections that this process has opened; `None`: of no process.
+    /// Holds, in both directions, the connections that this process has opened; `None` releases them.
     pub fn hold_process(&self, process: Option<u32>) {
         self.state.send_modify(|state| state.held_process = process);
     }
 
-    /// Cuts every connection that there is.
+    /// Cuts every open connection.
     pub fn cut(&self) {
         self.state.send_modify(|state| state.cuts += 1);
     }
 }
 
-async fn forward_connection(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>) {
+async fn forward_connection(caller: TcpStream, target: SocketAddr, states: watch::Receiver<State>) {
     let cuts = states.borrow().cuts;
     let port = caller.peer_addr().ok().map(|address| address.port());
-    let (there, back) = (Caller::new(port), Caller::new(port));
-    let Ok(target) = TcpStream::connect(to).await else { return };
+    // The same caller, once for each direction.
+    let (sending_caller, receiving_caller) = (Caller::new(port), Caller::new(port));
+    let Ok(target) = TcpStream::connect(target).await else { return };
     let _ = (caller.set_nodelay(true), target.set_nodelay(true));
     let (from_caller, to_caller) = caller.into_split();
     let (from_target, to_target) = target.into_split();
-    let mut ends = states.clone();
+    let flow_to_target = move |state: &State| state.flow_of(state.to_target, &sending_caller);
+    let flow_to_caller = move |state: &State| state.flow_of(state.to_caller, &receiving_caller);
+    let mut until_cut = states.clone();
     tokio::select! {
-        () = forward_bytes(from_caller, to_target, states.clone(), move |state| state.flow_of(state.there, &there)) => {}
-        () = forward_bytes(from_target, to_caller, states.clone(), move |state| state.flow_of(state.back, &back)) => {}
-        // Its sender lives as long as the run.
-        _ = ends.wait_for(|state| state.cuts > cuts) => {}
+        () = forward_bytes(from_caller, to_target, states.clone(), flow_to_target) => {}
+        () = forward_bytes(from_target, to_caller, states.clone(), flow_to_caller) => {}
+        // The sender of the states lives as long as the run.
+        _ = until_cut.wait_for(|state| state.cuts > cuts) => {}
     }
 }
 
@@ -118,12 +121,14 @@ async fn forward_bytes(
     mut from: impl AsyncReadExt + Unpin,
     mut to: impl AsyncWriteExt + Unpin,
     mut states: watch::Receiver<State>,
-    way: impl Fn(&State) -> Flow,
+    flow_of: impl Fn(&State) -> Flow,
 ) {
     let mut bytes = vec![0; 64 * 1024];
     loop {
         let read = from.read(&mut bytes).await.unwrap_or(0);
-        let Ok(flow) = states.wait_for(|state| way(state) != Flow::Held).await.map(|state| way(&state)) else { return };
+        let Ok(flow) = states.wait_for(|state| flow_of(state) != Flow::Held).await.map(|state| flow_of(&state)) else {
+            return;
+        };
         let mut arriving = &bytes[..read];
         match flow {
             Flow::Slow(by) => tokio::time::sleep(by).await,

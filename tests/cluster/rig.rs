@@ -281,7 +281,7 @@ impl Rig {
     pub async fn fail_over(&mut self) {
         self.servers.fail_over().await;
         for member in &self.members {
-            member.to_database.lead_to(self.servers.primary.address);
+            member.to_database.set_target(self.servers.primary.address);
         }
         self.db = self.servers.primary.connect();
     }
@@ -336,7 +336,7 @@ impl Rig {
         since.elapsed()
     }
 
-    /// Requests a change at all members in parallel until one makes it: a stopped member delays no request to another.
+    /// Requests a change at all members in parallel until one makes it: a paused member delays no request to another.
     async fn request_change(&self, company: &Company, since: Instant, path: &str, body: &serde_json::Value) {
         let attempts = Mutex::new(String::new());
         let ask = async |member: &Member| {

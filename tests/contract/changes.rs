@@ -71,7 +71,7 @@ fn writers() -> Vec<(PathBuf, String)> {
             let is_skipped = path.ends_with("change.rs") || path.ends_with("persister") || path.ends_with("tests");
             if path.is_dir() && !is_skipped {
                 walk(&path, found);
-            } else if path.extension().is_some_and(|end| end == "rs") && !is_skipped {
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_skipped {
                 let text = std::fs::read_to_string(&path).expect("text");
                 found.push((path, text));
             }
@@ -122,7 +122,7 @@ fn every_kind_of_change_is_read_by_one_release_and_written_by_the_next() {
 }
 
 #[test]
-fn a_kind_that_is_written_with_or_before_its_reading_is_found() {
+fn a_kind_that_is_written_too_early_is_a_violation() {
     let kind = |read_since, written_since| {
         [Kind { name: "Moved".to_owned(), table: "tickets".to_owned(), read_since, written_since }]
     };

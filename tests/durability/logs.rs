@@ -1,4 +1,4 @@
-//! What the log says of requests, and what it never says.
+//! What the log says about requests, and what it never contains.
 
 use hotline_persistence::tables::channels::ChannelType;
 use reqwest::Method;
@@ -13,7 +13,7 @@ use crate::support::{Api, Company, Provider, Reply, eventually};
 /// Every level of our own crates, and `debug` of libraries, whose `trace` logs single bytes.
 const FILTER: &str = "debug,hotline=trace,hotline_actors=trace,hotline_persistence=trace";
 
-/// Texts and data of people, and secrets. Each shows by itself where it comes from.
+/// Personal data, texts and secrets. All differ, so that a failure shows which of them was logged.
 const BODY: &str = "SecretOfTheBody";
 const NAME: &str = "SecretOfTheName";
 const NUMBER: &str = "5511987654321";
@@ -22,13 +22,13 @@ const KEY: &str = "SecretOfTheRetry";
 const WRONG_TOKEN: &str = "sk_live_SecretOfTheWrongToken00000000000";
 
 #[actix_web::test]
-async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
+async fn the_log_contains_no_text_of_messages_no_personal_data_and_no_token() {
     let folder = prepared_folder();
     let mut process = Process::serve_logging(folder.path(), FILTER);
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        // PostgreSQL quotes a value that it cannot convert: in the error of a row that is refused after the answer, and
-        // in that of a plain change.
+        // PostgreSQL's error quotes a value that it cannot convert, both when a live row is rejected after the answer
+        // and when a plain change fails.
         for (table, column, bad) in [("messages", "body", "Poison"), ("tags", "name", "Poison")] {
             let statement = format!("alter table {table} add check ({column} not like '%{bad}%' or {column}::int > 0)");
             sqlx::query(AssertSqlSafe(statement)).execute(db).await.expect("constraint");
@@ -59,8 +59,8 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     // Requests that are refused for a field, for the form of the body, or for the token.
     let bad = json!({"channelId": NUMBER, "number": format!("{NUMBER}x"), "type": BODY, "body": {"text": BODY}});
     assert_eq!(api.post("/messages", bad).await.status, 422);
-    let torn = api.request(Method::POST, "/messages").header("content-type", "application/json");
-    assert_eq!(Reply::of(torn.body(format!("{{\"body\": \"{BODY}"))).await.status, 400);
+    let truncated = api.request(Method::POST, "/messages").header("content-type", "application/json");
+    assert_eq!(Reply::of(truncated.body(format!("{{\"body\": \"{BODY}"))).await.status, 400);
     assert_eq!(api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupNote": [BODY]})).await.status, 422);
     assert_eq!(api.with_key(WRONG_TOKEN).get(&format!("/contacts?search={SEARCHED}")).await.status, 401);
 
@@ -75,7 +75,7 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
         .error(500, "ERR_API_INTERNAL");
     let poison = json!({"ticketId": ticket, "type": "text", "body": format!("{BODY} Poison")});
     api.post("/messages", poison).await.data(202);
-    eventually("the row is set aside", || async { process.log().contains("rejected a row") }).await;
+    eventually("the row is rejected", || async { process.log().contains("rejected a row") }).await;
 
     process.terminate();
     assert!(process.wait().success());
@@ -98,7 +98,7 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     }
 }
 
-/// Both formats name the request in each of its lines, also a request that continues in a task of its own.
+/// Both formats name the request in each of its lines, even if it continues in a task of its own.
 #[actix_web::test]
 async fn every_line_of_a_request_names_it() {
     for format in ["json", "pretty"] {
@@ -107,7 +107,7 @@ async fn every_line_of_a_request_names_it() {
         let process = Process::start(folder.path(), serving.env("RUST_LOG", "hotline=debug")).expect("hotline starts");
         let company = with_database(folder.path(), async |db| {
             let company = Company::create(db, "Acme").await;
-            // The refusal of the row is an internal error before the answer.
+            // PostgreSQL rejects such a tag, and its request fails with an internal error.
             let poison = "alter table tags add check (name not like '%Poison%' or name::int > 0)";
             sqlx::query(poison).execute(db).await.expect("constraint");
             company
@@ -147,13 +147,13 @@ async fn every_line_of_a_request_names_it() {
             }
         }
         // A line that belongs to no request names none.
-        let ready = log.lines().find(|line| line.contains("recovered")).expect("the start is logged");
-        assert!(!ready.contains("/api/v1") && !ready.contains("request"), "{ready}");
+        let startup_line = log.lines().find(|line| line.contains("recovered")).expect("the start is logged");
+        assert!(!startup_line.contains("/api/v1") && !startup_line.contains("request"), "{startup_line}");
     }
 }
 
 #[actix_web::test]
-async fn an_account_with_more_templates_than_are_read_is_logged() {
+async fn an_account_with_more_templates_than_the_limit_is_logged() {
     const ACCOUNT: &str = "106540352242922";
     let folder = prepared_folder();
     let provider = Provider::start().await;
@@ -177,6 +177,6 @@ async fn an_account_with_more_templates_than_are_read_is_logged() {
     eventually("the templates are listed", || async { api.get(&templates).await.status == 200 }).await;
     assert_eq!(api.get(&templates).await.data(200).as_array().map(Vec::len), Some(48));
     let is_logged = || async { process.log().contains("account has more templates than the limit") };
-    eventually("the rest is logged", is_logged).await;
+    eventually("the warning is logged", is_logged).await;
     process.kill();
 }

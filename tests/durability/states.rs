@@ -1,4 +1,4 @@
-//! A condition that an operator must know of is in the log: once when it begins, while it lasts, and once when it ends.
+//! A condition that an operator must know of is logged once when it begins, and once when it ends.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually, patience};
 
-/// How soon after its beginning an outage is in the log.
+/// Maximum time from the beginning of an outage until it is logged.
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The lines with this message, as fields.
@@ -66,7 +66,7 @@ async fn company(process: &Process, folder: &Path) -> (Company, Api) {
 }
 
 #[actix_web::test]
-async fn a_frozen_database_is_soon_reported_measured() {
+async fn a_frozen_database_is_reported_in_time_measured() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let (company, api) = company(&process, folder.path()).await;
@@ -81,7 +81,7 @@ async fn a_frozen_database_is_soon_reported_measured() {
 }
 
 #[actix_web::test]
-async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without_lines_of_others() {
+async fn a_frozen_database_and_a_full_journal_are_each_reported_once_and_without_log_lines_of_sqlx() {
     let folder = prepared_folder();
     let limits = ["--journal-segment-size", "64KiB", "--journal-max-size", "1MiB"];
     let mut process = Process::try_serve(folder.path(), &limits).expect("it serves");
@@ -158,12 +158,14 @@ async fn too_few_connections_are_reported_and_do_not_look_like_an_outage() {
     database.drop().await;
 }
 
-/// File descriptors the process may have, and connections that are opened to it, for which they do not suffice.
+/// File descriptors that the process may have.
 const DESCRIPTORS: u64 = 512;
+
+/// Connections that are opened to the process: more than it accepts with so few descriptors.
 const CONNECTIONS: usize = 400;
 
 #[actix_web::test]
-async fn a_reached_file_limit_is_reported_with_its_remedy() {
+async fn reaching_the_file_limit_is_reported_with_a_remedy() {
     let folder = prepared_folder();
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -n {DESCRIPTORS}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
@@ -205,7 +207,7 @@ fn move_files_away(media: &Path, elsewhere: &Path) {
 }
 
 #[actix_web::test]
-async fn missing_message_files_are_reported_until_they_are_back_and_deleted_ones_never() {
+async fn missing_message_files_are_reported_until_they_are_back() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let (company, api) = company(&process, folder.path()).await;

@@ -40,8 +40,8 @@ impl TestDatabase {
     /// runs once for all tests of a build.
     pub async fn filled(kind: &str, fill: impl AsyncFnOnce(&PgPool)) -> Self {
         let admin = admin().await;
-        let tests = std::env::current_exe().expect("the tests that run");
-        let template = Template::of(&admin, kind, build_of(&tests), async |unfinished| {
+        let test_binary = std::env::current_exe().expect("the tests that run");
+        let template = Template::of(&admin, kind, build_of(&test_binary), async |unfinished| {
             let mut schema = Template::of_schema(&admin).await;
             run(&mut schema.lock_connection, &copy(unfinished, &schema.name)).await;
             let db = pool(admin.clone().database(unfinished));
@@ -52,8 +52,8 @@ impl TestDatabase {
         Self::copied(&name, admin, lock_connection).await
     }
 
-    /// Creates a database with this name and the schema of this release, and drops an earlier one. Returns how to
-    /// connect to it.
+    /// Creates a database with this name and the schema of this release, replacing any existing one of this name.
+    /// Returns how to connect to it.
     pub async fn recreate(name: &str) -> PgConnectOptions {
         let admin = admin().await;
         let mut template = Template::of_schema(&admin).await;
@@ -89,8 +89,8 @@ pub fn pool(options: PgConnectOptions) -> PgPool {
     patient.connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()))
 }
 
-/// The statement for a copy of the files: of a small database in memory, this takes half the time of a copy through the
-/// WAL, and so does the drop.
+/// The statement that copies a template's files. For a small database in memory, this takes half the time of a copy
+/// through the WAL; dropping the copy takes half the time as well.
 fn copy(name: &str, template: &str) -> String {
     format!("create database {name} template {template} strategy file_copy")
 }
@@ -120,8 +120,8 @@ impl Template {
     }
 
     /// The template of this kind and version. The first process to ask makes it and drops those of other versions; the
-    /// others wait. Each day has its own: rows hold the time of their writing, and a service that starts does the work
-    /// due since then.
+    /// others wait. Each day has its own: rows contain timestamps, and a service that starts does everything that
+    /// has become due since they were written.
     async fn of(admin: &PgConnectOptions, kind: &str, version: impl Hash, make: impl AsyncFnOnce(&str)) -> Self {
         let mut hasher = DefaultHasher::new();
         (version, Utc::now().date_naive()).hash(&mut hasher);
@@ -167,8 +167,8 @@ pub fn url(options: &PgConnectOptions) -> String {
     format!("postgres:///{name}?host={socket}&user={}", options.get_username())
 }
 
-/// Waits until at least this many statements wait for locks of this transaction, or behind one that does. Statements of
-/// other tests, which have the same PostgreSQL, do not count.
+/// Waits until at least this many statements are blocked by this transaction, directly or through another blocked
+/// statement. Statements of other tests, which share this PostgreSQL, do not count.
 pub async fn until_blocked(count: i64, transaction: &mut PgConnection, db: &PgPool) {
     let holder = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *transaction).await;
     let holder: i32 = holder.expect("a process");
@@ -202,9 +202,9 @@ async fn connect(options: &PgConnectOptions) -> PgConnection {
 /// The code with which PostgreSQL refuses a statement about a database that others are connected to.
 const OBJECT_IN_USE: &str = "55006";
 
-/// Runs a statement that creates, renames or drops a database; again if others are connected to the database.
-/// PostgreSQL itself waits for them only five seconds, which one of its processes may take to end after its client has
-/// closed the connection.
+/// Runs a statement that creates, renames or drops a database, and retries while others are connected to the database.
+/// PostgreSQL itself waits for them only five seconds, and a backend can take that long to exit after its client has
+/// disconnected.
 async fn run(connection: &mut PgConnection, statement: &str) {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {

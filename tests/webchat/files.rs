@@ -1,4 +1,4 @@
-//! Files a visitor attaches: there with their message or not at all, and once.
+//! Files that visitors attach: each is kept once, together with its message, or not at all.
 
 use hotline::visitors::VisitorOptions;
 use hotline_actors::clock;
@@ -38,14 +38,14 @@ async fn listed(browser: &Browser, session: &Session) -> Vec<Value> {
     browser.get(session, "/messages").await.data(200).as_array().expect("a list").clone()
 }
 
-/// The file behind an address, as the page loads it.
+/// The file at the URL of a message, as the page loads it.
 async fn load(app: &TestApp, message: &Value) -> reqwest::Response {
     let url = message["media"]["url"].as_str().unwrap_or_else(|| panic!("no file: {message}"));
     app.api.anonymous(Method::GET, url).header("origin", PAGE).send().await.expect("an answer")
 }
 
 #[actix_web::test]
-async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
+async fn a_file_is_pushed_and_shown_to_the_visitor_and_to_agents() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -75,11 +75,11 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
     assert_eq!(file.headers()["cross-origin-resource-policy"], "cross-origin");
     assert_eq!(file.bytes().await.expect("a body"), PNG);
 
-    let at_desk = app.api.all(&format!("/tickets/{}/messages", only_ticket(&app.api).await)).await;
-    assert_eq!(at_desk.len(), 1);
-    let of_desk = ["type", "direction", "body"].map(|name| at_desk[0][name].clone());
-    assert_eq!(of_desk, ["media", "inbound", "This one is broken"].map(Value::from));
-    assert_eq!(load(&app, &at_desk[0]).await.bytes().await.expect("a body"), PNG);
+    let ticket_messages = app.api.all(&format!("/tickets/{}/messages", only_ticket(&app.api).await)).await;
+    assert_eq!(ticket_messages.len(), 1);
+    let shown_fields = ["type", "direction", "body"].map(|name| ticket_messages[0][name].clone());
+    assert_eq!(shown_fields, ["media", "inbound", "This one is broken"].map(Value::from));
+    assert_eq!(load(&app, &ticket_messages[0]).await.bytes().await.expect("a body"), PNG);
     assert_eq!((app.stored_files().len(), app.arriving_files().len()), (1, 0));
     app.stop().await;
 }
@@ -97,7 +97,7 @@ async fn a_file_needs_no_text_and_no_client_id() {
 }
 
 #[actix_web::test]
-async fn a_file_of_a_visitor_is_not_lost_for_a_control_character_in_its_name() {
+async fn a_file_of_a_visitor_is_not_lost_because_of_a_control_character_in_its_name() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -106,7 +106,7 @@ async fn a_file_of_a_visitor_is_not_lost_for_a_control_character_in_its_name() {
     let message = sent.data(201);
     assert_eq!(message["media"]["fileName"], "ab.png");
     assert_eq!(load(&app, message).await.bytes().await.expect("a body"), PNG, "the content was changed");
-    // A caller's form is refused for a control character, as its texts are.
+    // The API refuses such a file name, as it refuses control characters in texts.
     let form = Form::default().text("type", "media").text("ticketId", only_ticket(&app.api).await);
     let refused = app.api.send_form(form.file("a\u{1}b.png", "image/png", PNG)).await;
     refused.error(400, "ERR_API_BAD_REQUEST");
@@ -130,7 +130,7 @@ async fn what_the_agent_sends_can_be_loaded_by_the_visitor() {
 }
 
 #[actix_web::test]
-async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
+async fn a_file_sent_again_with_the_same_client_id_returns_the_first_message() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -240,8 +240,8 @@ async fn another_token_or_page_cannot_send_a_file() {
     let session = browser.open("v").await;
     let (other, _) = app.another_company().await;
     let stranger = Browser::on(&app, &other, other.webchat).await.open("v").await;
-    let company = Session { id: String::new(), token: app.company.key.clone() };
-    for outsider in [&stranger, &company] {
+    let api_key_session = Session { id: String::new(), token: app.company.key.clone() };
+    for outsider in [&stranger, &api_key_session] {
         attach(&browser, outsider, picture("c-1")).await.error(401, "ERR_API_UNAUTHORIZED");
     }
     let elsewhere = browser.from("https://elsewhere.example");
@@ -252,7 +252,7 @@ async fn another_token_or_page_cannot_send_a_file() {
 }
 
 #[actix_web::test]
-async fn files_count_as_the_messages_of_an_address() {
+async fn files_count_toward_the_message_limit_of_an_address() {
     let mut options = TestOptions::default();
     options.visitors = VisitorOptions { messages_per_minute: 2, ..options.visitors };
     let app = OwnApp::start_with(options).await;

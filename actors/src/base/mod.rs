@@ -61,15 +61,15 @@ impl Base {
         Arc::new(Self { options, store, directory, arbiters, overviews, background, stopping: AtomicBool::new(false) })
     }
 
-    /// Runs work after its request was answered. A stop of the process may cancel it.
+    /// Starts work that may outlast its request. A stop of the process may cancel it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.background.spawn(work));
     }
 
-    /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
+    /// Starts work of a company that may outlast its request. Dropping the company from memory waits for it.
     pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         let ownership = self.store.ownership().clone();
-        // The work's presence begins before the request's ends, so that the company is not dropped in between.
+        // Taken before the request releases its own presence, so that the company is not dropped in between.
         let presence = ownership.follow(company);
         self.spawn(async move {
             let _presence = match presence {
@@ -95,7 +95,8 @@ impl Base {
         &self.store.readers
     }
 
-    /// Whether this process serves a company. Periodic work, and work that searches for companies, must check this.
+    /// Whether this process serves a company. Periodic work, and work that goes through several companies, must check
+    /// this.
     pub(crate) fn owns(&self, company: CompanyId) -> bool {
         self.store.ownership().owns(company)
     }
@@ -134,7 +135,7 @@ impl Base {
 
     /// Drops a closed company from the store and the overviews.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        // The directory stays: every process has all companies. The other fields hold nothing by company.
+        // The directory stays: every process has all companies. The other fields have no per-company state.
         let Self { options: _, store, directory: _, arbiters: _, overviews, background: _, stopping: _ } = self;
         store.forget(company);
         overviews.forget_company(company);

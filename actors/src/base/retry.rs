@@ -1,5 +1,5 @@
 //! Kinds of retry: immediately, after a conflict with another caller; and after a pause, while a dependency is
-//! unavailable, or until what was committed is finished in memory.
+//! unavailable, or after any refusal until a change is finished.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::contacts::ContactCache;
 /// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
 
-/// The first and the longest pause of [`until_finished`]. A request waits for the removal of its contact's mark longer
-/// than the longest pause, so after an outage it need not be refused.
+/// The first and the longest pause of [`until_finished`]. A request waits longer than the longest pause for its
+/// contact's mark to be removed, so after an outage it need not be refused.
 const FINISH_PAUSE_MIN: Duration = Duration::from_millis(250);
 const FINISH_PAUSE_MAX: Duration = Duration::from_secs(4);
 
@@ -72,7 +72,7 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
     }
 }
 
-/// Repeats an attempt after any refusal, until it succeeds: for work on which other requests wait, or whose result must
+/// Repeats an attempt after any refusal, until it succeeds: for work that other requests wait for, or whose result must
 /// not be lost. Each pause is twice the one before. The database's outages are in the log already; any other cause is
 /// logged once, until it changes.
 pub(crate) async fn until_finished<T, E: Into<Refusal>, F: Future<Output = Result<T, E>>>(

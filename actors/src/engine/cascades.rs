@@ -204,7 +204,7 @@ impl Cascades {
             // A contact's scheduled messages are failed by their actor, outside the transaction. Until that is done,
             // the deletion stays listed.
             if let (false, Cascade::Contact(contact)) = (has_more, deletion.cascade) {
-                self.schedules.fail_of_contact(deletion.company, contact, deletion.deleted_contact()).await?;
+                self.schedules.fail_messages_to(deletion.company, contact, deletion.deleted_contact()).await?;
                 cascades::finish(self.base.db(deletion.company), deletion).await?;
             }
             Ok(has_more)

@@ -177,12 +177,12 @@ impl Engine {
         }
     }
 
-    /// Runs work after its request was answered. A stop of the process may cancel it.
+    /// Starts work that may outlast its request. A stop of the process may cancel it.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.base.spawn(work);
     }
 
-    /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
+    /// Starts work of a company that may outlast its request. Dropping the company from memory waits for it.
     pub fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         self.base.spawn_for(company, work);
     }

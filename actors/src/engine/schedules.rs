@@ -1,4 +1,4 @@
-//! Scheduled messages: they are created, changed and canceled, and resumed and dropped with their company.
+//! Creates, changes and cancels scheduled messages; resumes and drops them with their company.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,7 +63,7 @@ impl Schedules {
         let companies =
             schedules::companies_with_pending(&store.housekeeping, &store.ownership().slot_filter()).await?;
         for company in companies.into_iter().filter(|company| self.base.owns(*company)) {
-            self.begin(company).await?;
+            self.start_company(company).await?;
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Schedules {
     ///
     /// # Errors
     /// None is expected: starting the actor needs no database.
-    pub async fn begin(&self, company: CompanyId) -> Result<(), Refusal> {
+    pub async fn start_company(&self, company: CompanyId) -> Result<(), Refusal> {
         self.get_or_start(company).await.map(drop)
     }
 
@@ -90,7 +90,7 @@ impl Schedules {
         }
         let schedules = self.clone();
         self.base.spawn(async move {
-            if let Err(refusal) = schedules.begin(company).await {
+            if let Err(refusal) = schedules.start_company(company).await {
                 tracing::error!(%refusal, company.id = %company, "could not resume scheduled messages");
             }
         });
@@ -117,9 +117,9 @@ impl Schedules {
 
     /// Reads a company's pending messages again, after some were changed in the tables.
     pub(super) async fn reload(&self, company: CompanyId) {
-        if let Some(hot) = self.scope.hot.get(&company) {
+        if let Some(dispatcher) = self.scope.hot.get(&company) {
             // The actor may have ended already.
-            let _ = hot.addr.send(ReloadAgenda).await;
+            let _ = dispatcher.addr.send(ReloadAgenda).await;
         }
     }
 
@@ -165,17 +165,17 @@ impl Schedules {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the log is full.
-    pub(super) async fn fail_of_contact(
+    pub(super) async fn fail_messages_to(
         &self,
         company: CompanyId,
         contact: ContactId,
-        contact_was: Option<DeletedContact>,
+        deleted_contact: Option<DeletedContact>,
     ) -> Result<(), Refusal> {
         loop {
             let db = self.base.reads().tables(company).await?;
             let pending = schedules::pending_of(db, company, contact, FAILED_AT_ONCE).await?;
             for id in &pending {
-                let fail = FailSchedule { id: *id, by: current_author(), contact_was: contact_was.clone() };
+                let fail = FailSchedule { id: *id, by: current_author(), contact_was: deleted_contact.clone() };
                 match self.ask(company, fail).await {
                     // It was canceled or sent meanwhile.
                     Ok(()) | Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
@@ -196,8 +196,8 @@ impl Schedules {
             failed: failed.load(Ordering::Relaxed),
             ..ScheduleStats::default()
         };
-        self.scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, hot| {
-            let gauges = &hot.status.shared;
+        self.scope.hot.select(|_, _| true).into_iter().fold(stats, |stats, dispatcher| {
+            let gauges = &dispatcher.status.shared;
             ScheduleStats {
                 held: stats.held + gauges.pending.load(Ordering::Relaxed),
                 due: stats.due + gauges.due.load(Ordering::Relaxed),
@@ -233,7 +233,7 @@ impl Schedules {
         ScheduleDispatcher: actix::Handler<Envelope<M>>,
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
-        let hot = self.get_or_start(company).await?;
-        self.base.deliver(&self.scope.hot, &hot, message).await
+        let dispatcher = self.get_or_start(company).await?;
+        self.base.deliver(&self.scope.hot, &dispatcher, message).await
     }
 }

@@ -78,7 +78,7 @@ impl Engine {
         sending.take_over(backlogs, is_here);
         ownership.open_slots(slots);
         for company in scheduled {
-            schedules.begin(company).await?;
+            schedules.start_company(company).await?;
         }
         for (company, campaign) in unfinished {
             campaigns.begin(company, campaign).await?;

@@ -90,7 +90,7 @@ impl Assignment {
     /// Waits until the open tickets of each agent are counted, with a time limit. The count continues if its caller is
     /// cancelled.
     async fn count_open_tickets(&self, company: CompanyId, assigner: &Arc<Assigner>) {
-        let mut count_ended = assigner.count_ended();
+        let mut count_ended = assigner.subscribe_to_count_end();
         match assigner.begin_count(Instant::now()) {
             CountStatus::Known | CountStatus::Delayed => return,
             CountStatus::Running => {}

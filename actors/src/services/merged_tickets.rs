@@ -52,7 +52,7 @@ impl Tickets {
     /// Records that a contact was merged into another, for messages that are on their way to it.
     pub(crate) fn record_merged(&self, company: CompanyId, from: ContactId, into: ContactId) {
         self.scope.inboxes.record_merge(company, from, into);
-        self.scope.outboxes.record_merge(company, from, into);
+        self.scope.outboxes.notify_of_merge(company, from, into);
     }
 
     /// The ticket that this one was merged into, or none.

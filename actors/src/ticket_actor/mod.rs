@@ -158,7 +158,7 @@ impl Handler<ContactChanged> for TicketActor {
         if self.ticket.contact.id == id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
             // Messages decided before this have the contact's earlier number.
-            self.scope.outboxes.record_changes(self.ticket.row.company_id, &[id]);
+            self.scope.outboxes.notify_of_changes(self.ticket.row.company_id, &[id]);
         }
         self.status.shared.end_update();
     }

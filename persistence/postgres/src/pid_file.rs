@@ -20,7 +20,7 @@ const READY: &str = "ready";
 /// Process id of the postmaster running on the cluster; `None` if none is.
 ///
 /// A file that names an unrelated process is removed: PostgreSQL would mistake that process for a postmaster and refuse
-/// to start. A file whose process has exited stays, because PostgreSQL handles it: it names the shared memory that
+/// to start. A file whose process has exited stays, because PostgreSQL needs it: the file names the shared memory that
 /// backends of a killed postmaster may still use.
 pub(super) fn running_pid(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     let path = cluster.join(FILE);
@@ -64,7 +64,8 @@ fn process_exists(pid: u32) -> bool {
     kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH)
 }
 
-/// Whether the process is alive and a postmaster of the cluster; in doubt, true.
+/// Whether the process is alive and a postmaster of the cluster. A process of PostgreSQL whose working directory may
+/// not be inspected is taken for one.
 #[cfg(target_os = "linux")]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,11 +1,11 @@
-//! What `hotline doctor` reads of the database server.
+//! What `hotline doctor` reads from the database server.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 
 use crate::Result;
 
-/// The server, the role and the session, as they are for the service.
+/// The server, the role and the session, as the service sees them.
 #[derive(Clone, Debug, FromRow)]
 pub struct DatabaseServer {
     /// The setting `server_version_num`, such as 150004 for 15.4.
@@ -28,7 +28,7 @@ pub struct DatabaseServer {
     pub role_connections_max: i32,
     /// Whether the session is encrypted.
     pub is_encrypted: bool,
-    /// Whether the session is over the network.
+    /// Whether the session is over TCP, possibly to this machine; otherwise it is over a Unix socket.
     pub is_remote: bool,
     /// The database's time.
     pub now: DateTime<Utc>,

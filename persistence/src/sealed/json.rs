@@ -26,12 +26,13 @@ impl Keyring {
     pub fn seal_json(&self, location: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
         let mut value =
             with_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
-        // So far each secret is an object with the key `UNSEALED`.
+        // At this point each secret is an object with the key `UNSEALED`.
         self.seal_within(location, "", &mut value)?;
         Ok(value)
     }
 
-    /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed and returned.
+    /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed; their
+    /// paths and errors are returned.
     #[must_use]
     pub fn open_json(&self, location: &Location<'_>, stored: &mut Value) -> Vec<LostSecret> {
         let mut lost_secrets = Vec::new();
@@ -96,15 +97,16 @@ impl Keyring {
 /// Removes every secret that is sealed with this key; returns how many.
 pub(crate) fn remove_sealed(value: &mut Value, key: &str) -> usize {
     let mut removed = 0;
-    let mut is_kept_after_removal = |value: &mut Value| {
+    // `false`: the value is itself such a secret.
+    let mut remove_within = |value: &mut Value| {
         let sealed = value.as_object().and_then(|object| text_of_only_key(object, SEALED));
         let is_removed = sealed.is_some_and(|sealed| is_sealed_with(sealed, key));
         removed += if is_removed { 1 } else { remove_sealed(value, key) };
         !is_removed
     };
     match value {
-        Value::Object(object) => object.retain(|_, value| is_kept_after_removal(value)),
-        Value::Array(values) => values.retain_mut(is_kept_after_removal),
+        Value::Object(object) => object.retain(|_, value| remove_within(value)),
+        Value::Array(values) => values.retain_mut(remove_within),
         _ => {}
     }
     removed

@@ -8,10 +8,10 @@ use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The only key of the object that represents an unsealed secret on the way to or from its sealed form. PostgreSQL text
-/// cannot contain this character, so if such an object ever reached a column, it would be refused.
+/// cannot contain the key's NUL character, so if such an object ever reached a column, it would be refused.
 pub(super) const UNSEALED: &str = "\0open";
 
-/// A credential: stored sealed, serialized nowhere else.
+/// A credential. It is stored sealed, and can be serialized only within `with_sealing`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 

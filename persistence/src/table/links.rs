@@ -71,7 +71,7 @@ impl<A, B> Links<A, B> {
     }
 
     /// Whether a company has at least this many links.
-    pub async fn has_count(&self, db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
+    pub async fn has_at_least(&self, db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
         // The row at this offset exists only if there are `count` rows.
         let statement = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", self.table);
         with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(count).fetch_one(db)).await

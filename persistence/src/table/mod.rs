@@ -165,7 +165,7 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
 }
 
 /// Whether a company has at least `count` rows.
-pub async fn has_count<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
+pub async fn has_at_least<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
     let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", T::NAME);
     with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
 }

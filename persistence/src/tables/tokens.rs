@@ -168,10 +168,10 @@ pub async fn list(
 
 /// Whether a company has at least `count` tokens. A concurrent call for the company waits until the caller's
 /// transaction ends, so that together they do not exceed a limit.
-pub async fn has_count(db: &mut PgConnection, company: CompanyId, count: i64) -> Result<bool> {
+pub async fn has_at_least(db: &mut PgConnection, company: CompanyId, count: i64) -> Result<bool> {
     let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('tokens:' || $1::text, 0))").bind(company);
     with_timeout(lock.execute(&mut *db)).await?;
-    table::has_count::<TokenRow>(db, company, count).await
+    table::has_at_least::<TokenRow>(db, company, count).await
 }
 
 /// Like [`rotate`], restricted to one company.

@@ -30,7 +30,7 @@ use crate::web::response::reply::Tagged;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
 
 /// Filters of the list: `search` matches name, number, e-mail and code; `number` also finds other spellings and former
-/// numbers; `channelId` is the last channel.
+/// numbers; `channelId` is the channel of the contact's last conversation.
 pub struct Filters(ContactFilter);
 
 impl Filter for Filters {
@@ -70,8 +70,8 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 /// `GET /contacts/{contactId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Tagged<Contact>> {
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
-    let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found);
-    let row = merges::add_successor(&caller, &app, Mergeable::Contact(id.0), row).await?;
+    let found = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found);
+    let row = merges::add_successor(&caller, &app, Mergeable::Contact(id.0), found).await?;
     Ok(Tagged(Json::of(Contact::from(row))))
 }
 

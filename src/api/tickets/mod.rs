@@ -1,4 +1,4 @@
-//! Tickets: the cases of conversations. Live: changed only by their actors.
+//! Tickets: the cases in conversations. They are live: only their actors change them.
 
 use std::borrow::Cow;
 
@@ -68,8 +68,8 @@ pub async fn create(
         author: caller.author(),
     };
     let organization = caller.organization;
-    let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |attached_changes| app.engine.tickets.open(open, attached_changes)).await
+    let to_response = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
+    once.command(to_response, |attached_changes| app.engine.tickets.open(open, attached_changes)).await
 }
 
 /// `GET /tickets/{ticketId}`.

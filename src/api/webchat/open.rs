@@ -299,7 +299,7 @@ impl SessionOpening<'_> {
                         return Ok(SessionContact { contact, is_returning: true, lock: Some(lock) });
                     }
                 }
-                let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
+                let create = async |db: &mut PgConnection| Ok(contacts::insert_unverified(db, company, visitor).await?);
                 let id = self.once.step(app.db(company), "contact", create).await?;
                 Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: false, lock: None })
             }

@@ -33,7 +33,7 @@ use self::folder::{BackupFolder, UnfinishedBackup};
 pub use self::manifest::{DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
 use self::media::PreviousBackup;
-use super::database::connect;
+use super::database::with_any_schema;
 use super::{Failure, GlobalArgs, Refusal};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 use crate::exit_code::Exit;
@@ -116,7 +116,7 @@ pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let media = args.place.folder(&global.database)?;
     // First, so that a folder that cannot be written to is reported before a stopped PostgreSQL is started.
     let folder = BackupFolder::open(&args.dir)?;
-    let completed = connect(&global.database, async |db| {
+    let completed = with_any_schema(&global.database, async |db| {
         let job =
             BackupJob { args: &args, database: &global.database, db, media: &media, is_quiet: global.output.json };
         job.run(&folder).await

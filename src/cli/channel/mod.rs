@@ -15,7 +15,7 @@ use super::database::{read_database, with_secrets};
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs, output};
 use crate::config::public_url;
-use crate::web::request::channel_values::{embed_line, hook_url};
+use crate::web::request::channel_values::{embed_snippet, hook_url};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -247,7 +247,7 @@ impl SetupStep {
     fn of(row: &ChannelRow, public_url: Option<&str>) -> Self {
         let (base, key) = (public_url.unwrap_or(PLACEHOLDER_URL), &row.public_key);
         match row.kind {
-            ChannelType::Webchat => Self::Embed(embed_line(base, key)),
+            ChannelType::Webchat => Self::Embed(embed_snippet(base, key)),
             _ => Self::HookUrl(hook_url(base, key)),
         }
     }

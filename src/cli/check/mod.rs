@@ -16,7 +16,7 @@ use hotline_persistence::tables::secret_keys;
 use hotline_persistence::{PgConnection, PgPool, clock, schema};
 
 use super::backup::{CompletedBackup, JOURNAL, RECORD};
-use super::database::connect;
+use super::database::with_any_schema;
 use super::findings::{Finding, finish};
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
@@ -29,7 +29,7 @@ pub struct CheckArgs {
 }
 
 pub async fn run(args: CheckArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let findings = connect(&global.database, async |db| check_all(&args, &global.database, db).await).await?;
+    let findings = with_any_schema(&global.database, async |db| check_all(&args, &global.database, db).await).await?;
     finish(findings, global.output)
 }
 

@@ -11,7 +11,7 @@ use hotline_persistence::backup::State;
 use hotline_persistence::migration::{self, SchemaError};
 use hotline_persistence::{Error, PgPool, schema};
 
-use super::database::connect;
+use super::database::with_any_schema;
 use super::findings::{Finding, finish};
 use super::{Failure, GlobalArgs, failure};
 use crate::config::ServeArgs;
@@ -32,7 +32,8 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let mut findings = vec![Finding::ok("release", env!("CARGO_PKG_VERSION"))];
     findings.extend(machine::check(&settings).await);
     findings.extend(monitoring::check(&settings));
-    let result = connect(&global.database, async |db| Ok(check_database(&settings, args.offline, db).await)).await;
+    let result =
+        with_any_schema(&global.database, async |db| Ok(check_database(&settings, args.offline, db).await)).await;
     match result {
         Ok(database_findings) => findings.extend(database_findings),
         Err(error) => findings.push(Finding::problem(

@@ -1,11 +1,13 @@
 //! Downloads of files that contacts send: the provider keeps them for a while and returns their URL.
 //! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media>
 //!
-//! The message comes first: it is durable, and records which file it wants, before the provider gets its response; so
-//! the provider need not wait for a download. The file is downloaded afterwards, with retries until the provider no
+//! The message comes first: it is durable, with a reference to its file, before the provider gets its response; so the
+//! provider need not wait for a download. The file is downloaded afterwards, with retries until the provider no
 //! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table.
 //!
-//! The location of a file comes from the call, so it may be anywhere: it is downloaded only through [`Outbound`].
+//! The URL of a file comes from the provider's call or response, so it may lead anywhere: the file is downloaded only
+//! through [`Outbound`].
+//!
 //! Companies take turns (`queue.rs`), so that one whose files cannot be downloaded delays only its own. The pause
 //! before a retry is half of the age of the message, so no count of attempts is stored. Retries end after
 //! [`ID_RETRY_MAX`] if the file has an id, by which its URL can be requested again, and after [`URL_RETRY_MAX`] if only
@@ -47,8 +49,8 @@ use crate::web::connections::{MinRate, MinRateStream};
 /// The content type that says nothing about the content.
 const OCTET_STREAM: &str = "application/octet-stream";
 
-/// Minimum average bytes per second of a file, after the time that any call may take. A file of 100 MiB may take half
-/// an hour. A slower server could occupy its company's downloads and bytes for days.
+/// Minimum average bytes per second of a file, beyond the grace time ([`Outbound::call_time_max`]). A file of 100 MiB
+/// may take half an hour. A slower server could occupy its company's downloads and bytes for days.
 const FILE_BYTES_PER_S_MIN: u32 = 64 * 1024;
 
 /// Bounds of the pause before a retry. Jitter then shortens it by up to half.
@@ -138,7 +140,7 @@ impl RunningDownload {
 
     /// Frees the slot of a downloaded file, so that other files need not wait until its message can be changed. The
     /// file stays in the queue until then, because otherwise a search would start it again.
-    fn finish(&self) {
+    fn release_slot(&self) {
         if let Some(download) = &self.download {
             self.downloads.0.queue.lock().finish(download);
         }
@@ -149,7 +151,7 @@ impl RunningDownload {
 impl Drop for RunningDownload {
     fn drop(&mut self) {
         let Some(download) = self.download.take() else { return };
-        self.downloads.0.queue.lock().complete(&download);
+        self.downloads.0.queue.lock().remove(&download);
         self.downloads.start_next();
     }
 }
@@ -203,11 +205,11 @@ impl Downloads {
 
     /// Searches for files that are not being downloaded, for as long as the process lives.
     pub async fn run_search(&self) {
-        let mut clock = tokio::time::interval(SEARCH_EVERY);
+        let mut ticker = tokio::time::interval(SEARCH_EVERY);
         let mut start_after = MessageId::new(0);
         loop {
             tokio::select! {
-                _ = clock.tick() => {}
+                _ = ticker.tick() => {}
                 () = self.0.search_requested.notified() => {}
             }
             match self.search(start_after).await {
@@ -253,16 +255,16 @@ impl Downloads {
     fn start_next(&self) {
         while let Some(download) = { self.0.queue.lock().start_next() } {
             let downloads = self.clone();
-            self.0.engine.spawn(async move { downloads.fetch(download).await });
+            self.0.engine.spawn(async move { downloads.run_download(download).await });
         }
     }
 
     /// Tries to download a file. Adds it to its message, or schedules a retry.
-    async fn fetch(&self, download: Download) {
+    async fn run_download(&self, download: Download) {
         let running = RunningDownload { downloads: self.clone(), download: Some(download) };
         let Some(Download { message, file }) = &running.download else { return };
         let age = clock::now() - message.created_at;
-        let media = match self.attempt(message, file).await {
+        let media = match self.locate_and_store(message, file).await {
             Ok(media) => Ok(media),
             Err(FetchError::Permanent(error)) => Err(error),
             Err(FetchError::Transient(reason)) if age > file.retry_max() => Err(unavailable(&reason)),
@@ -274,7 +276,7 @@ impl Downloads {
         if let Err(error) = &media {
             tracing::warn!(code = error.code, message.id = %message.id, "file download failed");
         }
-        running.finish();
+        running.release_slot();
         if self.0.queue.lock().is_withdrawn(message.company_id, message.id) {
             let stored = media.ok().as_ref().and_then(StoredMedia::of);
             return self.0.media.discard(message.company_id, stored.as_slice());
@@ -300,22 +302,23 @@ impl Downloads {
         }
     }
 
-    async fn attempt(&self, message: &MessageRow, file: &FileReference) -> Result<Value, FetchError> {
+    /// Downloads a file and stores it. Tries again at once if its type is unknown or not the declared one.
+    async fn locate_and_store(&self, message: &MessageRow, file: &FileReference) -> Result<Value, FetchError> {
         let (company, channel) = (message.company_id, message.channel_id);
         let organization = self.0.engine.directory().company(company);
         let account = organization.and_then(|organization| Account::of(organization.channels.get(&channel)?));
         let account = account.ok_or_else(|| FetchError::Transient("the channel has no usable account".to_owned()))?;
         let location = self.locate(&account, file).await?;
         let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
-        let mut stored = self.download(company, &account, &location, declared).await;
+        let mut stored = self.store_as(company, &account, &location, declared).await;
         if let Err(DownloadError::Refused(FileError::TypeUnknown)) = stored {
             // Neither the content nor the declaration shows a type. An empty declaration uses the response's header.
-            stored = self.download(company, &account, &location, FileDeclaration::default()).await;
+            stored = self.store_as(company, &account, &location, FileDeclaration::default()).await;
         }
         if let Err(DownloadError::Refused(FileError::TypeMismatch | FileError::TypeUnknown)) = stored {
             // The declared type is wrong: the content decides, and if it shows no type, the file is plain bytes.
             let plain_bytes = FileDeclaration { mime_type: Some(OCTET_STREAM.to_owned()), file_name: None };
-            stored = self.download(company, &account, &location, plain_bytes).await;
+            stored = self.store_as(company, &account, &location, plain_bytes).await;
         }
         Ok(json!(StoredMedia { voice: file.voice, ..stored.map_err(DownloadError::into_fetch_error)? }))
     }
@@ -343,7 +346,9 @@ impl Downloads {
         Ok(FileLocation { url, mime_type, is_from_provider: true })
     }
 
-    async fn download(
+    /// Downloads the file from its location and stores it with the declared type and name; without either, with the
+    /// type in the response's header.
+    async fn store_as(
         &self,
         company: CompanyId,
         account: &Account,
@@ -420,7 +425,7 @@ impl DownloadError {
     }
 }
 
-/// Whether a file may still become available, by the provider's error.
+/// Classifies the error of a look-up: whether the file may still become available.
 fn lookup_error(error: &GraphError) -> FetchError {
     match error {
         GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
@@ -431,7 +436,8 @@ fn lookup_error(error: &GraphError) -> FetchError {
     }
 }
 
-/// Whether a file may still be downloaded from a URL. `is_renewable`: the provider can return another URL for it.
+/// Classifies the error of a download: whether the file may still become available. `is_renewable`: the provider can
+/// return another URL for it.
 fn fetch_error(error: &OutboundError, is_renewable: bool) -> FetchError {
     match error {
         OutboundError::Forbidden(_) => FetchError::Permanent(forbidden(&error.to_string())),

@@ -199,7 +199,7 @@ impl<F: PendingFile> DownloadQueue<F> {
     pub(super) fn pause(&mut self, file: F) {
         let (id, message) = (file.company(), file.message());
         if self.is_withdrawn(id, message) {
-            return self.complete(&file);
+            return self.remove(&file);
         }
         if self.release_slot(&file)
             && let Some(company) = self.companies.get_mut(&id)
@@ -244,7 +244,7 @@ impl<F: PendingFile> DownloadQueue<F> {
     }
 
     /// The message is changed, or the download was abandoned: removes the file, and frees its slot if it has one.
-    pub(super) fn complete(&mut self, file: &F) {
+    pub(super) fn remove(&mut self, file: &F) {
         if let Some(company) = self.companies.get_mut(&file.company()) {
             company.withdrawn.remove(&file.message());
         }
@@ -261,7 +261,7 @@ impl<F: PendingFile> DownloadQueue<F> {
         company.is_some_and(|company| company.running.remove(&file.message()).is_some())
     }
 
-    /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
+    /// Drops a company's waiting files; the table still has them. Running downloads count until they are removed.
     pub(super) fn forget(&mut self, id: CompanyId) {
         let Some(company) = self.companies.get_mut(&id) else { return };
         let CompanyDownloads { ready, paused, running: _, finishing: _, withdrawn: _ } = company;
@@ -321,7 +321,7 @@ mod tests {
         assert!(queue.is_withdrawn(CompanyId::new(1), MessageId::new(3)));
         queue.pause(files[2]);
         assert_eq!(start_all(&mut queue), [files[0]], "the second was withdrawn");
-        queue.complete(&files[0]);
+        queue.remove(&files[0]);
         assert_eq!((queue.in_memory, queue.companies.len()), (0, 0));
     }
 
@@ -375,7 +375,7 @@ mod tests {
         while let Some(file) = queue.start_next() {
             assert_eq!(queue.start_next(), None, "one slot");
             order.push(file.2);
-            queue.complete(&file);
+            queue.remove(&file);
         }
         assert_eq!(order, [3, 5, 2, 4, 1]);
         assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channel_slots.keys() == 0);
@@ -409,14 +409,14 @@ mod tests {
         queue.wake(CompanyId::new(1), MessageId::new(3));
         assert!(!queue.companies[&CompanyId::new(1)].contains(MessageId::new(3)), "the table has it");
         assert!(!queue.add_found(TestFile(1, 1, 3)), "there is no room");
-        queue.complete(&second);
+        queue.remove(&second);
         assert!(queue.add_found(TestFile(1, 1, 3)));
         assert!(queue.add_found(TestFile(1, 1, 3)), "already in the queue");
         assert_eq!((queue.in_memory, start_all(&mut queue)), (3, vec![TestFile(1, 1, 4)]));
     }
 
     #[test]
-    fn running_downloads_of_a_dropped_company_count_until_completed() {
+    fn running_downloads_of_a_dropped_company_count_until_removed() {
         let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
         queue.add_new(TestFile(1, 1, 3));
         let running = queue.start_next().expect("a slot");
@@ -426,9 +426,9 @@ mod tests {
         queue.forget(CompanyId::new(1));
         assert_eq!(queue.in_memory, 2, "the running one, and another company's");
         queue.add_new(running);
-        queue.complete(&running);
+        queue.remove(&running);
         assert_eq!(start_all(&mut queue), [TestFile(2, 1, 9)], "it is downloaded once, and no turn remains");
-        queue.complete(&TestFile(2, 1, 9));
+        queue.remove(&TestFile(2, 1, 9));
         assert_eq!((queue.in_memory, queue.companies.len(), queue.turns.len()), (0, 0, 0));
         queue.forget(CompanyId::new(1));
     }

@@ -1,4 +1,4 @@
-//! The errors in the API document, and the headers of every response.
+//! The errors in the API document (OpenAPI), and the headers of every response.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(super) fn error_name(status: u16) -> &'static str {
 }
 
 /// The name of the `422` response of operations that may also refuse a valid body, because a contact cannot be reached.
-pub(super) const UNPROCESSABLE: &str = "Refused";
+pub(super) const REFUSED: &str = "Refused";
 
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
@@ -104,7 +104,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             }
             (error_name(status).to_owned(), error_response(text, headers, schema, &error))
         })
-        .chain([(UNPROCESSABLE.to_owned(), {
+        .chain([(REFUSED.to_owned(), {
             let text = "A field is missing or invalid, or the contact cannot receive the message.";
             let message = "the contact cannot receive on this channel";
             error_response(text, &[], "ApiError", &json!({"code": "ERR_API_CONTACT_UNREACHABLE", "message": message}))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::errors::{UNPROCESSABLE, error_name, header_references, response_headers};
+use super::errors::{REFUSED, error_name, header_references, response_headers};
 use super::form::form_name;
 use super::{Access, Operation};
 use crate::openapi::texts::Texts;
@@ -139,7 +139,7 @@ impl Operation {
             responses.insert(status.to_string(), response);
         }
         for status in &self.errors {
-            let name = if *status == 422 && self.may_be_refused { UNPROCESSABLE } else { error_name(*status) };
+            let name = if *status == 422 && self.may_be_refused { REFUSED } else { error_name(*status) };
             responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
         }
         responses

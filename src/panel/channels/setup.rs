@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::web::connections::origin;
-use crate::web::request::channel_values::{embed_line, hook_url};
+use crate::web::request::channel_values::{embed_snippet, hook_url};
 
 /// A channel's setup.
 #[derive(Debug, Serialize, ToSchema)]
@@ -154,7 +154,7 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
         messaging_limit: row.messaging_limit,
         number: row.number,
         queue,
-        embed: is_webchat.then(|| embed_line(&base, &row.public_key)),
+        embed: is_webchat.then(|| embed_snippet(&base, &row.public_key)),
         hook_url: (!is_webchat).then(|| hook_url(&base, &row.public_key)),
         public_key: row.public_key,
         settings: ChannelSettingsShown {

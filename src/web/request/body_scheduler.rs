@@ -19,7 +19,7 @@ use crate::web::tenant::Tenant;
 /// Bodies of more than this many bytes are parsed on another thread. Parsing this many takes about half a millisecond.
 const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
 
-/// Bodies of more than this many bytes need a permit; without one, no more of them is read into memory.
+/// Bodies of more than this many bytes need a permit; without one, the rest of the body is not kept in memory.
 pub const LARGE_BYTES: usize = 1024 * 1024;
 
 /// Maximum number of large bodies in memory, in total (half a GiB at 16 MiB each) and per company.
@@ -62,7 +62,7 @@ impl BodyScheduler {
     /// Acquires a permit to hold a large body in memory.
     ///
     /// # Errors
-    /// `503` when too many of the company wait already, or no permit became free in time.
+    /// `503` when too many of the company's bodies already wait, or no permit became free in time.
     pub async fn permit(&self, company: CompanyId) -> ApiResult<KeyedPermit<CompanyId>> {
         self.large.acquire(company).await.map_err(unavailable)
     }
@@ -100,12 +100,14 @@ pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
 /// Parses the body: on this thread if it is small, else on a parsing thread.
 pub(in crate::web) async fn parse<T: Send + 'static>(
     request: &HttpRequest,
-    bytes: usize,
-    read: impl FnOnce() -> ApiResult<T> + Send + 'static,
+    body_len: usize,
+    parse_body: impl FnOnce() -> ApiResult<T> + Send + 'static,
 ) -> ApiResult<T> {
     match request.app_data::<Data<BodyScheduler>>() {
-        Some(scheduler) if bytes > OFFLOADED_PARSE_BYTES => Box::pin(scheduler.run(tenant(request), read)).await?,
-        _ => read(),
+        Some(scheduler) if body_len > OFFLOADED_PARSE_BYTES => {
+            Box::pin(scheduler.run(tenant(request), parse_body)).await?
+        }
+        _ => parse_body(),
     }
 }
 

@@ -187,8 +187,8 @@ impl<const MIN: u32> FromField for Count<MIN> {
     }
 }
 
-/// The HTML line that embeds a webchat in a page.
-pub fn embed_line(base: &str, public_key: &str) -> String {
+/// The HTML snippet, one line, that embeds a webchat in a page.
+pub fn embed_snippet(base: &str, public_key: &str) -> String {
     format!(r#"<script src="{base}/webchat/{public_key}/widget.js" async></script>"#)
 }
 

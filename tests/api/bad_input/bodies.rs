@@ -71,7 +71,7 @@ async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
         request.assert_accepted().await;
     }
     assert!(wrong.is_empty(), "{} of {count} values got a wrong answer:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(count > 1300, "few values were tried: {count}");
+    assert!(count > 1300, "too few values were tried: {count}");
     app.stop().await;
 }
 
@@ -103,7 +103,7 @@ async fn every_missing_field_is_named_at_once() {
             assert!(is_named(field, &named), "{request}: {field} is not among {named:?}");
         }
     }
-    assert!(count > 40, "few fields are required: {count}");
+    assert!(count > 40, "too few fields are required: {count}");
     app.stop().await;
 }
 
@@ -141,7 +141,7 @@ async fn null_and_blank_text_count_as_absent_in_optional_fields() {
         assert_eq!(reply.status.as_u16(), operation.success.0, "{request} {body}: {}", reply.body);
         blanks += count;
     }
-    assert!(nulls > 80 && blanks > 40, "few fields were set: {nulls} to null, {blanks} to blank text");
+    assert!(nulls > 80 && blanks > 40, "too few fields were set: {nulls} to null, {blanks} to blank text");
     app.stop().await;
 }
 
@@ -169,7 +169,7 @@ async fn an_id_nobody_has_is_the_same_404_however_large_it_is() {
             }
         }
     }
-    assert!(count > 100, "few ids were tried: {count}");
+    assert!(count > 100, "too few ids were tried: {count}");
     app.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! Query parameters that are refused, derived from the schemas of every list.
+//! Query parameters that are refused, derived from the schemas of all operations.
 
 use hotline::openapi::Operation;
 use serde_json::Value;
@@ -28,8 +28,8 @@ fn refused_values(name: &str, schema: &Value) -> Vec<String> {
         _ => &["%00", "a%00b"],
     };
     let mut bad: Vec<String> = by_type.iter().map(|value| (*value).to_owned()).collect();
-    if let Some(most) = schema["maxLength"].as_u64().and_then(|most| usize::try_from(most).ok()) {
-        bad.push("x".repeat(most + 1));
+    if let Some(max_length) = schema["maxLength"].as_u64().and_then(|length| usize::try_from(length).ok()) {
+        bad.push("x".repeat(max_length + 1));
     }
     let special = SPECIAL.iter().find(|(special_name, _)| *special_name == name);
     bad.extend(special.into_iter().flat_map(|(_, values)| values.iter().map(|value| (*value).to_owned())));
@@ -37,22 +37,22 @@ fn refused_values(name: &str, schema: &Value) -> Vec<String> {
 }
 
 /// Every operation with query parameters, and a path to it.
-async fn lists<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, String)> {
-    let mut lists = Vec::new();
+async fn operations_with_query<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, String)> {
+    let mut operations = Vec::new();
     for operation in world.operations.iter().filter(|operation| !operation.query.is_empty()) {
         let targets = world.targets(operation).await;
-        lists.push((operation, World::path(operation, &targets)));
+        operations.push((operation, World::path(operation, &targets)));
     }
-    assert!(lists.len() >= 19, "few lists are found: {}", lists.len());
-    lists
+    assert!(operations.len() >= 19, "too few operations are found: {}", operations.len());
+    operations
 }
 
 #[actix_web::test]
-async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
+async fn a_parameter_that_is_not_accepted_is_named_by_every_operation() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
-    for (operation, path) in lists(&world).await {
+    for (operation, path) in operations_with_query(&world).await {
         let filters: Vec<(&str, Vec<String>)> = operation
             .query
             .iter()
@@ -79,7 +79,7 @@ async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
             assert!([200, 422].contains(&reply.status.as_u16()), "{path}?{odd}: {}", reply.body);
         }
     }
-    assert!(count > 400, "few values were tried: {count}");
+    assert!(count > 400, "too few values were tried: {count}");
     app.stop().await;
 }
 
@@ -89,7 +89,7 @@ async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
     let world = world(&app).await;
     let not_found = world.api.get(&format!("/tickets/{NOBODY}")).await.body;
     let mut count = 0;
-    for (operation, path) in lists(&world).await {
+    for (operation, path) in operations_with_query(&world).await {
         for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
             let in_range = [NOBODY, 0, -1, i64::MAX, i64::MIN].map(|id| id.to_string());
             for absent in in_range.iter().map(String::as_str).chain(["99999999999999999999", "-99999999999999999999"]) {
@@ -100,6 +100,6 @@ async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
             }
         }
     }
-    assert!(count > 60, "few ids were tried: {count}");
+    assert!(count > 60, "too few ids were tried: {count}");
     app.stop().await;
 }

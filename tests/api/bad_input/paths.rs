@@ -65,6 +65,6 @@ async fn a_malformed_path_id_is_the_404_of_an_id_nobody_has() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count > 1000, "few ids were tried: {count}");
+    assert!(count > 1000, "too few ids were tried: {count}");
     app.stop().await;
 }

@@ -96,7 +96,7 @@ async fn what_is_sent_to_an_operation_without_a_body_does_no_harm() {
         assert_eq!(plain.status.as_u16(), operation.success.0, "{}: {}", name(operation), plain.body);
         count += 1;
     }
-    assert!(count >= 10, "few operations have no body: {count}");
+    assert!(count >= 10, "too few operations have no body: {count}");
     app.stop().await;
 }
 

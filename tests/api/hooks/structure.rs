@@ -99,7 +99,7 @@ async fn every_kind_keeps_its_structure_in_its_message_and_event() {
 }
 
 #[actix_web::test]
-async fn a_malformed_or_too_large_structure_leaves_the_text() {
+async fn malformed_or_too_large_parts_of_a_structure_are_left_out() {
     let app = TestApp::shared().await;
     let channel = ProviderChannel::phone(&app).await;
     let form = |id: &str, json: String| {
@@ -176,33 +176,33 @@ async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = ProviderChannel::create(&app, &app.company, Instagram, setup).await;
     let offered = || provider.file_url(&provider.offer("image/png", PNG));
-    let (replied, mentioned, shared) = (offered(), offered(), offered());
+    let (reply_url, mention_url, share_url) = (offered(), offered(), offered());
     let reply =
-        json!({"message": {"mid": "m_1", "text": "Love it", "reply_to": {"story": {"id": "st 1", "url": replied}}}});
+        json!({"message": {"mid": "m_1", "text": "Love it", "reply_to": {"story": {"id": "st 1", "url": reply_url}}}});
     let mention = json!({"message": {"mid": "m_2", "attachments": [
-        {"type": "story_mention", "payload": {"url": mentioned, "id": "st 2"}}]}});
-    let newer = json!({"message": {"mid": "m_3", "attachments": [
-        {"type": "ig_story", "payload": {"story_media_url": shared, "story_media_id": "media 3"}}]}});
+        {"type": "story_mention", "payload": {"url": mention_url, "id": "st 2"}}]}});
+    let share = json!({"message": {"mid": "m_3", "attachments": [
+        {"type": "ig_story", "payload": {"story_media_url": share_url, "story_media_id": "media 3"}}]}});
     let without_url = json!({"message": {"mid": "m_4", "text": "and this?", "reply_to": {"story": {"id": "st 4"}}}});
-    let call = channel.page("instagram").call_body(PSID, 1_700_000_000_000, vec![reply, mention, newer, without_url]);
+    let call = channel.page("instagram").call_body(PSID, 1_700_000_000_000, vec![reply, mention, share, without_url]);
     assert_eq!(channel.deliver(&app.api, &call).await, all_taken(4));
-    let with_file = async || {
+    let count_with_file = async || {
         let all = messages(&app.api, channel.id).await;
         all.iter().filter(|message| message["media"].is_object()).count()
     };
-    eventually("three pictures are there", || async { with_file().await == 3 }).await;
+    eventually("three pictures are there", || async { count_with_file().await == 3 }).await;
     let all = messages(&app.api, channel.id).await;
     let stories: Vec<Value> = all.iter().map(|message| message["content"]["story"].clone()).collect();
     assert_eq!(
         stories,
         [
-            json!({"id": "st 1", "mediaId": null, "url": replied}),
-            json!({"id": "st 2", "mediaId": null, "url": mentioned}),
-            json!({"id": null, "mediaId": "media 3", "url": shared}),
+            json!({"id": "st 1", "mediaId": null, "url": reply_url}),
+            json!({"id": "st 2", "mediaId": null, "url": mention_url}),
+            json!({"id": null, "mediaId": "media 3", "url": share_url}),
             json!({"id": "st 4", "mediaId": null, "url": null}),
         ]
     );
-    assert_eq!(all[0]["body"], format!("[story] {replied}\nLove it"));
+    assert_eq!(all[0]["body"], format!("[story] {reply_url}\nLove it"));
     assert_eq!((&all[0]["type"], &all[0]["media"]["mimeType"]), (&json!("media"), &json!("image/png")));
     assert_eq!((&all[3]["type"], &all[3]["body"]), (&json!("text"), &json!("and this?")));
     app.stop().await;

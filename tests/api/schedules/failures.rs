@@ -14,9 +14,9 @@ async fn every_wrong_field_is_named_and_unknown_records_are_not_found() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
     let good = request_to(&app, contact, "hello", &in_ms(3_600_000));
-    let kept = schedule(&app, good.clone()).await;
-    let path = format!("/schedules/{kept}");
-    let before = shown(&app, kept).await;
+    let existing_id = schedule(&app, good.clone()).await;
+    let path = format!("/schedules/{existing_id}");
+    let before = shown(&app, existing_id).await;
     let with = |field: &str, value: Value| {
         let mut body = good.clone();
         body[field] = value;
@@ -58,17 +58,17 @@ async fn every_wrong_field_is_named_and_unknown_records_are_not_found() {
             reply.error(404, "ERR_API_NOT_FOUND");
         }
     }
-    assert_eq!(shown(&app, kept).await, before);
-    assert_eq!(listed(&app.api, "/schedules").await, [kept]);
+    assert_eq!(shown(&app, existing_id).await, before);
+    assert_eq!(listed(&app.api, "/schedules").await, [existing_id]);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_message_whose_records_are_deleted_before_it_is_due_fails_with_the_reason_and_delays_no_other() {
     let app = OwnApp::start().await;
-    let fax = channel(&app, "Fax", ChannelType::Whatsapp).await;
-    let queue = app.api.post("/queues", json!({"name": "Gone"})).await.data(201)["id"].clone();
-    let leaver = app.contact("5511900000001").await.0;
+    let deleted_channel = channel(&app, "Fax", ChannelType::Whatsapp).await;
+    let deleted_queue = app.api.post("/queues", json!({"name": "Gone"})).await.data(201)["id"].clone();
+    let deleted_contact = app.contact("5511900000001").await.0;
     let contact = app.contact("5511900000002").await.0;
     let no_number = app.api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].clone();
     let at = in_ms(TEN_MINUTES_MS);
@@ -80,9 +80,9 @@ async fn a_message_whose_records_are_deleted_before_it_is_due_fails_with_the_rea
         body
     };
     let cases = [
-        (with(json!({"contactId": leaver})), "ERR_API_CONTACT_NOT_FOUND", "the contact was deleted"),
-        (with(json!({"channelId": fax})), "ERR_API_NOT_FOUND", "the channel was deleted"),
-        (with(json!({"queueId": queue})), "ERR_API_NOT_FOUND", "the queue was deleted"),
+        (with(json!({"contactId": deleted_contact})), "ERR_API_CONTACT_NOT_FOUND", "the contact was deleted"),
+        (with(json!({"channelId": deleted_channel})), "ERR_API_NOT_FOUND", "the channel was deleted"),
+        (with(json!({"queueId": deleted_queue})), "ERR_API_NOT_FOUND", "the queue was deleted"),
         (
             with(json!({"contactId": no_number})),
             "ERR_API_CONTACT_UNREACHABLE",
@@ -99,25 +99,25 @@ async fn a_message_whose_records_are_deleted_before_it_is_due_fails_with_the_rea
             "body must not be blank once its variables are filled in",
         ),
     ];
-    let mut made = Vec::new();
+    let mut schedule_ids = Vec::new();
     for (body, ..) in &cases {
-        made.push(schedule(&app, body.clone()).await);
+        schedule_ids.push(schedule(&app, body.clone()).await);
     }
     let good = schedule(&app, with(json!({}))).await;
-    let canceled = schedule(&app, with(json!({"contactId": leaver}))).await;
+    let canceled = schedule(&app, with(json!({"contactId": deleted_contact}))).await;
     app.api.delete(&format!("/schedules/{canceled}")).await;
 
-    assert_eq!(app.api.delete(&format!("/contacts/{leaver}")).await.status, 204);
-    assert_eq!(app.api.delete(&format!("/queues/{queue}")).await.status, 204);
-    sql(&app, "delete from channels where id = $1", fax).await;
+    assert_eq!(app.api.delete(&format!("/contacts/{deleted_contact}")).await.status, 204);
+    assert_eq!(app.api.delete(&format!("/queues/{deleted_queue}")).await.status, 204);
+    sql(&app, "delete from channels where id = $1", deleted_channel).await;
     app.refreshed().await;
     move_clock_to(time(&json!(at)));
-    for (made, (body, code, message)) in made.iter().zip(&cases) {
-        let failed = wait_for_status(&app, *made, "failed").await;
+    for (schedule_id, (body, code, message)) in schedule_ids.iter().zip(&cases) {
+        let failed = wait_for_status(&app, *schedule_id, "failed").await;
         assert_eq!(failed["error"], json!({"code": code, "message": message}), "{body}");
         assert_eq!(failed["messageId"], Value::Null);
-        assert_eq!(failed["contact"].is_null(), body["contactId"] == leaver, "{failed}");
-        let refused = app.api.delete(&format!("/schedules/{made}")).await;
+        assert_eq!(failed["contact"].is_null(), body["contactId"] == deleted_contact, "{failed}");
+        let refused = app.api.delete(&format!("/schedules/{schedule_id}")).await;
         assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "failed");
     }
     let sent = wait_for_status(&app, good, "sent").await;
@@ -127,10 +127,10 @@ async fn a_message_whose_records_are_deleted_before_it_is_due_fails_with_the_rea
     app.stop().await;
 }
 
-/// The deletion of a contact reaches other records in steps. A message that is due before the steps reach it fails
-/// by itself, with the error that the deletion would have set.
+/// The deletion of a contact changes other records in steps. If a message is due before a step has changed it, its
+/// sending fails, with the error that the step would have set.
 #[actix_web::test]
-async fn a_message_due_before_the_deletion_of_its_contact_reaches_it_fails_with_the_same_error() {
+async fn a_message_that_is_due_while_its_contact_is_being_deleted_fails_with_the_same_error() {
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
     let at = in_ms(TEN_MINUTES_MS);
@@ -164,14 +164,14 @@ async fn a_message_due_before_the_deletion_of_its_contact_reaches_it_fails_with_
 }
 
 #[actix_web::test]
-async fn a_message_is_sent_although_the_read_of_what_is_due_has_panicked_once() {
+async fn a_due_message_is_sent_although_the_read_of_due_messages_panicked_once() {
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
     let scheduled = schedule(&app, request_to(&app, contact, "hello", &in_ms(TEN_MINUTES_MS))).await;
     let app = app
         .restarted(&TestOptions::default(), async |database| {
-            let is_due = sqlx::query("update schedules set send_at = now() where id = $1").bind(scheduled);
-            is_due.execute(&database.db).await.expect("it is due");
+            let make_due = sqlx::query("update schedules set send_at = now() where id = $1").bind(scheduled);
+            make_due.execute(&database.db).await.expect("it is due");
             fail::cfg("schedules_read", "1*panic(a defect)").expect("failpoint");
         })
         .await;

@@ -32,7 +32,7 @@ async fn users_are_listed_and_found() {
         ("%", &["João 100%"]),
         ("_", &["a_b"]),
         ("a_b", &["a_b"]),
-        // A word does not run from the end of the name into the beginning of the address.
+        // Name and e-mail are searched as one text, with a line break between them.
         ("axbx@y", &[]),
         ("axb\nx@y", &["axb"]),
         (r"\", &[]),

@@ -5,7 +5,7 @@ use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use super::{contact_of, open, say, seen, session_of};
+use super::{contact_of, open, say, seen, session_id};
 use crate::steps::{assert_timestamp, channel, id, restarted, sent, ticket};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
@@ -14,7 +14,7 @@ use crate::support::{OwnApp, TestApp, eventually};
 async fn a_session_ends_once_and_then_refuses_messages() {
     let app = OwnApp::start().await;
     let opened = open(&app, json!({})).await;
-    let session = session_of(&opened);
+    let session = session_id(&opened);
     let message = say(&app.api, &session, json!({"body": "hello"})).await;
     let end = async || app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200).clone();
     let ended = end().await;
@@ -41,9 +41,9 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
     let options = TestOptions::default();
     let idle_after = options.engine.session_idle_after;
     let app = OwnApp::start_with(options).await;
-    let silent = session_of(&open(&app, json!({})).await);
+    let silent = session_id(&open(&app, json!({})).await);
     let opened = open(&app, json!({})).await;
-    let session = session_of(&opened);
+    let session = session_id(&opened);
     let message = say(&app.api, &session, json!({"body": "hello"})).await;
     let shown = async |session: &str| app.api.get(&format!("/webchat/sessions/{session}")).await.data(200).clone();
     clock::advance(idle_after);
@@ -71,10 +71,10 @@ async fn sessions_in_two_webchats_are_two_conversations() {
     let body = json!({"channelId": another, "visitor": {"externalId": "v-1"}});
     let there = app.api.post("/webchat/sessions", body).await.data(201).clone();
     assert_eq!(contact_of(&here), contact_of(&there));
-    let message_here = say(&app.api, &session_of(&here), json!({"body": "here"})).await;
-    let message_there = say(&app.api, &session_of(&there), json!({"body": "there"})).await;
+    let message_here = say(&app.api, &session_id(&here), json!({"body": "here"})).await;
+    let message_there = say(&app.api, &session_id(&there), json!({"body": "there"})).await;
     assert_ne!(message_here["ticketId"], message_there["ticketId"]);
-    assert_eq!(seen(&app.api, &session_of(&here)).await, [id(&message_here)]);
-    assert_eq!(seen(&app.api, &session_of(&there)).await, [id(&message_there)]);
+    assert_eq!(seen(&app.api, &session_id(&here)).await, [id(&message_here)]);
+    assert_eq!(seen(&app.api, &session_id(&there)).await, [id(&message_there)]);
     app.stop().await;
 }

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{ask, contact_of, open, say, seen, session_of};
+use super::{ask, contact_of, open, say, seen, session_id};
 use crate::steps::{NOBODY, assert_timestamp, id, restarted, ticket};
 use crate::support::{OwnApp, TestApp};
 
@@ -11,7 +11,7 @@ use crate::support::{OwnApp, TestApp};
 async fn the_first_message_opens_the_ticket_in_the_channels_queue() {
     let app = TestApp::shared().await;
     let opened = open(&app, json!({"name": "Vera"})).await;
-    let session = session_of(&opened);
+    let session = session_id(&opened);
     let first = say(&app.api, &session, json!({"body": "  hello "})).await;
     assert_timestamp(&first["createdAt"]);
     assert_eq!(
@@ -39,7 +39,7 @@ async fn the_first_message_opens_the_ticket_in_the_channels_queue() {
 #[actix_web::test]
 async fn a_message_after_the_ticket_was_closed_opens_another_one() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
     let body = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{first}/close"), body).await.data(200);
@@ -53,7 +53,7 @@ async fn a_message_after_the_ticket_was_closed_opens_another_one() {
 #[actix_web::test]
 async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let text = say(&app.api, &session, json!({"body": "hello"})).await;
     let longest = "i".repeat(256);
     let buttons = json!({"buttons": [
@@ -84,7 +84,7 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
 #[actix_web::test]
 async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let text = say(&app.api, &session, json!({"body": "hello"})).await;
     let option = |id: &str, title: &str| json!({"type": "reply", "reply": {"id": id, "title": title}});
     let buttons = json!({"buttons": [option("a", "Plain"), option(" a", "Before"), option("b ", "After")]});
@@ -102,9 +102,9 @@ async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
 #[actix_web::test]
 async fn a_choice_that_the_question_does_not_offer_is_refused() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let text = say(&app.api, &session, json!({"body": "hello"})).await;
-    let another = session_of(&open(&app, json!({})).await);
+    let another = session_id(&open(&app, json!({})).await);
     let elsewhere = say(&app.api, &another, json!({"body": "hello"})).await;
     let buttons = json!({"buttons": [{"type": "reply", "reply": {"id": "y", "title": "Yes"}}]});
     let question = ask(&app, &text, 1_000_000_000, buttons.clone()).await;
@@ -132,7 +132,7 @@ async fn a_choice_that_the_question_does_not_offer_is_refused() {
 #[actix_web::test]
 async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     let app = OwnApp::start().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await;
     let again = say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await;
     assert_eq!(again, first);
@@ -145,7 +145,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     assert_eq!(ticket(&app.api, first["ticketId"].as_i64().expect("id")).await["unreadCount"], 3);
 
     // The client ids of another visitor are separate.
-    let another = session_of(&open(&app, json!({})).await);
+    let another = session_id(&open(&app, json!({})).await);
     let theirs = say(&app.api, &another, json!({"body": "hello", "clientId": "c-1"})).await;
     assert_ne!(id(&theirs), id(&first));
 
@@ -159,7 +159,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
 #[actix_web::test]
 async fn a_client_id_is_remembered_however_many_messages_follow() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "first", "clientId": "first"})).await;
     for round in 0..10 {
         let writes = (0..32).map(|index| {

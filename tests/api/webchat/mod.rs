@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::steps::{id, listed};
 use crate::support::{Api, TestApp};
 
-/// Opens a session of a visitor. Returns the session. Beside load, some of many openings at once are busy at first.
+/// Opens a session of a visitor. Returns the session. Under load, some of many concurrent openings are refused as busy
+/// at first, so they are retried.
 async fn open(app: &TestApp, visitor: Value) -> Value {
     let body = json!({"channelId": app.company.webchat, "visitor": visitor});
     app.api.post_while_busy("/webchat/sessions", &body).await.data(201).clone()
@@ -22,7 +23,7 @@ fn contact_of(session: &Value) -> i64 {
 }
 
 /// The id of a session.
-fn session_of(session: &Value) -> String {
+fn session_id(session: &Value) -> String {
     session["id"].as_str().expect("id").to_owned()
 }
 
@@ -35,8 +36,8 @@ async fn seen(api: &Api, session: &str) -> Vec<i64> {
     listed(api, &format!("/webchat/sessions/{session}/messages")).await
 }
 
-/// Inserts an interactive message with the id `question` into the ticket of a message. Returns `question`.
-async fn ask(app: &TestApp, message: &Value, question: i64, action: Value) -> i64 {
+/// Inserts an interactive message with this id into the ticket of a message. Returns the id.
+async fn ask(app: &TestApp, message: &Value, question_id: i64, action: Value) -> i64 {
     app.api.get("/messages").await.data(200); // Answered once the tables have the ticket.
     sqlx::query(
         "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive, status,
@@ -44,7 +45,7 @@ async fn ask(app: &TestApp, message: &Value, question: i64, action: Value) -> i6
          values ($1, $2, $3, $4, $5, 'outbound', 'interactive', $6, 'sent', 'api', now())",
     )
     .bind(app.company.id)
-    .bind(question)
+    .bind(question_id)
     .bind(message["ticketId"].as_i64())
     .bind(message["contactId"].as_i64())
     .bind(message["channelId"].as_i64())
@@ -52,5 +53,5 @@ async fn ask(app: &TestApp, message: &Value, question: i64, action: Value) -> i6
     .execute(&app.db)
     .await
     .expect("a question");
-    question
+    question_id
 }

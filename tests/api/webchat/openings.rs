@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{contact_of, open, session_of};
+use super::{contact_of, open, session_id};
 use crate::steps::{NOBODY, assert_timestamp, listed};
 use crate::support::TestApp;
 
@@ -18,7 +18,7 @@ async fn an_opened_session_shows_its_contact_and_its_token_once() {
     });
     let opened = app.api.post("/webchat/sessions", body).await.data(201).clone();
     assert!(opened["token"].as_str().is_some_and(|token| token.len() >= 32), "{opened}");
-    assert!(session_of(&opened).len() >= 32, "the id can be guessed: {opened}");
+    assert!(session_id(&opened).len() >= 32, "the id can be guessed: {opened}");
     assert_eq!(opened["channelId"], app.company.webchat.0);
     assert_eq!(opened["ticketId"], Value::Null);
     assert_eq!(opened["status"], "active");
@@ -40,7 +40,7 @@ async fn an_opened_session_shows_its_contact_and_its_token_once() {
     ] {
         assert_eq!(contact[field], value, "{field}");
     }
-    let shown = app.api.get(&format!("/webchat/sessions/{}", session_of(&opened))).await;
+    let shown = app.api.get(&format!("/webchat/sessions/{}", session_id(&opened))).await;
     let mut expected = opened.clone();
     expected.as_object_mut().expect("object").remove("token");
     assert_eq!(shown.data(200), &expected);
@@ -123,7 +123,7 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     }
     assert_eq!(open_with(json!({"channelId": app.company.phone})).await.invalid_fields(), ["channelId"]);
 
-    let theirs = session_of(foreign);
+    let theirs = session_id(foreign);
     assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}")).await.body, absent);
     assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}/messages")).await.body, absent);
     assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/messages"), json!({"body": "x"})).await.body, absent);
@@ -145,7 +145,7 @@ async fn concurrent_openings_of_one_visitor_make_one_contact() {
         let sessions = join_all((0..32).map(|_| open(&app, visitor.clone()))).await;
         assert!(sessions.iter().all(|session| contact_of(session) == contact_of(&sessions[0])), "{visitor}");
         assert_eq!(listed(&app.api, "/contacts").await.len(), before + 1, "{visitor}");
-        let mut ids: Vec<String> = sessions.iter().map(session_of).collect();
+        let mut ids: Vec<String> = sessions.iter().map(session_id).collect();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), 32, "two sessions share an id");

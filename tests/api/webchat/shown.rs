@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ask, open, say, seen, session_of};
+use super::{ask, open, say, seen, session_id};
 use crate::check_list::check_list;
 use crate::steps::{assert_timestamp, id, listed, sent};
 use crate::support::{TestApp, eventually};
@@ -10,7 +10,7 @@ use crate::support::{TestApp, eventually};
 #[actix_web::test]
 async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let message = say(&app.api, &session, json!({"body": "hello"})).await;
     let open_ticket = message["ticketId"].clone();
     app.api.post(&format!("/tickets/{open_ticket}/notes"), json!({"body": "difficult"})).await.data(201);
@@ -31,7 +31,7 @@ async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
 #[actix_web::test]
 async fn the_messages_of_a_visitor_are_filtered_by_time_as_every_list() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     for body in ["one", "two", "three"] {
         say(&app.api, &session, json!({"body": body})).await;
     }
@@ -45,7 +45,7 @@ async fn the_messages_of_a_visitor_are_filtered_by_time_as_every_list() {
 async fn nothing_from_before_the_session_is_shown_in_it() {
     let app = TestApp::shared().await;
     let visitor = json!({"externalId": "v-1"});
-    let before = session_of(&open(&app, visitor.clone()).await);
+    let before = session_id(&open(&app, visitor.clone()).await);
     let message = say(&app.api, &before, json!({"body": "my secret"})).await;
     let ticket = message["ticketId"].clone();
     let answer = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "your secret"})).await;
@@ -53,7 +53,7 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     let question = ask(&app, &message, 1_000_000_000, buttons).await;
     app.api.post(&format!("/webchat/sessions/{before}/end"), json!({})).await.data(200);
 
-    let now = session_of(&open(&app, visitor).await);
+    let now = session_id(&open(&app, visitor).await);
     assert_eq!(seen(&app.api, &now).await, [0; 0]);
     let reply = json!({"reply": {"messageId": question, "id": "y"}});
     app.api.post(&format!("/webchat/sessions/{now}/messages"), reply).await.error(404, "ERR_API_NOT_FOUND");
@@ -69,7 +69,7 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
 #[actix_web::test]
 async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
     let app = TestApp::shared().await;
-    let session = session_of(&open(&app, json!({})).await);
+    let session = session_id(&open(&app, json!({})).await);
     let ticket = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
     let first = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "one"})).await);
     let second = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "two"})).await);

@@ -1,9 +1,10 @@
-//! Imports run down: between the modules of a folder, whose floors ARCHITECTURE.md names, and between the files of the
-//! crates, of the benchmarks and of the pages.
+//! Imports lead down only: a module imports only modules on the floors below its own, which ARCHITECTURE.md lists. The
+//! files of a crate, of a benchmark or of the pages do not import each other in a cycle, except a `mod.rs` and the
+//! files in its folder.
 //!
-//! What a file knows is what it names: in a `use`, or by a path in its code (`crate::…`, `super::…`, or a module that
-//! it has declared or imported). What another file only passes on (`pub use`) counts for the file that has it. Code of
-//! tests (`#[cfg(test)]`) does not count.
+//! A file knows another one if it names it or one of its items: in a `use`, or by a path in its code (`crate::…`,
+//! `super::…`, or a module that it has declared or imported). An item that a file only re-exports (`pub use`) counts
+//! for the file that defines it. Code of tests (`#[cfg(test)]`) does not count.
 
 mod file;
 mod pages;
@@ -19,7 +20,7 @@ pub use sources::Sources;
 /// The folders of the crates.
 pub const CRATES: [&str; 4] = ["src", "actors/src", "persistence/src", "persistence/postgres/src"];
 
-/// Where the sources of the pages are: they know each other (the panel shows a preview of the widget).
+/// The folders of the pages' sources, checked as one: the panel imports from the widget, to show a preview of it.
 const PAGES: [&str; 2] = ["src/panel/pages", "src/visitors/assets"];
 
 #[test]
@@ -30,26 +31,28 @@ fn a_module_knows_only_the_floors_below_its_own() {
             Some(("src", module)) => (Sources::read("src"), vec![module]),
             _ => (Sources::read(folder), Vec::new()),
         };
-        let wrong = sources.above(&top, &floors(&architecture, folder));
+        let wrong = sources.upward_imports(&top, &floors(&architecture, folder));
         assert!(wrong.is_empty(), "\n{folder}:\n{}", wrong.join("\n"));
     }
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn no_files_import_each_other_in_a_cycle() {
     for folder in folders() {
         let sources = Sources::read(&folder);
-        let found = sources.circles();
+        // Between files of any folders. A `mod.rs` and the files in its folder may import each other.
+        let found = sources.cycles();
         assert!(found.is_empty(), "\n{folder}:\n{}", sources.explained(&found));
-        let found = sources.circles_beyond_a_folder();
+        // Through a `mod.rs`, to files outside of its folder.
+        let found = sources.cycles_beyond_a_folder();
         assert!(found.is_empty(), "\n{folder}:\n{}", sources.explained(&found));
     }
 }
 
 #[test]
-fn no_pages_import_each_other_in_a_circle() {
+fn no_pages_import_each_other_in_a_cycle() {
     let pages = Pages::read(&PAGES);
-    assert_eq!(pages.circles(), [""; 0]);
+    assert_eq!(pages.cycles(), [""; 0]);
     // The sources of the panel, of the widget, and what one imports of the other.
     for (from, to) in [
         ("src/panel/pages/ui/fields.tsx", "src/panel/pages/ui/picker.tsx"),
@@ -62,34 +65,35 @@ fn no_pages_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn a_circle_of_pages_is_found() {
-    let circles = |files: &[(&str, &str)]| Pages::of(files.iter().copied()).circles();
+fn a_cycle_of_pages_is_found() {
+    let cycles = |files: &[(&str, &str)]| Pages::of(files.iter().copied()).cycles();
     let two = ["p/a.ts p/ui/b.tsx"];
     let b = ("p/ui/b.tsx", "export * from '../a';");
-    assert_eq!(circles(&[("p/a.ts", "import { B } from \"./ui/b\";"), b]), two);
-    assert_eq!(circles(&[("p/a.ts", "import type {\n  A,\n  B,\n} from \"./ui/b\";"), b]), two);
-    assert_eq!(circles(&[("p/a.ts", "const b = () => import(\"./ui/b\");"), b]), two);
-    assert_eq!(circles(&[("p/a.ts", "import \"./ui/b.tsx\";"), b]), two);
+    assert_eq!(cycles(&[("p/a.ts", "import { B } from \"./ui/b\";"), b]), two);
+    assert_eq!(cycles(&[("p/a.ts", "import type {\n  A,\n  B,\n} from \"./ui/b\";"), b]), two);
+    assert_eq!(cycles(&[("p/a.ts", "const b = () => import(\"./ui/b\");"), b]), two);
+    assert_eq!(cycles(&[("p/a.ts", "import \"./ui/b.tsx\";"), b]), two);
     let three = [("p/a.js", "import './b.js'"), ("p/b.js", "import './c.js'"), ("p/c.js", "import './a.js'")];
-    assert_eq!(circles(&three), ["p/a.js p/b.js p/c.js"]);
-    assert_eq!(circles(&[("p/a.ts", "const b = \"./ui/b\";"), b]), [""; 0]);
-    assert_eq!(circles(&[("p/a.ts", "import { c } from \"./c\";"), ("p/c.ts", ""), b]), [""; 0]);
+    assert_eq!(cycles(&three), ["p/a.js p/b.js p/c.js"]);
+    assert_eq!(cycles(&[("p/a.ts", "const b = \"./ui/b\";"), b]), [""; 0]);
+    assert_eq!(cycles(&[("p/a.ts", "import { c } from \"./c\";"), ("p/c.ts", ""), b]), [""; 0]);
 }
 
-/// Code that decides by the time of day reads the clock that tests move. Only code that compares the machine's clock
-/// with the database's reads the machine's.
+/// Code that depends on the current time uses the clock that tests can set (`clock.rs`), not `Utc::now`. Only code that
+/// compares the machine's clock with the database's calls it. Not looked for: `chrono::Utc::now` and `SystemTime::now`,
+/// which give a line of output, a metric and a `Date` header the machine's time.
 #[test]
-fn the_time_of_day_is_read_in_one_place() {
-    let named = |folder: &str| {
+fn utc_now_is_called_in_two_files_only() {
+    let readers = |folder: &str| {
         let sources = Sources::read(folder);
-        sources.who_name(&["Utc", "now"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        sources.files_naming(&["Utc", "now"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(["src", "actors/src"].map(named), [[""; 0], [""; 0]]);
-    assert_eq!(named("persistence/src"), ["clock.rs", "cluster/lives.rs"]);
+    assert_eq!(["src", "actors/src"].map(readers), [[""; 0], [""; 0]]);
+    assert_eq!(readers("persistence/src"), ["clock.rs", "cluster/lives.rs"]);
     let sources = Sources::of(
         [("lib.rs", "fn f() { Utc::now() }\n#[cfg(test)]\nmod tests { fn g() { Utc::now() } }")].into_iter(),
     );
-    assert_eq!(sources.who_name(&["Utc", "now"]), ["lib.rs"]);
+    assert_eq!(sources.files_naming(&["Utc", "now"]), ["lib.rs"]);
 }
 
 #[test]
@@ -111,9 +115,10 @@ fn an_import_of_a_higher_floor_is_found() {
     let floors = floors(text, "src");
     assert_eq!(floors["main"], 0);
     assert_eq!((floors["side"], floors["low"], floors["deep"]), (2, 2, 3));
-    let above = |files: &[(&str, &str)]| Sources::of(files.iter().copied()).above(&[], &floors);
+    let upward_imports = |files: &[(&str, &str)]| Sources::of(files.iter().copied()).upward_imports(&[], &floors);
     let deep = ("deep.rs", "pub struct Deep;");
-    assert!(above(&[("lib.rs", "pub mod low; pub mod deep;"), deep, ("low.rs", "use crate::deep::Deep;")]).is_empty());
+    let downward = [("lib.rs", "pub mod low; pub mod deep;"), deep, ("low.rs", "use crate::deep::Deep;")];
+    assert!(upward_imports(&downward).is_empty());
     for wrong in [
         "use crate::top::Top;",
         "use crate::{top::Top, deep::Deep};",
@@ -130,16 +135,16 @@ fn an_import_of_a_higher_floor_is_found() {
             ("low.rs", wrong),
             deep,
         ];
-        let found = above(&files);
+        let found = upward_imports(&files);
         assert_eq!(found.len(), 1, "{wrong}: {found:?}");
         assert!(found[0].starts_with("low.rs knows "), "{found:?}");
         let inline = format!("mod inline {{ {} }}", wrong.replace("super::", "super::super::"));
-        assert_eq!(above(&[files[0], files[1], files[2], deep, ("low.rs", &inline)]).len(), 1, "{inline}");
+        assert_eq!(upward_imports(&[files[0], files[1], files[2], deep, ("low.rs", &inline)]).len(), 1, "{inline}");
         let tested = format!("#[cfg(test)]\nmod tests {{ {wrong} }}");
-        assert!(above(&[files[0], files[1], files[2], deep, ("low.rs", &tested)]).is_empty(), "{wrong}");
+        assert!(upward_imports(&[files[0], files[1], files[2], deep, ("low.rs", &tested)]).is_empty(), "{wrong}");
     }
-    assert_eq!(above(&[("lib.rs", "pub mod other;"), ("other.rs", "")]), ["other.rs is on no floor"]);
-    // The same within a module, whose own file only declares the others.
+    assert_eq!(upward_imports(&[("lib.rs", "pub mod other;"), ("other.rs", "")]), ["other.rs is on no floor"]);
+    // The same between the modules of a folder. Its `mod.rs` is on no floor: it only declares and re-exports them.
     let within = |one: &str, other: &str| {
         let files = [
             ("lib.rs", "pub mod deep; pub mod low;"),
@@ -148,7 +153,7 @@ fn an_import_of_a_higher_floor_is_found() {
             ("low/one.rs", one),
             ("low/other.rs", other),
         ];
-        Sources::of(files.into_iter()).above(&["low"], &of_folder)
+        Sources::of(files.into_iter()).upward_imports(&["low"], &of_folder)
     };
     let (one, other) = ("use super::other::Other; pub struct One;", "use crate::deep::Deep; pub struct Other;");
     assert_eq!(within(one, other), [""; 0]);
@@ -159,16 +164,16 @@ fn an_import_of_a_higher_floor_is_found() {
 }
 
 #[test]
-fn a_circle_is_found_through_reexports_and_folders() {
+fn a_cycle_is_found_through_reexports_and_folders() {
     let found = |files: &[(&str, &str)]| {
         let sources = Sources::of(files.iter().copied());
-        let file_names = |circles: Vec<Vec<usize>>| -> Vec<String> {
-            circles
+        let file_names = |cycles: Vec<Vec<usize>>| -> Vec<String> {
+            cycles
                 .iter()
                 .map(|files| files.iter().map(|file| sources.name(*file)).collect::<Vec<_>>().join(" "))
                 .collect()
         };
-        (file_names(sources.circles()), file_names(sources.circles_beyond_a_folder()))
+        (file_names(sources.cycles()), file_names(sources.cycles_beyond_a_folder()))
     };
     let two = ["a.rs b.rs".to_owned()];
     let lib = ("lib.rs", "pub mod a; pub mod b;");
@@ -181,17 +186,17 @@ fn a_circle_is_found_through_reexports_and_folders() {
         ("b.rs", "use crate::a; pub struct B(a::A);"),
     ]);
     assert_eq!(passed_on.0, two);
-    // A folder's own files are one piece with its `mod.rs`, but not with each other.
+    // A folder's `mod.rs` and a file in the folder may import each other; two files in it may not.
     let folder = [lib, ("a/mod.rs", "mod x; mod y; pub use x::X; pub struct A;"), ("b.rs", "use crate::a::X;")];
     let with = |x, y| found(&[folder[0], folder[1], folder[2], ("a/x.rs", x), ("a/y.rs", y)]);
-    let piece = with("use super::A; pub struct X;", "use super::{A, X};");
-    assert_eq!(piece, (vec![], vec![]));
+    let with_mod_rs = with("use super::A; pub struct X;", "use super::{A, X};");
+    assert_eq!(with_mod_rs, (vec![], vec![]));
     let siblings = with("use super::y::Y; pub struct X;", "use super::X; pub struct Y;");
     assert_eq!(siblings.0, ["a/x.rs a/y.rs"]);
-    // A crate without folders is one folder, and a program's `main.rs` is its first file.
-    let piece = [("main.rs", "mod a; mod b; pub const A: u8 = 1; fn f() { a::f() }"), ("b.rs", "")];
-    assert_eq!(found(&[piece[0], piece[1], ("a.rs", "use crate::A; pub fn f() {}")]), (vec![], vec![]));
-    // A circle that leaves a folder through its `mod.rs` is no circle of that folder.
+    // A crate without folders counts as one folder; a program's `main.rs` counts as its `mod.rs`.
+    let program = [("main.rs", "mod a; mod b; pub const A: u8 = 1; fn f() { a::f() }"), ("b.rs", "")];
+    assert_eq!(found(&[program[0], program[1], ("a.rs", "use crate::A; pub fn f() {}")]), (vec![], vec![]));
+    // A cycle that leaves a folder through its `mod.rs` is no cycle of that folder.
     let beyond = found(&[
         lib,
         ("a/mod.rs", "mod x; pub struct A; fn f() { x::g() }"),
@@ -208,13 +213,13 @@ fn root() -> PathBuf {
 /// The folders of the crates, and of the benchmarks that have several files.
 fn folders() -> Vec<String> {
     let benches = fs::read_dir(root().join("benches")).expect("the benchmarks").map(|entry| entry.expect("an entry"));
-    // The peers have no Rust.
+    // `benches/peers` contains no Rust.
     let benches = benches.filter(|entry| entry.path().is_dir() && entry.file_name() != "peers");
     let benches = benches.map(|entry| format!("benches/{}", entry.file_name().to_string_lossy()));
     CRATES.iter().map(|folder| (*folder).to_owned()).chain(benches).collect()
 }
 
-/// The floor of each module of a folder, counted from above, as ARCHITECTURE.md has them.
+/// The floor of each module of a folder, as ARCHITECTURE.md lists them; the top one is 0.
 fn floors(architecture: &str, folder: &str) -> HashMap<String, usize> {
     let (_, text) = architecture.split_once("## Floors").expect("the floors");
     let start = format!("\n{folder}: ");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::root;
-use super::sources::circles;
+use super::sources::cycles;
 
 const EXTENSIONS: [&str; 4] = ["ts", "tsx", "js", "mjs"];
 
@@ -45,9 +45,9 @@ impl Pages {
         at(from).zip(at(to)).is_some_and(|(from, to)| self.imports[from].contains(&to))
     }
 
-    /// The files of each circle.
-    pub fn circles(&self) -> Vec<String> {
-        let found = circles(self.files.len(), |from, to| self.imports[from].contains(&to));
+    /// The files of each cycle.
+    pub fn cycles(&self) -> Vec<String> {
+        let found = cycles(self.files.len(), |from, to| self.imports[from].contains(&to));
         let name =
             |files: Vec<usize>| files.iter().map(|file| self.files[*file].as_str()).collect::<Vec<_>>().join(" ");
         found.into_iter().map(name).collect()

@@ -83,7 +83,7 @@ impl Sources {
     }
 
     /// The files that name this path as it is written here.
-    pub fn who_name(&self, path: &[&str]) -> Vec<&str> {
+    pub fn files_naming(&self, path: &[&str]) -> Vec<&str> {
         let names = |paths: &[Vec<String>]| paths.iter().any(|named| named == path);
         let files = self.files.iter().zip(&self.paths).filter(|(_, paths)| names(paths));
         files.map(|(file, _)| file.as_str()).collect()
@@ -109,7 +109,7 @@ impl Sources {
 
     /// What is wrong within the module `top`: files that know a file of another module on their own floor or a higher
     /// one, and files on no floor. Floors are counted from the top, so a higher one has a smaller number.
-    pub fn above(&self, top: &[&str], floors: &HashMap<String, usize>) -> Vec<String> {
+    pub fn upward_imports(&self, top: &[&str], floors: &HashMap<String, usize>) -> Vec<String> {
         let below_top =
             |module: &[String]| module.iter().zip(top).take_while(|(one, other)| one == other).count() == top.len();
         let mut wrong = Vec::new();
@@ -133,15 +133,15 @@ impl Sources {
         wrong
     }
 
-    /// Circles, found as if a folder's `mod.rs` and the modules directly in it did not know each other.
-    pub fn circles(&self) -> Vec<Vec<usize>> {
-        circles(self.files.len(), |from, to| self.known[from].contains_key(&to) && !self.is_one_piece(from, to))
+    /// Cycles, found as if a folder's `mod.rs` and the modules directly in it did not know each other.
+    pub fn cycles(&self) -> Vec<Vec<usize>> {
+        cycles(self.files.len(), |from, to| self.known[from].contains_key(&to) && !self.are_mod_and_file(from, to))
     }
 
-    /// Circles that are not wholly within a folder whose `mod.rs` is one of them. The crate's root counts as such a
+    /// Cycles that are not wholly within a folder whose `mod.rs` is one of them. The crate's root counts as such a
     /// folder only if the crate has no other.
-    pub fn circles_beyond_a_folder(&self) -> Vec<Vec<usize>> {
-        let mut found = circles(self.files.len(), |from, to| self.known[from].contains_key(&to));
+    pub fn cycles_beyond_a_folder(&self) -> Vec<Vec<usize>> {
+        let mut found = cycles(self.files.len(), |from, to| self.known[from].contains_key(&to));
         let is_one_folder = self.modules.iter().all(|module| module.len() <= 1);
         found.retain(|files| {
             let modules: Vec<&Module> = files.iter().map(|file| &self.modules[*file]).collect();
@@ -152,16 +152,16 @@ impl Sources {
     }
 
     /// Whether one is the `mod.rs` of the folder that the other lies in.
-    fn is_one_piece(&self, one: usize, other: usize) -> bool {
+    fn are_mod_and_file(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.modules[one], &self.modules[other]);
         one.split_last().is_some_and(|(_, folder)| folder == *other)
             || other.split_last().is_some_and(|(_, folder)| folder == *one)
     }
 
-    pub fn explained(&self, circles: &[Vec<usize>]) -> String {
+    pub fn explained(&self, cycles: &[Vec<usize>]) -> String {
         let mut text = String::new();
-        for files in circles {
-            let _ = writeln!(text, "a circle of {}:", files.len());
+        for files in cycles {
+            let _ = writeln!(text, "a cycle of {}:", files.len());
             for from in files {
                 for (to, path) in self.known[*from].iter().filter(|(to, _)| files.contains(to)) {
                     let _ = writeln!(text, "  {} knows {} ({path})", self.files[*from], self.files[*to]);
@@ -200,8 +200,8 @@ fn below(module: &[String], name: &str) -> Module {
     module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-/// Groups of files that reach each other. Files in no circle are left out.
-pub fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+/// Groups of files that reach each other. Files in no cycle are left out.
+pub fn cycles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..count)
         .map(|from| {
             let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
@@ -247,8 +247,8 @@ impl Names<'_> {
             return self.down(module.clone(), path, seen);
         }
         let import = self.files.get(module)?.imports.get(first)?;
-        // A name bound to a path that begins with that name (`use sqlx::{self, …}`) is of another crate. A name that was
-        // followed before would lead in a circle.
+        // A name bound to a path that begins with that name (`use sqlx::{self, …}`) is of another crate. A name that
+        // was followed before would lead in a cycle.
         if import == path || import.first() == Some(first) || !seen.insert(below(module, first)) {
             return None;
         }

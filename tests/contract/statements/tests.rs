@@ -7,40 +7,42 @@ use super::sources::{File, Sources};
 use super::{Found, find_statements, prepare};
 use crate::support::TestDatabase;
 
-fn find(text: &str) -> Vec<Found> {
-    let files = [File::of("src/one.rs", "hotline::one", text)];
+fn find(source: &str) -> Vec<Found> {
+    let files = [File::of("src/one.rs", "hotline::one", source)];
     find_statements(&Sources::of(&files))
 }
 
-/// The texts of the only statement, which is static.
+/// Checks that the source has one statement and that it is static. Returns its possible texts.
 #[track_caller]
-fn texts(text: &str) -> Vec<String> {
-    let found = find(text);
-    assert_eq!(found.len(), 1, "{text}");
-    assert_eq!(found[0].unknown, BTreeSet::new(), "{text}");
+fn sql_texts(source: &str) -> Vec<String> {
+    let found = find(source);
+    assert_eq!(found.len(), 1, "{source}");
+    assert_eq!(found[0].unknown, BTreeSet::new(), "{source}");
     found[0].forms.iter().map(|(text, _)| text.clone()).collect()
 }
 
 #[test]
 fn each_form_of_a_statement_is_found() {
-    assert_eq!(texts("fn f() { sqlx::query(\"select 1\") }"), ["select 1"]);
-    assert_eq!(texts("fn f() { let a = \"a\"; let a = sqlx::raw_sql(a); }"), ["a"]);
-    assert_eq!(texts("fn f() { let a = \"a\"; { let a = \"b\"; } sqlx::query(a) }"), ["a"]);
-    assert_eq!(texts("const A: &str = concat!(\"a\", 1); fn f() { sqlx::query_scalar(A) }"), ["a1"]);
+    assert_eq!(sql_texts("fn f() { sqlx::query(\"select 1\") }"), ["select 1"]);
+    assert_eq!(sql_texts("fn f() { let a = \"a\"; let a = sqlx::raw_sql(a); }"), ["a"]);
+    assert_eq!(sql_texts("fn f() { let a = \"a\"; { let a = \"b\"; } sqlx::query(a) }"), ["a"]);
+    assert_eq!(sql_texts("const A: &str = concat!(\"a\", 1); fn f() { sqlx::query_scalar(A) }"), ["a1"]);
     assert_eq!(
-        texts(
+        sql_texts(
             "const A: i64 = 5; fn f(b: bool) { let c = if b { \" x\" } else { \"\" };
             sqlx::query(AssertSqlSafe(format!(\"{{a}} {A}{c}{c} {}\", \"d\"))) }"
         ),
         ["{a} 5 d", "{a} 5 x x d"]
     );
     assert_eq!(
-        texts("enum E { A, B(i64) } impl E { fn t(&self) -> &str { match self { Self::A => \"a\", Self::B(_) => \"b\" } } }
-            fn f(e: &E) { sqlx::query(AssertSqlSafe(format!(\"{} {}\", e.t(), e.t()))) }"),
+        sql_texts(
+            "enum E { A, B(i64) } impl E { fn t(&self) -> &str { match self { Self::A => \"a\", Self::B(_) => \"b\" } } }
+            fn f(e: &E) { sqlx::query(AssertSqlSafe(format!(\"{} {}\", e.t(), e.t()))) }"
+        ),
         ["a a", "b b"]
     );
     assert_eq!(
-        texts(
+        sql_texts(
             "trait T { const A: &str; const B: &str = \"*\"; } struct X; struct Y;
             impl T for X { const A: &str = \"x\"; } impl T for Y { const A: &str = \"y\"; const B: &str = \"b\"; }
             fn t<V: T>() -> String { format!(\"{} {}\", V::A, V::B) }
@@ -49,14 +51,14 @@ fn each_form_of_a_statement_is_found() {
         ["x *", "y b"]
     );
     assert_eq!(
-        texts(
+        sql_texts(
             "struct S { t: &'static str } const A: S = S { t: \"a\" }; const B: S = S { t: \"b\" };
             impl S { fn f(&self) { let Self { t, .. } = self; sqlx::query(AssertSqlSafe(format!(\"{t}\"))) } }"
         ),
         ["a", "b"]
     );
     assert_eq!(
-        texts(
+        sql_texts(
             "fn f(a: &str) { sqlx::query(a) } fn g() { f(\"g\") } #[cfg(test)] mod tests { fn h() { super::f(\"h\") } }"
         ),
         ["g"]
@@ -67,12 +69,12 @@ fn each_form_of_a_statement_is_found() {
 fn optional_texts_and_returned_types_are_followed() {
     let pairs = "[(1, Some(\"a\")), (2, None), (3, Some(\"b\"))]";
     let conditional = format!("fn f() {{ for (x, y) in {pairs} {{ if let Some(y) = y {{ sqlx::query(y) }} }} }}");
-    assert_eq!(texts(&conditional), ["a", "b"]);
+    assert_eq!(sql_texts(&conditional), ["a", "b"]);
     let matched =
         format!("fn f() {{ for (x, y) in {pairs} {{ match y {{ Some(y) => sqlx::query(y), None => 1 }} }} }}");
-    assert_eq!(texts(&matched), ["a", "b"]);
+    assert_eq!(sql_texts(&matched), ["a", "b"]);
     assert_eq!(
-        texts(
+        sql_texts(
             "enum E { A, B } impl E { fn t(&self) -> &str { match self { Self::A => \"a\", Self::B => \"b\" } } }
             async fn g() -> Result<Option<E>> { h() }
             async fn f() { let Some(e) = g().await? else { return }; sqlx::query(e.t()) }"
@@ -80,7 +82,7 @@ fn optional_texts_and_returned_types_are_followed() {
         ["a", "b"]
     );
     assert_eq!(
-        texts(
+        sql_texts(
             "fn f(x: Option<i64>, y: Option<i64>) {
             let a = match (x, y) { (Some(_), _) => \"a\", (None, Some(_)) => \"b\", (None, None) => \"c\" };
             sqlx::query(a) }"
@@ -90,7 +92,7 @@ fn optional_texts_and_returned_types_are_followed() {
 }
 
 #[test]
-fn what_is_only_known_at_run_time_is_not_static() {
+fn what_cannot_be_determined_is_not_static() {
     for text in [
         "fn f(a: i64) { sqlx::query(AssertSqlSafe(format!(\"{a}\"))) }",
         "fn f(a: &str) { sqlx::query(a) }",

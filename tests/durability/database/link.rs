@@ -1,4 +1,4 @@
-//! A network between Hotline and PostgreSQL, which can forget its open connections.
+//! A TCP proxy between Hotline and PostgreSQL. It can forget its open connections: they stay open, but no byte passes.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-/// Whether the settings with which a session begins arrive.
+/// Whether the startup parameter `options`, which carries settings of the session, is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionSettings {
-    Arrive,
+    Forwarded,
     Dropped,
 }
 
-/// The network. It runs on a thread of its own, since tests block their thread while they wait for processes.
+/// The proxy. It runs on a thread of its own, since tests block their thread while they wait for processes.
 pub struct Link {
     address: SocketAddr,
     target: PgConnectOptions,
-    forgetting: Arc<Forgetting>,
+    state: Arc<LinkState>,
 }
 
 /// The state that the connections share.
-struct Forgetting {
+struct LinkState {
     /// Connections up to this number carry nothing any more.
     forgotten: AtomicU64,
     accepted: AtomicU64,
@@ -32,7 +32,7 @@ struct Forgetting {
     trigger: OnceLock<&'static str>,
 }
 
-impl Forgetting {
+impl LinkState {
     /// Whether the connection with this number is forgotten.
     fn is_forgotten(&self, number: u64) -> bool {
         self.forgotten.load(Ordering::Acquire) >= number
@@ -42,7 +42,7 @@ impl Forgetting {
         self.forgotten.store(self.accepted.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// Forgets all connections the first time that a client's bytes have the text.
+    /// Forgets all connections the first time that a client's bytes contain the text.
     fn forget_on_trigger(&self, bytes: &[u8]) {
         let has_trigger = |text: &&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
         if self.forgotten.load(Ordering::Acquire) == 0 && self.trigger.get().is_some_and(has_trigger) {
@@ -52,12 +52,12 @@ impl Forgetting {
 }
 
 impl Link {
-    /// A network to the PostgreSQL behind the socket of these options.
+    /// A proxy to the PostgreSQL behind the socket of these options.
     pub fn to(target: &PgConnectOptions) -> Self {
-        Self::start(target, SessionSettings::Arrive)
+        Self::start(target, SessionSettings::Forwarded)
     }
 
-    /// The same, as a pooler that has `ignore_startup_parameters=options`.
+    /// The same, but like a pooler with `ignore_startup_parameters=options`.
     pub fn without_settings(target: &PgConnectOptions) -> Self {
         Self::start(target, SessionSettings::Dropped)
     }
@@ -68,14 +68,11 @@ impl Link {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a listener");
         let address = listener.local_addr().expect("an address");
-        let forgetting = Arc::new(Forgetting {
-            forgotten: AtomicU64::new(0),
-            accepted: AtomicU64::new(0),
-            trigger: OnceLock::new(),
-        });
-        let shared = forgetting.clone();
+        let state =
+            Arc::new(LinkState { forgotten: AtomicU64::new(0), accepted: AtomicU64::new(0), trigger: OnceLock::new() });
+        let shared = state.clone();
         std::thread::spawn(move || accept(listener, socket, settings, shared));
-        Self { address, target: target.clone(), forgetting }
+        Self { address, target: target.clone(), state }
     }
 
     /// How to connect through the link.
@@ -88,49 +85,38 @@ impl Link {
             .ssl_mode(PgSslMode::Disable)
     }
 
-    /// The same, as the command line takes it.
+    /// The same as a URL, for the command line.
     pub fn url(&self) -> String {
         let (user, database) = (self.target.get_username(), self.target.get_database().expect("a database"));
         format!("postgres://{user}@{}/{database}?sslmode=disable", self.address)
     }
 
-    /// Forgets every connection that there is: nothing comes through on it, and neither end is notified. New ones work.
+    /// Forgets every open connection: no more bytes pass, and neither end is notified. New connections work.
     pub fn forget(&self) {
-        self.forgetting.forget();
+        self.state.forget();
     }
 
-    /// Forgets every connection in the moment in which Hotline sends this part of a statement.
-    pub fn forget_within(&self, statement: &'static str) {
-        self.forgetting.trigger.set(statement).expect("the first such statement");
+    /// Forgets every open connection once Hotline has sent this part of a statement.
+    pub fn forget_once_sent(&self, statement: &'static str) {
+        self.state.trigger.set(statement).expect("the first such statement");
     }
 
     /// Whether any connection was forgotten.
     pub fn has_forgotten(&self) -> bool {
-        self.forgetting.is_forgotten(1)
+        self.state.is_forgotten(1)
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn accept(
-    listener: std::net::TcpListener,
-    socket: PathBuf,
-    settings: SessionSettings,
-    forgetting: Arc<Forgetting>,
-) {
+async fn accept(listener: std::net::TcpListener, socket: PathBuf, settings: SessionSettings, state: Arc<LinkState>) {
     let listener = TcpListener::from_std(listener).expect("a listener");
     while let Ok((caller, _)) = listener.accept().await {
-        let number = forgetting.accepted.fetch_add(1, Ordering::AcqRel) + 1;
-        tokio::spawn(carry(caller, socket.clone(), settings, number, forgetting.clone()));
+        let number = state.accepted.fetch_add(1, Ordering::AcqRel) + 1;
+        tokio::spawn(carry(caller, socket.clone(), settings, number, state.clone()));
     }
 }
 
-async fn carry(
-    caller: TcpStream,
-    socket: PathBuf,
-    settings: SessionSettings,
-    number: u64,
-    forgetting: Arc<Forgetting>,
-) {
+async fn carry(caller: TcpStream, socket: PathBuf, settings: SessionSettings, number: u64, state: Arc<LinkState>) {
     let Ok(target) = UnixStream::connect(socket).await else { return };
     let (mut from_caller, mut to_caller) = caller.into_split();
     let (mut from_target, mut to_target) = target.into_split();
@@ -141,30 +127,30 @@ async fn carry(
         }
     }
     tokio::select! {
-        () = pump(&mut from_caller, &mut to_target, number, &forgetting, true) => {}
-        () = pump(&mut from_target, &mut to_caller, number, &forgetting, false) => {}
+        () = pump(&mut from_caller, &mut to_target, number, &state, true) => {}
+        () = pump(&mut from_target, &mut to_caller, number, &state, false) => {}
     }
 }
 
-/// Carries bytes until one end closes. A forgotten connection carries nothing, not even its end.
+/// Carries bytes until one end closes. A forgotten connection carries nothing, not even the close.
 async fn pump(
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
     number: u64,
-    forgetting: &Forgetting,
+    state: &LinkState,
     is_client: bool,
 ) {
     let mut bytes = vec![0; 64 * 1024];
     loop {
         let read = from.read(&mut bytes).await.unwrap_or(0);
-        if forgetting.is_forgotten(number) {
+        if state.is_forgotten(number) {
             return std::future::pending().await;
         }
         if read == 0 || to.write_all(&bytes[..read]).await.is_err() {
             return;
         }
         if is_client {
-            forgetting.forget_on_trigger(&bytes[..read]);
+            state.forget_on_trigger(&bytes[..read]);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The one writer and its lock, when PostgreSQL still has the session of a process or a connection that no longer exists.
+//! The one writer and its lock, when PostgreSQL still has the session of a process or a connection that no longer
+//! exists.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,7 +63,7 @@ async fn forget_connections_under_load(moment: Moment) {
         .await;
         match moment {
             Moment::Any => link.forget(),
-            Moment::WithinCopy => link.forget_within("copy messages"),
+            Moment::WithinCopy => link.forget_once_sent("copy messages"),
         }
         eventually("the connections are forgotten", || async { link.has_forgotten() }).await;
         progress.is_slow.store(true, Ordering::Release);

@@ -19,7 +19,7 @@ use crate::support::seed::{APP_SECRET, provided};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 
-/// No limits of the rate, and short delays before a retry.
+/// No rate limits, and short delays before a retry.
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
@@ -89,7 +89,7 @@ impl Office {
             assert!(Instant::now() < deadline, "the point {point} is not reached");
             std::thread::sleep(Duration::from_millis(10));
         };
-        assert!(!status.success(), "it ended well before {point}");
+        assert!(!status.success(), "it exited successfully instead of stopping at {point}");
     }
 
     /// A phone number with the id `account`, as the provider's calls name it.
@@ -97,7 +97,7 @@ impl Office {
         Phone { id: account.to_owned(), number: "15550783881".to_owned() }
     }
 
-    /// The provider calls until its call is answered.
+    /// Calls the hook as the provider does, and repeats the call until it is answered 200.
     async fn call_hook(&self, body: &Value) {
         let body = body.to_string();
         let path = format!("/hooks/{}", self.channel.public_key);
@@ -126,7 +126,7 @@ impl Office {
         eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
     }
 
-    /// Stops the service, which must end well.
+    /// Stops the service, which must exit cleanly.
     fn close(mut self) {
         let mut process = self.process.take().expect("it runs");
         process.terminate();
@@ -134,7 +134,7 @@ impl Office {
     }
 }
 
-/// A phone number, another one for each index.
+/// A phone number, different for each index.
 fn number(index: usize) -> String {
     format!("55119{index:08}")
 }

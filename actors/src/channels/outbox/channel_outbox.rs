@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 use super::outgoing::Outgoing;
 
-/// Maximum messages read from the tables at once. Memory may exceed its limit by this many: 32 MiB of the largest.
+/// Maximum messages read from the tables at once. After a read, memory may exceed `bytes_max` by this many: 32 MiB of
+/// the largest.
 const READ_MAX: usize = 500;
 
 /// The messages that wait for one channel's provider.
@@ -49,7 +50,7 @@ pub(super) struct OutboxSnapshot {
 pub(super) struct ReadRequest {
     /// The maximum number of messages.
     pub(super) limit: usize,
-    /// The tables must have all entries of the log up to this place before they are read.
+    /// The tables must have all entries of the log up to this position before they are read.
     pub(super) seq: Seq,
 }
 
@@ -65,7 +66,7 @@ struct OutboxMemory {
     /// Whether the tables have messages that are not in memory. New messages follow those, so they stay in the tables
     /// too.
     has_backlog: bool,
-    /// The place in the log of the newest message left to the tables.
+    /// The position in the log of the newest message left to the tables.
     backlog_seq: Seq,
     is_reading: bool,
 }
@@ -124,8 +125,8 @@ impl Outbox {
         Some(ReadRequest { limit: (self.count_max - memory.count).min(READ_MAX), seq: memory.backlog_seq })
     }
 
-    /// Ends a read of up to `limit` entries. It found `count` (`None`: the tables could not be read), of which memory
-    /// gets `sendable`.
+    /// Ends a read of up to `limit` entries. It found `count` (`None`: the tables could not be read); `sendable` are
+    /// those of them that are now in memory.
     pub(super) fn end_read(&self, count: Option<usize>, sendable: &[Outgoing], limit: usize) {
         let mut memory = self.memory.lock();
         memory.is_reading = false;
@@ -194,7 +195,7 @@ mod tests {
         messages.iter().skip(2).for_each(|message| outbox.finish(message));
         assert_eq!(limit(outbox.begin_read()), Some(2), "the tables still have 7 and 8");
         outbox.end_read(Some(1), &[outgoing(7, 1)], 2);
-        // Fewer than requested, and none came meanwhile: memory has all messages.
+        // Fewer than requested, as if 8 had been deleted, and none was put in meanwhile: the tables have no more.
         put(&outbox, outgoing(9, 1));
         assert_eq!(ids(outbox.take()), [9]);
     }
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_read_once_they_have_the_backlog() {
+    fn a_read_requires_that_the_tables_have_the_backlog() {
         let outbox = Outbox::new(2, usize::MAX, false);
         let put = |id: i64, seq: Seq| put(&outbox, Outgoing { seq, ..outgoing(id, 1) });
         put(1, 11);

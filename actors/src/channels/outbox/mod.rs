@@ -4,10 +4,11 @@
 //! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
 //! accepted message is lost. A message is sent twice only if the process ends after the provider's acceptance and
-//! before the entry with the outcome, or if the provider's answer is lost and no status with our id of the message
-//! arrives in time. A campaign's message is never sent twice: each attempt is durable before its call, and one of
-//! unknown outcome is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the
-//! outcome. Most messages have no such action; their outcomes are recorded in batches ([`status_recorder`]).
+//! before the outcome is durable, or if the provider's answer is lost and no status that carries our id of the message
+//! arrives in time. A campaign's message is never sent twice: each attempt is recorded durably before its call, and a
+//! message whose outcome is unknown is left in doubt. If a message has a follow-up action on its ticket, the ticket's
+//! actor decides it in the entry with the outcome. Most messages have none; their outcomes are recorded in batches
+//! ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: requests and the persister do not wait for calls, nor
 //! calls for them. Code on this arbiter never queries the database, because connections belong to the runtime
@@ -40,7 +41,7 @@ use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages;
-use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
+use hotline_persistence::{Change, CompanyId, ContactId};
 use tokio::sync::oneshot;
 
 use self::channel_outbox::Outbox;
@@ -63,7 +64,7 @@ use crate::tickets::Ticket;
 /// start.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long pausing a company's channels may take. If a provider takes longer, the company is not dropped.
+/// How long pausing a company's channels may take. If a provider takes longer, the company stays in memory.
 const PAUSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// All outboxes and their senders; none until sending begins.
@@ -110,14 +111,14 @@ impl Outboxes {
     }
 
     /// Notifies the senders that a contact was merged into another, which takes over its waiting messages.
-    pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
+    pub(crate) fn notify_of_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
             entry.addr.do_send(ContactsMerged { from, into });
         }
     }
 
     /// Notifies the senders that contacts were changed: their messages are sent to the number that they have now.
-    pub(crate) fn record_changes(&self, company: CompanyId, contacts: &[ContactId]) {
+    pub(crate) fn notify_of_changes(&self, company: CompanyId, contacts: &[ContactId]) {
         // Contacts change often: the channels of other companies are not searched.
         let Some(organization) = self.base.directory.company(company) else { return };
         let contacts = Arc::new(contacts.iter().copied().collect::<HashSet<_>>());
@@ -128,7 +129,7 @@ impl Outboxes {
 
     /// Drops the messages of a contact that was deleted. Afterwards, no call for it begins; a call that is under way
     /// still ends.
-    pub(crate) async fn record_removal(&self, company: CompanyId, contact: ContactId) {
+    pub(crate) async fn drop_messages_of(&self, company: CompanyId, contact: ContactId) {
         let senders: Vec<Addr<ChannelSender>> =
             self.channels.iter().filter(|entry| entry.key().0 == company).map(|entry| entry.addr.clone()).collect();
         for sender in senders {
@@ -147,31 +148,31 @@ impl Outboxes {
             Arc::new(SenderScope::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
         // Queried before messages enter: a sender that is started by a message does not look for earlier ones.
         let store = &self.base.store;
-        let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().slot_filter()).await?;
+        let channels = messages::outboxes(&store.housekeeping, &store.ownership().slot_filter()).await?;
         if self.scope.set(scope.clone()).is_err() {
             return Err(Refusal::Defect("sending has already started".to_owned()));
         }
-        self.start_with_backlog(&scope, backlogs, |company| self.base.owns(company));
+        self.start_with_backlog(&scope, channels, |company| self.base.owns(company));
         Ok(())
     }
 
     /// Starts to send the backlogs that other processes have left in these channels, before their companies are served.
-    /// Also resumes all senders of the companies that are taken over: a cancelled move has left them paused.
-    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
+    /// Also resumes all senders of the companies that are taken over: a canceled move may have left them paused.
+    pub(crate) fn take_over(&self, channels: Vec<ChannelKey>, is_taken_over: impl Fn(CompanyId) -> bool) {
         let Some(scope) = self.scope.get() else { return };
         for sender in self.channels.iter().filter(|sender| is_taken_over(sender.key().0)) {
             sender.addr.do_send(Resume);
         }
-        self.start_with_backlog(scope, backlogs, |_| true);
+        self.start_with_backlog(scope, channels, |_| true);
     }
 
     fn start_with_backlog(
         &self,
         scope: &Arc<SenderScope>,
-        backlogs: Vec<ChannelKey>,
+        channels: Vec<ChannelKey>,
         is_served: impl Fn(CompanyId) -> bool,
     ) {
-        for channel in backlogs.into_iter().filter(|(company, _)| is_served(*company)) {
+        for channel in channels.into_iter().filter(|(company, _)| is_served(*company)) {
             self.channels.entry(channel).or_insert_with(|| start_sender(scope, channel, true));
         }
     }

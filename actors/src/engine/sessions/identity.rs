@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
-use hotline_persistence::tables::contacts::{self, AnonymousContact, SignedInContact, Visitor};
+use hotline_persistence::tables::contacts::{self, SignedInContact, UnverifiedContact, Visitor};
 use hotline_persistence::tables::events::current_author;
 use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
@@ -99,7 +99,7 @@ impl Sessions {
                 changes.add([session.contact_id]);
                 let claimed_name =
                     session.claimed.as_ref().and_then(|claimed| claimed.get("name")).and_then(Value::as_str);
-                let own_contact = AnonymousContact { id: session.contact_id, claimed_name };
+                let own_contact = UnverifiedContact { id: session.contact_id, claimed_name };
                 let signed_in = contacts::sign_in(db, company, id, visitor, Some(own_contact)).await?;
                 (signed_in, (signed_in.id == session.contact_id).then_some(lock))
             }

@@ -47,7 +47,7 @@ impl ContactChanges {
     pub async fn settle(self) {
         self.invalidate_campaigns();
         let ids = self.ids.lock().clone();
-        self.contacts.tickets.outboxes.record_changes(self.company, &ids);
+        self.contacts.tickets.outboxes.notify_of_changes(self.company, &ids);
         if self.contacts.settle(self.company, &ids, ChangeOutcome::Committed).await.is_ok() {
             self.take_ids();
         }
@@ -70,9 +70,9 @@ impl Drop for ContactChanges {
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // Recorded after the read, even if `settle` has recorded it before: the change may have been committed
-                // since.
-                contacts.tickets.outboxes.record_changes(company, &ids);
+                // The senders are notified after the read, even if `settle` has notified them before: the change may
+                // have been committed since.
+                contacts.tickets.outboxes.notify_of_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
         }
@@ -188,7 +188,7 @@ impl Contacts {
         // Retried until it succeeds, because the messages of a deleted contact must not leave.
         if until_finished(company, "the deletion of a contact", find).await.is_empty() {
             self.in_transit.withdrawals.invalidate(company);
-            self.tickets.outboxes.record_removal(company, id).await;
+            self.tickets.outboxes.drop_messages_of(company, id).await;
         }
     }
 

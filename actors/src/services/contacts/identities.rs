@@ -19,8 +19,8 @@ use crate::tickets::Author;
 /// Pause before a sender's new keys are saved again after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a message waits until its sender's new key is saved, if another key has identified the sender: a database
-/// outage must not delay the message.
+/// Maximum time that a message waits for its sender's new key to be saved, if another key has identified the sender: a
+/// database outage must not delay the message for longer.
 const NEW_KEYS_TIME_MAX: Duration = Duration::from_secs(2);
 
 impl Contacts {
@@ -54,7 +54,8 @@ impl Contacts {
         profile: &Profile<'_>,
     ) -> Result<Arc<ContactRef>, Refusal> {
         let by_number = keys.number.and_then(|number| self.cache.find_by_number(company, number));
-        let by_address = keys.address.and_then(|at| self.cache.find_by_address(company, at.channel, at.value));
+        let by_address =
+            keys.address.and_then(|address| self.cache.find_by_address(company, address.channel, address.value));
         let cached = match (by_number, by_address) {
             (Some(contact), None) if keys.address.is_none() => return Ok(contact),
             (None, Some(contact)) if keys.number.is_none() => return Ok(contact),
@@ -82,7 +83,7 @@ impl Contacts {
     ) -> oneshot::Receiver<Result<Arc<ContactRef>, Refusal>> {
         let (contacts, (sender, receiver)) = (self.clone(), oneshot::channel());
         let number = keys.number.map(str::to_owned);
-        let address = keys.address.map(|at| (at.channel, at.value.to_owned(), at.kind));
+        let address = keys.address.map(|address| (address.channel, address.value.to_owned(), address.kind));
         let [name, origin] = [profile.name, profile.origin].map(str::to_owned);
         let [country, social_username] = [profile.country, profile.social_username].map(|text| text.map(str::to_owned));
         let since = profile.since;
@@ -96,7 +97,7 @@ impl Contacts {
                 let profile = Profile { name: &name, country, social_username, origin: &origin, since };
                 let outcome = contacts.look_up(company, &keys, &profile).await;
                 let is_unavailable = matches!(outcome, Err(Refusal::Unavailable(_)));
-                // The caller may no longer wait.
+                // The caller may have stopped waiting.
                 let _ = sender.send(outcome);
                 if is_unavailable && let Ok(_permit) = contacts.late_identities.try_acquire() {
                     let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
@@ -179,7 +180,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// Whether a phone channel can reach a contact who has no number, by a provider's id of the contact.
+    /// Whether a phone channel has an address of the contact, so that it can reach the contact without a number.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that is not cached and the database is unavailable.

@@ -117,7 +117,7 @@ pub struct Inbound {
     tickets: Arc<Tickets>,
     inboxes: Arc<Inboxes>,
     /// Statuses and revisions of unknown messages that were dropped.
-    dropped_news: AtomicU64,
+    dropped_updates: AtomicU64,
 }
 
 impl Inbound {
@@ -127,7 +127,7 @@ impl Inbound {
         tickets: Arc<Tickets>,
         inboxes: Arc<Inboxes>,
     ) -> Arc<Self> {
-        let inbound = Arc::new(Self { base, contacts, tickets, inboxes, dropped_news: AtomicU64::new(0) });
+        let inbound = Arc::new(Self { base, contacts, tickets, inboxes, dropped_updates: AtomicU64::new(0) });
         // Weak, because the inboxes are owned by this struct.
         let weak = Arc::downgrade(&inbound);
         inbound.inboxes.set_apply_early_statuses(move |(company, channel), id| {
@@ -140,7 +140,7 @@ impl Inbound {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, contacts: _, tickets: _, inboxes, dropped_news: _ } = self;
+        let Self { base: _, contacts: _, tickets: _, inboxes, dropped_updates: _ } = self;
         inboxes.forget_company(company);
     }
 

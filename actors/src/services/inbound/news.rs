@@ -83,7 +83,8 @@ impl Inbound {
                 at,
             };
             let has_room = early_revisions::store(self.base.db(company), &early).await?;
-            if inbox.early_revisions_room.record(has_room) {
+            let is_first_dropped = inbox.early_revisions_room.record(has_room);
+            if is_first_dropped {
                 tracing::warn!(
                     channel.id = %channel,
                     company.id = %company,
@@ -92,7 +93,7 @@ impl Inbound {
                 );
             }
             if !has_room {
-                self.dropped_news.fetch_add(1, Ordering::Relaxed);
+                self.dropped_updates.fetch_add(1, Ordering::Relaxed);
                 return Ok(Revised::Early);
             }
             inbox.early_statuses.add(&early.provider_message_id, now());

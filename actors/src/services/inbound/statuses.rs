@@ -99,7 +99,8 @@ impl Inbound {
             self.inboxes.named_messages.record((company, channel), message, provider_message_id);
         }
         let has_room = early_statuses::store(self.base.db(company), &early, inbox.early_statuses.is_crowded()).await?;
-        if inbox.early_statuses.room.record(has_room) {
+        let is_first_dropped = inbox.early_statuses.room.record(has_room);
+        if is_first_dropped {
             tracing::warn!(
                 channel.id = %channel,
                 company.id = %company,
@@ -110,7 +111,7 @@ impl Inbound {
         if has_room {
             inbox.early_statuses.add(provider_message_id, now());
         } else {
-            self.dropped_news.fetch_add(1, Ordering::Relaxed);
+            self.dropped_updates.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(message) = names {
             self.settle_doubt(company, channel, message, provider_message_id).await?;
@@ -124,8 +125,8 @@ impl Inbound {
 
     /// The number of statuses and revisions of unknown messages that were dropped because too many were stored for
     /// their channel.
-    pub fn dropped_news(&self) -> u64 {
-        self.dropped_news.load(Ordering::Relaxed)
+    pub fn dropped_updates(&self) -> u64 {
+        self.dropped_updates.load(Ordering::Relaxed)
     }
 
     async fn update_status(
@@ -182,7 +183,8 @@ impl Inbound {
         Ok(())
     }
 
-    /// Applies stored early statuses to their messages, retried until the database answers.
+    /// Applies the stored statuses and revisions of messages with these provider ids, retrying until the database
+    /// answers.
     pub(super) fn apply_early_statuses(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
@@ -209,9 +211,9 @@ impl Inbound {
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         // A status that is stored from now on is added to the index again.
         inbox.early_statuses.remove(id);
-        let applied = self.apply_stored_news(company, channel, id, message).await;
-        let nothing_stays_stored = matches!(applied, Ok(false));
-        if !nothing_stays_stored {
+        let applied = self.apply_stored_updates(company, channel, id, message).await;
+        let may_remain = !matches!(applied, Ok(false));
+        if may_remain {
             inbox.early_statuses.add(id, now());
         }
         applied.map(drop)
@@ -219,7 +221,7 @@ impl Inbound {
 
     /// Applies the stored statuses and revisions of a message, and deletes the statuses. Returns whether revisions stay
     /// stored.
-    async fn apply_stored_news(
+    async fn apply_stored_updates(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -261,6 +263,7 @@ impl Inbound {
         let ownership = self.base.store.ownership();
         for (company, channel) in early_statuses::channels(db, &ownership.slot_filter()).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
+            // Loading an inbox applies its early statuses.
             self.inbox(company, channel).await?;
         }
         Ok(())

@@ -60,7 +60,7 @@ async fn only_the_private_socket_accepts_connections() {
 }
 
 #[tokio::test]
-#[ignore = "takes root, which PostgreSQL must not run as"]
+#[ignore = "takes root, to start PostgreSQL, which must not run as root"]
 async fn postgres_runs_as_another_user_when_started_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();

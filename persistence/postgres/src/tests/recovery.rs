@@ -68,7 +68,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let backend: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await.unwrap();
     sqlx::raw_sql("set statement_timeout = '5min'").execute(&mut connection).await.unwrap();
     let query = tokio::spawn(async move {
-        // Raw SQL is not prepared first: an active backend is computing.
+        // Raw SQL is not prepared first, so the state `active` means that the loop is running.
         sqlx::raw_sql("do $$ begin loop null; end loop; end $$").execute(&mut connection).await.is_ok()
     });
     eventually("the backend computes", async || {
@@ -82,7 +82,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     kill(to_pid(killed), Signal::SIGKILL).unwrap();
 
     let end_backend = async {
-        eventually("a postmaster has met the backend", async || {
+        eventually("a new postmaster has found the old backend", async || {
             std::fs::read_to_string(&log_file).is_ok_and(|log| log.contains("pre-existing shared memory block"))
         })
         .await;
@@ -123,8 +123,9 @@ async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
     // The port is part of the socket's name, so the start waits for a socket that never appears. Aborting it leaves a
     // postmaster like one that was started by hand.
     let start = tokio::spawn(Cluster::start(options));
-    let ready = folder.data_dir().join("postgres/postmaster.pid");
-    eventually("it is ready", async || std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))).await;
+    let pid_file = folder.data_dir().join("postgres/postmaster.pid");
+    eventually("it is ready", async || std::fs::read_to_string(&pid_file).is_ok_and(|text| text.contains("ready")))
+        .await;
     start.abort();
     assert!(start.await.is_err());
 
@@ -137,7 +138,7 @@ async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
 }
 
 #[tokio::test]
-async fn a_service_restarts_a_postmaster_without_fsync() {
+async fn a_postmaster_without_fsync_is_restarted_by_a_service() {
     let folder = Folder::prepared().await;
     let first = Cluster::shared(folder.data_dir()).await.unwrap();
     let pid = first.pid().unwrap();

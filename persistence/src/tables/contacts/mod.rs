@@ -33,8 +33,8 @@ pub use referral::{Referral, ReferralRow};
 pub use remove::{ContactDeletionBlockers, find_deletion_blockers, sessions};
 pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
-    AnonymousContact, SignedInContact, Visitor, VouchedContact, fill_empty_fields, find_or_create_visitor,
-    insert_anonymous, is_verified, set_verified, sign_in,
+    SignedInContact, UnverifiedContact, Visitor, VouchedContact, fill_empty_fields, find_or_create_visitor,
+    insert_unverified, is_verified, set_verified, sign_in,
 };
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 

@@ -58,7 +58,7 @@ impl Visitor {
 pub struct VouchedContact {
     /// The contact.
     pub id: ContactId,
-    /// Whether it was verified before; if not, the caller must mark it ([`set_verified`]).
+    /// Whether it is already marked as verified; if not, the caller must mark it ([`set_verified`]).
     pub verified: bool,
     /// Whether it was just created.
     pub is_new: bool,
@@ -108,7 +108,7 @@ fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
     [number, email, external_id].into_iter().flatten().collect()
 }
 
-/// Sets the website's external id of a contact that has none.
+/// Sets the visitor's external id on a contact that has none.
 async fn remember_external_id(
     db: &mut PgConnection,
     company: CompanyId,
@@ -167,7 +167,7 @@ async fn insert(
 
 /// Creates a separate contact for a visitor without a signed identity. It gets the claimed name, but not the external
 /// id, number or e-mail: each of them could match another person's contact.
-pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
+pub async fn insert_unverified(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
     let id = with_timeout(insert(&mut *db, company, &without_identities, Verification::Unverified)).await?.id;
@@ -184,9 +184,9 @@ pub struct SignedInContact {
     pub is_new: bool,
 }
 
-/// The separate contact of an anonymous session.
+/// The separate contact of a session whose visitor had no signed identity.
 #[derive(Clone, Copy, Debug)]
-pub struct AnonymousContact<'a> {
+pub struct UnverifiedContact<'a> {
     /// The contact.
     pub id: ContactId,
     /// The name its visitor claimed; a signed name replaces it.
@@ -194,14 +194,14 @@ pub struct AnonymousContact<'a> {
 }
 
 /// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which gets
-/// the external id and becomes verified; otherwise a new one. Only the external id is matched. An unverified contact
-/// with that external id, as earlier releases may have created, loses it.
+/// the external id and becomes verified; otherwise a new one. Only the external id is matched. Earlier releases may
+/// have left that external id on an unverified contact; it is cleared there.
 pub async fn sign_in(
     db: Db<'_>,
     company: CompanyId,
     external_id: &str,
     visitor: &Visitor,
-    session_contact: Option<AnonymousContact<'_>>,
+    session_contact: Option<UnverifiedContact<'_>>,
 ) -> Result<SignedInContact> {
     let mut transaction = db.begin().await?;
     identities::lock_keys(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
@@ -238,7 +238,7 @@ pub async fn sign_in(
         let contact = match updated {
             Some(id) => SignedInContact { id, is_new: false },
             None => {
-                // `fill_empty_fields` adds the number, unless it belongs to another contact.
+                // The caller adds the number with `fill_empty_fields`, unless it belongs to another contact.
                 let visitor = Visitor {
                     number: None,
                     number_country: None,

@@ -8,9 +8,9 @@ use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// Maximum time by which a row's date precedes that of the row before it: a row is dated at its transaction's start. If
-/// the clock was ahead for a while, rows have later dates than rows after them, so a read always includes the rows of
-/// the last day.
+/// Maximum time by which a row's `created_at` is earlier than that of the row before it: `created_at` is the time at
+/// which the row's transaction began. If the clock was ahead for a while, rows have a later `created_at` than rows
+/// after them, so a read always includes the rows of the last day.
 const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
 /// The type mask of all types.
@@ -21,12 +21,12 @@ const ALL_TYPES: i64 = -1;
 pub struct After {
     /// The last event read; 0: none.
     pub id: LoggedEventId,
-    /// A lower bound for the dates of all later events, if known: older partitions are not read.
+    /// A lower bound for `created_at` in the rows of all later events, if known: older partitions are not read.
     pub since: DateTime<Utc>,
 }
 
 impl After {
-    /// After an event of unknown date.
+    /// The position after an event if the `created_at` of its row is unknown.
     pub fn event(id: LoggedEventId) -> Self {
         Self { id, since: DateTime::UNIX_EPOCH }
     }
@@ -45,9 +45,9 @@ pub struct Portion {
 pub struct StoredEventPage {
     /// The events, oldest first.
     pub events: Vec<StoredEvent>,
-    /// The position up to which all rows were examined, at which the next read starts.
+    /// The position up to which all rows were examined, and after which the next read starts.
     pub next: After,
-    /// Whether the read ended before the newest event: there may be more events from `next` on.
+    /// Whether the read ended before the newest event: there may be more events after `next`.
     pub has_more: bool,
 }
 
@@ -56,7 +56,7 @@ struct Row {
     first_id: i64,
     last_id: i64,
     created_at: DateTime<Utc>,
-    /// Replaces the times of the row's events that are before it.
+    /// The times of the row's events are raised to at least this one.
     not_before: Option<DateTime<Utc>>,
     #[sqlx(rename = "told")]
     events: Option<String>,
@@ -177,16 +177,16 @@ fn parse_events(json: &str) -> Vec<Option<NewEvent>> {
     events.into_iter().map(parse).collect()
 }
 
-/// One event of a company with a known date, if it is still stored.
+/// The event of a company with this id, if it is still stored; `at` is its time.
 pub async fn find(
     db: impl Database<'_>,
     company: CompanyId,
     id: LoggedEventId,
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
-    let before = After::event(LoggedEventId::new(id.0 - 1));
-    // If the clock was ahead, the event has the time of an earlier event, which may be much later than its row's date.
-    // Then the second look-up finds it.
+    let position = After::event(LoggedEventId::new(id.0 - 1));
+    // If the clock was ahead, the event's time was raised to that of an earlier event, which may be much later than
+    // `created_at` of its own row. Then only the second look-up finds it.
     for since in [at - DATE_LAG_MAX, DateTime::UNIX_EPOCH] {
         let select = sqlx::query_as(
             "select first_id, last_id, created_at, not_before, told from events
@@ -194,7 +194,7 @@ pub async fn find(
         );
         let select = select.bind(company).bind(id).bind(since);
         let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
-        let mut page = StoredEventPage { events: Vec::new(), next: before, has_more: false };
+        let mut page = StoredEventPage { events: Vec::new(), next: position, has_more: false };
         row.iter().for_each(|row| page.add_row(company, row, ALL_TYPES, 1));
         if let Some(event) = page.events.into_iter().find(|event| event.id == id) {
             return Ok(Some(event));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn ledger(all: usize) -> Ledger {
-        Ledger::with(MemoryLimits { all, reserved: 0, wait: Duration::from_secs(2), ..MemoryLimits::default() })
+        Ledger::with(MemoryLimits { all, extra_for_small: 0, wait: Duration::from_secs(2), ..MemoryLimits::default() })
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,11 +10,11 @@ use crate::web::connections::origin::Address;
 /// Limits of responses in memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryLimits {
-    /// Of all responses: enough for some pages of the longest texts. A client that reads receives such a page within
-    /// milliseconds.
+    /// Of all responses: enough for some pages of the longest texts. A client that keeps reading receives such a page
+    /// within milliseconds.
     pub(super) all: usize,
     /// Beyond `all`, only for holders with small usage: their pages do not wait for those of others.
-    pub(super) reserved: usize,
+    pub(super) extra_for_small: usize,
     /// Up to this, the usage of an address or a company is small.
     pub(super) small: usize,
     /// Of the responses to one company's callers and people.
@@ -33,7 +33,7 @@ impl Default for MemoryLimits {
     fn default() -> Self {
         Self {
             all: 20 << 20,
-            reserved: 4 << 20,
+            extra_for_small: 4 << 20,
             small: 1 << 20,
             company: 12 << 20,
             visitors: 4 << 20,
@@ -83,18 +83,18 @@ impl Default for Ledger {
 
 impl Ledger {
     pub(super) fn with(limits: MemoryLimits) -> Self {
-        let MemoryLimits { all, reserved, small, company, visitors, address, waiting, wait } = limits;
+        let MemoryLimits { all, extra_for_small, small, company, visitors, address, waiting, wait } = limits;
         let share_of = move |holder: &Holder| match holder {
             Holder::Address(_) => address,
             Holder::Company(_) => company,
             Holder::Visitors(_) => visitors,
         };
-        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, share_of);
+        let memory = KeyedBudget::new(BudgetLimits { all, reserved: extra_for_small, small }, share_of);
         Self { memory, waiting: KeyedBudget::new(BudgetLimits::new(waiting), move |()| waiting), wait }
     }
 
     /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in
-    /// memory, because a page by number cannot be shortened.
+    /// memory, because a page by number, unlike one by cursor, cannot be shortened.
     pub(super) fn try_reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
         self.memory.try_reserve(reader.holders(), bytes)
     }
@@ -132,7 +132,7 @@ mod tests {
 
     const LIMITS: MemoryLimits = MemoryLimits {
         all: 100,
-        reserved: 20,
+        extra_for_small: 20,
         small: 10,
         company: 60,
         visitors: 25,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_waits_until_a_timeout_and_few_responses_wait_in_memory() {
+    async fn a_wait_times_out_and_the_bytes_of_waiting_responses_are_limited() {
         let ledger = Ledger::with(LIMITS);
         let reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
         let (first_ledger, second_ledger) = (ledger.clone(), ledger.clone());

@@ -109,7 +109,7 @@ fn empty_and_unknown_variables_become_nothing() {
 }
 
 #[test]
-fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable() {
+fn built_in_names_win_over_custom_fields_and_those_over_global_variables() {
     let mut desk = Desk::on(PHONE);
     let global = [("name", "global"), ("size", "global"), ("hours", "9 to 18"), ("empty", "global")];
     desk.organization.global_variables = global.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
@@ -223,7 +223,7 @@ fn a_parameter_that_the_provider_refuses_is_refused() {
 // Interactive objects.
 
 #[test]
-fn variables_are_filled_in_texts_and_left_in_choices() {
+fn variables_are_filled_in_within_texts_but_not_in_choices() {
     let mut desk = Desk::on(PHONE);
     let mut object = question("Shall we, {{name}}?");
     object["header"] = json!({"type": "text", "text": "{{company}}"});
@@ -309,7 +309,10 @@ fn loaded_facts_open_the_window_and_are_remembered() {
         desk.expect_refusal(Send { facts: ContactFacts { last_inbound, ..ContactFacts::default() }, ..text("hello") }),
         Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
+}
 
+#[test]
+fn the_window_of_a_contact_who_never_wrote_is_left_to_the_provider() {
     let mut desk = Desk::on(PHONE);
     limit_window(&mut desk);
     desk.run(Send {
