@@ -189,7 +189,7 @@ impl Reply {
 
     /// Sends a request again while it is answered `503`; the last answer. On a slow machine some of many requests at
     /// once get it: a request waits three seconds for a connection to the database, and five for a lock or a statement.
-    /// A request with this answer has changed nothing.
+    /// A plain change may have been made nevertheless, if its commit was not answered in time.
     pub async fn retried_while_busy(request: impl Fn() -> RequestBuilder) -> Self {
         Self::try_retried_while_busy(request).await.expect("the service answers")
     }
