@@ -32,8 +32,13 @@ impl Observer {
         self.beats.clear();
     }
 
-    /// Records the heartbeats in the table, and returns the suspected lives.
-    pub(super) fn observe(&mut self, lives: &[LifeRow], own_life: LifeId, now: Instant) -> Vec<LifeId> {
+    /// Records the heartbeats in the table, and returns the suspected lives with the times of their heartbeats.
+    pub(super) fn observe(
+        &mut self,
+        lives: &[LifeRow],
+        own_life: LifeId,
+        now: Instant,
+    ) -> Vec<(LifeId, DateTime<Utc>)> {
         let previous = self.observed_at.replace(now);
         if previous.is_some_and(|previous| now.saturating_duration_since(previous) >= OBSERVE_GAP_MAX) {
             // Perhaps no life could send a heartbeat meanwhile.
@@ -48,7 +53,7 @@ impl Observer {
                 (*beat, *since) = (life.beat_at, now);
             }
             if now.saturating_duration_since(*since) >= SUSPECTED_AFTER {
-                suspected.push(life.life);
+                suspected.push((life.life, life.beat_at));
             }
         }
         suspected
@@ -83,7 +88,7 @@ mod tests {
         let at = |ms: u64| begin + Duration::from_millis(ms);
         let mut suspects = |ms: u64, beats: &[(i64, i64)]| {
             let lives: Vec<_> = beats.iter().map(|(number, beat)| life(*number, *beat)).collect();
-            observer.observe(&lives, own_life, at(ms)).into_iter().map(LifeId::get).collect::<Vec<_>>()
+            observer.observe(&lives, own_life, at(ms)).into_iter().map(|(life, _)| life.get()).collect::<Vec<_>>()
         };
         assert!(suspects(0, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(suspects(1000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
@@ -108,6 +113,6 @@ mod tests {
         observer.reset();
         let mut suspects = |ms: u64| observer.observe(&[life(3, 0)], own_life, at(ms));
         assert!([13_500, 14_500, 15_500, 16_499].into_iter().all(|ms| suspects(ms).is_empty()));
-        assert_eq!(suspects(16_500), [LifeId::new(3)]);
+        assert_eq!(suspects(16_500), [(LifeId::new(3), DateTime::UNIX_EPOCH)]);
     }
 }

@@ -298,7 +298,9 @@ async fn another_life_inherits_what_a_stopped_heir_has_not_given_away() {
     let (dead, heir) = (begin("dead").await, begin("heir").await);
     let give = "update slots set life = $1 where slot < 10";
     sqlx::query(give).bind(dead).execute(db).await.expect("it has slots");
-    assert!(lives::seal(db, heir, dead).await.expect("sealed"));
+    let beat = sqlx::query_scalar("select at from beats where life = $1").bind(dead).fetch_one(db);
+    let beat_at = beat.await.expect("a heartbeat");
+    assert!(lives::seal(db, heir, dead, beat_at).await.expect("sealed"));
     let heirs = async || {
         let seals = lives::seals(db).await.expect("seals");
         seals.into_iter().filter(|seal| !seal.done).map(|seal| (seal.life, seal.heir)).collect::<Vec<_>>()

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::cluster::{BEAT_EVERY, LifeId, lives};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -39,23 +40,24 @@ impl Member {
                 }
             };
             let suspected = observer.observe(&lives, self.life(), Instant::now());
-            fencing.retain(|dead| lives.iter().any(|life| life.life == *dead));
+            fencing.retain(|suspect| lives.iter().any(|life| (life.life, life.beat_at) == *suspect));
             // A stopping process would end before it can reassign the slots; other processes suspect the same life.
             let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
-            for dead in suspected {
-                if fencing.insert(dead) {
+            for (dead, beat_at) in suspected {
+                if fencing.insert((dead, beat_at)) {
                     let member = self.clone();
-                    self.spawn(async move { member.fence_and_take_over(dead).await });
+                    self.spawn(async move { member.fence_and_take_over(dead, beat_at).await });
                 }
             }
         }
     }
 
-    /// Fences a life that looks dead, and takes over its slots.
-    async fn fence_and_take_over(&self, dead: LifeId) {
+    /// Fences a life that looks dead, and takes over its slots. Its last heartbeat was that of `beat_at`: if it sends
+    /// another one meanwhile, which is likely when the database was unreachable, it is left alone.
+    async fn fence_and_take_over(&self, dead: LifeId, beat_at: DateTime<Utc>) {
         let suspected_at = Instant::now();
         loop {
-            match lives::seal(&self.0.db, self.life(), dead).await {
+            match lives::seal(&self.0.db, self.life(), dead, beat_at).await {
                 Ok(true) => break,
                 Ok(false) => return,
                 Err(error) if !self.is_transient(&error) => return,

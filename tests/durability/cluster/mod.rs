@@ -3,6 +3,7 @@
 mod lost_commits;
 mod many;
 mod reach;
+mod seals;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

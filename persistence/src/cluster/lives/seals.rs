@@ -34,19 +34,21 @@ pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
 
-/// Ends the life `dead` unless another process already has; returns whether this call did. Locks that a stopped process
-/// holds do not prevent it: the sessions of that process are terminated.
+/// Ends the life `dead` unless another process already has, or it has sent a heartbeat since `beat_at`; returns whether
+/// `successor` ended it, with this call or one whose answer was lost. Locks that a stopped process holds do not prevent
+/// it: the sessions of that process are terminated.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the calling life is over itself; other errors when the database cannot answer, or the
 /// sessions keep reconnecting.
-pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> {
+pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId, beat_at: DateTime<Utc>) -> Result<bool> {
     for _ in 0..SEAL_ATTEMPTS_MAX {
-        match with_timeout(try_seal(db, successor, dead)).await {
-            Ok(is_sealed) => {
+        match with_timeout(try_seal(db, successor, dead, beat_at)).await {
+            Ok(SealAttempt::StillAlive) => return Ok(false),
+            Ok(SealAttempt::Ended { by_successor }) => {
                 // The life's writes are refused from now on; ending its sessions releases their locks.
                 end_sessions(db, dead).await?;
-                return Ok(is_sealed);
+                return Ok(by_successor);
             }
             Err(Error::Unavailable(_)) => end_sessions(db, dead).await?,
             Err(error) => return Err(error),
@@ -55,11 +57,26 @@ pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> 
     Err(Error::Unavailable(format!("life {dead} still holds its row")))
 }
 
-async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<bool> {
+/// What an attempt to seal found or did.
+enum SealAttempt {
+    /// The life has sent another heartbeat.
+    StillAlive,
+    /// The life is over. `by_successor`: whether the calling life ended it, now or before.
+    Ended { by_successor: bool },
+}
+
+async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId, beat_at: DateTime<Utc>) -> sqlx::Result<SealAttempt> {
     let mut transaction = begin(db, Some(begin_fenced(successor)), ()).await?.0;
     let set_timeout = format!("set local lock_timeout = '{SEAL_LOCK_TIME_MAX}'");
     sqlx::query(sqlx::AssertSqlSafe(set_timeout)).execute(&mut *transaction).await?;
-    let sealed = sqlx::query(
+    // Once this row is locked, the next statement sees the life's last heartbeat: each heartbeat locks the row too.
+    sqlx::query("select life from lives where life = $1 for update").bind(dead).execute(&mut *transaction).await?;
+    let last_beat_at: Option<DateTime<Utc>> =
+        sqlx::query_scalar("select at from beats where life = $1").bind(dead).fetch_optional(&mut *transaction).await?;
+    if last_beat_at.is_some_and(|last_beat_at| last_beat_at != beat_at) {
+        return Ok(SealAttempt::StillAlive);
+    }
+    sqlx::query(
         "with dead as (delete from lives where life = $2 returning life)
          insert into seals (life, heir) select life, $1 from dead",
     )
@@ -80,8 +97,13 @@ async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<
         .bind(journal_of(dead))
         .execute(&mut *transaction)
         .await?;
+    let by_successor = sqlx::query_scalar("select exists (select from seals where life = $1 and heir = $2)")
+        .bind(dead)
+        .bind(successor)
+        .fetch_one(&mut *transaction)
+        .await?;
     transaction.commit().await?;
-    Ok(sealed.rows_affected() == 1)
+    Ok(SealAttempt::Ended { by_successor })
 }
 
 /// Terminates the sessions of a life.
