@@ -178,7 +178,7 @@ impl<'a> SignInAudit<'a> {
     }
 
     /// Records the start of the action, executes it with `work`, and records the outcome: the status `success`, or that
-    /// of the error.
+    /// of the error. A panic of `work` is recorded as a 500.
     ///
     /// # Errors
     /// Any error of `work`; when the start cannot be recorded, and then nothing was executed.
@@ -190,13 +190,17 @@ impl<'a> SignInAudit<'a> {
     ) -> ApiResult<T> {
         let company = person.company();
         let open_entry = audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?;
-        let outcome = work().await;
-        let status = outcome.as_ref().map_or_else(|error| error.status, |_| success);
+        let outcome = AssertUnwindSafe(work()).catch_unwind().await;
+        let status = match &outcome {
+            Ok(Ok(_)) => success,
+            Ok(Err(error)) => error.status,
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
         let end = audit_log::end(self.app.db(company), open_entry, status.as_u16(), (None, None));
         if let Err(error) = end.await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
-        outcome
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Records an action that has already been executed, or had no effect; failures to record it are only logged.
