@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use hotline_actors::clock;
-use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
+use hotline_persistence::tables::tokens::{self, NewToken, TOKENS_MAX, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, Error, PgPool, TokenId};
 use serde::Serialize;
 use serde_json::json;
@@ -130,7 +130,17 @@ impl Create {
         };
         let creation = with_database(&global.database, async |db| {
             let audited = AuditedAction::of_company(Some(self.company), "createToken");
-            audited.run(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
+            let work = async || {
+                let mut transaction = db.begin().await?;
+                if tokens::are_full(&mut transaction, self.company).await? {
+                    let message = format!("the company has reached its maximum number of tokens ({TOKENS_MAX})");
+                    return Err(message.into());
+                }
+                let inserted = tokens::insert(&mut *transaction, self.company, new).await?;
+                transaction.commit().await?;
+                Ok(inserted)
+            };
+            audited.run(db, work, |(row, _)| target(row)).await
         });
         let (row, key) = creation.await?;
         print_key(global, &row, &key)

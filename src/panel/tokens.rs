@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, Refusal, clock};
 use hotline_persistence::table::{self, Columns};
-use hotline_persistence::tables::tokens::{self, NewToken, TokenFilter, TokenRow, TokenStatus};
+use hotline_persistence::tables::tokens::{self, NewToken, TOKENS_MAX, TokenFilter, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, Error, Timestamp, TokenId};
 use serde::Serialize;
 use serde_json::json;
@@ -24,9 +24,6 @@ use crate::web::response::reply::{Confidential, HasSecrets};
 use crate::web::{
     ApiError, ApiResult, Body, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch, PathId, Query,
 };
-
-/// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
-const TOKENS_MAX: i64 = 1000;
 
 /// An API token, without its key.
 #[derive(Debug, Serialize, ToSchema)]
@@ -177,7 +174,7 @@ pub async fn create(
     let company = administrator.company;
     let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
-        if tokens::has_at_least(&mut *db, company, TOKENS_MAX).await? {
+        if tokens::are_full(&mut *db, company).await? {
             let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",

@@ -12,7 +12,7 @@ mod unique;
 
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Encode, FromRow, PgExecutor, Postgres, Type};
+use sqlx::{AssertSqlSafe, Encode, FromRow, PgConnection, PgExecutor, Postgres, Type};
 use utoipa::ToSchema;
 
 pub use columns::Columns;
@@ -164,9 +164,14 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
     Ok(())
 }
 
-/// Whether a company has at least `count` rows.
-pub async fn has_at_least<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
-    let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", T::NAME);
+/// Whether a company has at least `count` rows of a table. A concurrent call for the same table and company waits until
+/// the caller's transaction ends, so that together they do not exceed a limit.
+///
+/// The name becomes part of a statement, so it must come from the code.
+pub async fn has_at_least(db: &mut PgConnection, company: CompanyId, table: &'static str, count: i64) -> Result<bool> {
+    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2::text, 0))");
+    with_timeout(lock.bind(table).bind(company).execute(&mut *db)).await?;
+    let exists = format!("select exists (select from {table} where company_id = $1 offset $2 - 1)");
     with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
 }
 

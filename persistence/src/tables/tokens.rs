@@ -166,12 +166,12 @@ pub async fn list(
         .await
 }
 
-/// Whether a company has at least `count` tokens. A concurrent call for the company waits until the caller's
-/// transaction ends, so that together they do not exceed a limit.
-pub async fn has_at_least(db: &mut PgConnection, company: CompanyId, count: i64) -> Result<bool> {
-    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('tokens:' || $1::text, 0))").bind(company);
-    with_timeout(lock.execute(&mut *db)).await?;
-    table::has_at_least::<TokenRow>(db, company, count).await
+/// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
+pub const TOKENS_MAX: i64 = 1000;
+
+/// Whether a company has the maximum number of tokens; others that create one wait until the caller's transaction ends.
+pub async fn are_full(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
+    table::has_at_least(db, company, TokenRow::NAME, TOKENS_MAX).await
 }
 
 /// Like [`rotate`], restricted to one company.

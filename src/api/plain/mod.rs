@@ -85,7 +85,7 @@ pub async fn create<T: Plain>(
 /// # Errors
 /// `409` with the limit.
 pub async fn check_count<T: Plain>(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
-    if !T::IS_IN_DIRECTORY || !table::has_at_least::<T>(db, company, T::IN_DIRECTORY_MAX).await? {
+    if !T::IS_IN_DIRECTORY || !table::has_at_least(db, company, T::NAME, T::IN_DIRECTORY_MAX).await? {
         return Ok(());
     }
     let state = "the company has reached its maximum number of these records";

@@ -199,11 +199,18 @@ impl Create {
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
         let insertion = with_secrets(&global.database, async |db, keys| {
-            if channels::are_full(db, self.company).await? {
-                return Err(format!("the company has reached its maximum number of channels ({CHANNELS_MAX})").into());
-            }
+            let work = async || {
+                let mut transaction = db.begin().await?;
+                if channels::are_full(&mut transaction, self.company).await? {
+                    let message = format!("the company has reached its maximum number of channels ({CHANNELS_MAX})");
+                    return Err(message.into());
+                }
+                let row = channels::insert_in(&mut transaction, keys, self.company, new).await?;
+                transaction.commit().await?;
+                Ok(row)
+            };
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
-            audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
+            audited.run(db, work, target).await
         });
         self.address.print(insertion.await?, global)
     }

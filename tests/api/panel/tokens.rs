@@ -3,6 +3,7 @@
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::steps::{assert_timestamp, id};
 use crate::support::{OwnApp, Person, Reply, eventually, until_blocked};
@@ -184,26 +185,52 @@ async fn a_token_that_is_revoked_meanwhile_gets_no_new_key() {
 }
 
 #[actix_web::test]
-async fn two_creations_at_once_do_not_exceed_the_limit_of_tokens() {
+async fn two_creations_at_once_do_not_exceed_a_limit() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
-    // With the company's own token, one fewer than the limit.
-    let fill = "insert into tokens (company_id, name, prefix, hash, permissions)
-         select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 998) n";
-    sqlx::query(fill).bind(app.company.id).execute(&app.db).await.expect("tokens");
-    // Neither creation is committed before the other one has begun.
-    let mut blocker = app.db.begin().await.expect("a transaction");
-    let lock = "lock table tokens in share row exclusive mode";
-    sqlx::query(lock).execute(&mut *blocker).await.expect("a lock");
-    let create = || admin.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}}));
-    let meanwhile = async {
-        until_blocked(2, &mut blocker, &app.db).await;
-        blocker.rollback().await.expect("an end");
-    };
-    let (one, other, ()) = futures_util::future::join3(create(), create(), meanwhile).await;
-    let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
-    made.data(201);
-    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "limit");
+    let token = json!({"name": "x", "permissions": {"tags": ["GET"]}});
+    for (table, columns, values, path, body) in [
+        (
+            "tokens",
+            "name, prefix, hash, permissions",
+            "'x', 'sk_live_', sha256(n::text::bytea), '{}'",
+            "/tokens",
+            token,
+        ),
+        (
+            "channels",
+            "name, type, status, public_key",
+            "'x', 'webchat', 'connected', 'ch_' || n",
+            "/channels",
+            json!({"type": "webchat", "name": "x"}),
+        ),
+        ("queues", "name", "'x' || n", "/queues", json!({"name": "x"})),
+    ] {
+        // With those that the company has, one fewer than the limit.
+        let fill = format!(
+            "insert into {table} (company_id, {columns}) select $1, {values}
+             from generate_series(1, 999 - (select count(*) from {table} where company_id = $1)) n"
+        );
+        sqlx::query(AssertSqlSafe(fill)).bind(app.company.id).execute(&app.db).await.expect("rows");
+        // Neither creation is committed before the other one has begun.
+        let mut blocker = app.db.begin().await.expect("a transaction");
+        let lock = format!("lock table {table} in share row exclusive mode");
+        sqlx::query(AssertSqlSafe(lock)).execute(&mut *blocker).await.expect("a lock");
+        let names = ["one", "other"].map(|name| {
+            let mut body = body.clone();
+            body["name"] = json!(name);
+            body
+        });
+        let [one, other] = names.map(|body| admin.post(path, body));
+        let meanwhile = async {
+            until_blocked(2, &mut blocker, &app.db).await;
+            blocker.rollback().await.expect("an end");
+        };
+        let (one, other, ()) = futures_util::future::join3(one, other, meanwhile).await;
+        let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+        made.data(201);
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "limit", "{table}");
+    }
     app.stop().await;
 }

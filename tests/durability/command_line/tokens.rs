@@ -75,3 +75,30 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     assert_eq!(json(path, &["token", "revoke", &shop["id"].to_string()])["status"], "revoked");
     assert_eq!(json(path, &["token", "list"])["tokens"][1]["status"], "revoked");
 }
+
+#[actix_web::test]
+async fn the_tokens_and_channels_of_a_company_are_limited() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let fill = [
+        "insert into tokens (company_id, name, prefix, hash, permissions)
+            select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 999) n",
+        "insert into channels (company_id, name, type, status, public_key)
+            select $1, 'x', 'webchat', 'connected', 'ch_' || n from generate_series(1, 999) n",
+    ];
+    let id: i64 = company.parse().expect("an id");
+    with_database(path, async |db| {
+        for statement in fill {
+            sqlx::query(statement).bind(id).execute(db).await.expect("rows");
+        }
+    })
+    .await;
+    for create in [
+        &["token", "create", "crm", "--all", "--company", &company][..],
+        &["channel", "create", "Site", "--type", "webchat", "--company", &company],
+    ] {
+        json(path, create);
+        assert!(failure(path, create).contains("maximum number of"), "{create:?}");
+    }
+}

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
 pub use missing_keys::{abandon, connect_found, disconnect_unreadable};
@@ -26,6 +26,7 @@ use crate::error::with_timeout;
 use crate::key::new_key;
 use crate::sealed::{self, KeyError, Keyring, Location};
 use crate::select::{Page, PageRequest, Select};
+use crate::table;
 use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result, Timestamp};
 
 text_enum! {
@@ -152,10 +153,10 @@ fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
 /// Maximum channels of a company: every process has them in memory, and reads them again at each change.
 pub const CHANNELS_MAX: i64 = 1_000;
 
-/// Whether a company has the maximum number of channels.
-pub async fn are_full(db: impl PgExecutor<'_>, company: CompanyId) -> Result<bool> {
-    let exists = sqlx::query_scalar("select exists (select from channels where company_id = $1 offset $2 - 1)");
-    with_timeout(exists.bind(company).bind(CHANNELS_MAX).fetch_one(db)).await
+/// Whether a company has the maximum number of channels; others that create one wait until the caller's transaction
+/// ends.
+pub async fn are_full(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
+    table::has_at_least(db, company, "channels", CHANNELS_MAX).await
 }
 
 /// The data of a new channel.

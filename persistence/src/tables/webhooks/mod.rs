@@ -161,12 +161,7 @@ pub async fn insert(
     secret: &Secret,
     (maker, delivered_through): (Option<UserId>, i64),
 ) -> Result<Option<Webhook>> {
-    // Serialized per company, so that the limit is not exceeded.
-    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
-    with_timeout(lock.execute(&mut *db)).await?;
-    let count = sqlx::query_scalar("select count(*) from webhooks where company_id = $1").bind(company);
-    let count: i64 = with_timeout(count.fetch_one(&mut *db)).await?;
-    if count >= WEBHOOKS_MAX {
+    if table::has_at_least(&mut *db, company, Webhook::NAME, WEBHOOKS_MAX).await? {
         return Ok(None);
     }
     // Its secret is bound to its id, so the id is assigned first.
