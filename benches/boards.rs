@@ -23,7 +23,7 @@ use hotline::service::Service;
 use hotline_persistence::Period;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::boards::{self, Board, Stage};
-use hotline_persistence::tables::cards::{self, CardFilter, CardRef, FirstCards, Target};
+use hotline_persistence::tables::cards::{self, CardFilter, CardRef, FirstCardsLimits, Target};
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::{BoardId, BoardListId, CardId, CompanyId, PgPool, pool, table};
@@ -48,7 +48,8 @@ const WARM_UP: usize = 8;
 const PAGE: i64 = 100;
 
 /// The cards that a read of a board with few stages includes.
-const FIRST: FirstCards = FirstCards { of_stage: PAGE, of_board: 1000, contacts: 10_000, of_user: None };
+const FIRST: FirstCardsLimits =
+    FirstCardsLimits { per_stage: PAGE, per_board: 1000, contacts: 10_000, assigned_to: None };
 
 /// A company with one board.
 struct Owner {
@@ -171,7 +172,7 @@ async fn run() {
 
     let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
     let http = init_service(
-        Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.handles.clone())),
+        Routes::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
     )
     .await;
     println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "call", "cards", "SQL", "service", "ratio");

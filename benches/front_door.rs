@@ -1,5 +1,5 @@
 //! The cost of all that precedes a handler: the checks of token, company, rate and permission of one request, and the
-//! request's name; compared with the handler alone.
+//! request's id; compared with the handler alone.
 //!
 //! `cargo bench --bench front_door`. In this process and without sockets: the difference is the front door alone.
 
@@ -20,7 +20,7 @@ use hotline::cli::everything;
 use hotline::service::{Service, Settings};
 use hotline::web::admission::auth::admit;
 use hotline::web::admission::idempotency::execute_once;
-use hotline::web::admission::request_id::name_request;
+use hotline::web::admission::request_id::assign_request_id;
 use hotline_persistence::pool;
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::tokens::{self, NewToken};
@@ -66,10 +66,10 @@ async fn run() {
             .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
-    let named = init_service(
+    let identified = init_service(
         Routes::new()
             .configure(add())
-            .wrap(from_fn(name_request))
+            .wrap(from_fn(assign_request_id))
             .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
@@ -88,7 +88,7 @@ async fn run() {
     }
     measure!("bare handler", bare);
     measure!("token, company, rate, permission", guarded);
-    measure!("the same, and the request's name", named);
+    measure!("the same, and the request's id", identified);
     group.finish();
     service.stop().await.expect("the service stops");
 }

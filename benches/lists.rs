@@ -111,7 +111,7 @@ async fn run() {
 
     let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
     let http = init_service(
-        Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.handles.clone())),
+        Routes::new().wrap(from_fn(routes::assign_request_id)).configure(routes::configure(service.handles.clone())),
     )
     .await;
     println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");

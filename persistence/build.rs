@@ -1,5 +1,4 @@
-//! Cargo compiles this crate again when a migration is added: `sqlx::migrate!` embeds the folder, which no source
-//! names.
+//! Makes Cargo recompile this crate when a migration is added: it does not see that `sqlx::migrate!` embeds the folder.
 
 fn main() {
     println!("cargo::rerun-if-changed=migrations");

@@ -1,4 +1,4 @@
-//! The shared state of the handlers: handles of the lower layers, independent of how these are created and served.
+//! The shared state of the request handlers: the engine, the store of files, and the other lower layers.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct App {
     pub webhooks: Webhooks,
     /// The metrics.
     pub metrics: Data<Metrics>,
-    /// The liveness of the process, and whether its stop is announced.
+    /// The liveness of the process, and whether its stop has been announced.
     pub health: Health,
     stopping: watch::Sender<bool>,
 }

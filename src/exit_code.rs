@@ -1,4 +1,4 @@
-//! The exit codes of the binary, so that service managers and scripts can distinguish why it ended. The numbers are
+//! The exit codes of the binary, by which service managers and scripts can tell why it ended. The numbers are
 //! those of `sysexits.h`; a number never changes its meaning.
 
 /// Why the process ended.
@@ -23,7 +23,7 @@ pub enum Exit {
     /// Another process is active, the machine is not ready yet, or only a restart can continue.
     Retry,
     /// Access was denied.
-    Rights,
+    AccessDenied,
     /// The configuration is wrong, or the database does not fit this release.
     Configuration,
 }
@@ -40,7 +40,7 @@ impl Exit {
         Self::CannotCreate,
         Self::Io,
         Self::Retry,
-        Self::Rights,
+        Self::AccessDenied,
         Self::Configuration,
     ];
 
@@ -56,7 +56,7 @@ impl Exit {
             Self::CannotCreate => 73,
             Self::Io => 74,
             Self::Retry => 75,
-            Self::Rights => 77,
+            Self::AccessDenied => 77,
             Self::Configuration => 78,
         }
     }
@@ -77,7 +77,7 @@ impl Exit {
             Self::Retry => {
                 "try again: another process is active, the clock or an address is not set yet, or only a restart can continue"
             }
-            Self::Rights => "access denied by a file, an address or the database",
+            Self::AccessDenied => "access denied by a file, an address or the database",
             Self::Configuration => {
                 "wrong configuration: a file, a key, the database's settings, or a schema that needs `hotline migrate`"
             }

@@ -1,5 +1,5 @@
-//! What the process knows of itself: whether it is stopping, and whether its threads and its journal make progress. The
-//! conditions of what it depends on (database, disk, peers) are in [`crate::telemetry::conditions`].
+//! What the process knows about itself: whether it is stopping, and whether its threads and its journal make progress.
+//! The conditions of what it depends on (database, disk, peers) are in [`crate::telemetry::conditions`].
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,7 @@ struct Inner {
 
 impl Health {
     /// Whether the journal is nearly full.
-    pub fn is_journal_filling(log: &ChangeLog) -> bool {
+    pub fn is_journal_nearly_full(log: &ChangeLog) -> bool {
         let stats = log.journal_stats();
         stats.is_some_and(|stats| is_above(stats.live_bytes, stats.max_bytes, JOURNAL_PERCENT_MAX))
     }
@@ -104,7 +104,7 @@ impl LivenessCheck {
     /// The part that makes no progress, if any. During a stop, parts end on purpose, so none is reported.
     pub fn stuck_part(&mut self) -> Option<&'static str> {
         let durable = self.log.durable();
-        // Without a journal, entries wait for the database, which is no fault of this process.
+        // Without a journal, entries wait for the database, which is not this process's fault.
         let is_waiting = self.log.journal_stats().is_some() && self.log.appended() > durable;
         if durable != self.durable || !is_waiting {
             self.durable = durable;

@@ -1,4 +1,4 @@
-//! The route tables.
+//! The route tables: all paths with their handlers, and the operations that the API documents describe.
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
@@ -27,7 +27,7 @@ use crate::api::{
 use crate::app::App;
 use crate::hooks::{self, Hooks};
 use crate::mail::Mailer;
-use crate::openapi::{self, Document, Operation, PathEntry, Table};
+use crate::openapi::{self, Documents, Operation, PathEntry, Table};
 use crate::panel::{self, Panel, pages};
 use crate::visitors::{self, Demo, VisitorLimits};
 use crate::web::Input;
@@ -39,7 +39,7 @@ use crate::web::response::methods::{no_such_route, read_only};
 use crate::web::response::schema::Schemas;
 use crate::web::state::WebState;
 
-/// Paths that are served and have no operation in the document: the document itself, and files.
+/// Paths that are served but have no operation in an API document: the documents themselves, and files.
 const UNDOCUMENTED_PATHS: [&str; 8] = [
     openapi::PATH,
     openapi::PANEL_PATH,
@@ -69,7 +69,7 @@ pub struct Handles {
     /// The demo's page, if this is a demo.
     pub demo: Data<Demo>,
     /// The API documents.
-    pub document: Data<Document>,
+    pub documents: Data<Documents>,
     /// The state of the middleware.
     pub web_state: WebState,
 }
@@ -85,7 +85,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             visitor_limits,
             panel: panel_data,
             demo,
-            document,
+            documents,
             web_state,
         } = handles;
         web_state.add(services);
@@ -97,7 +97,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .app_data(visitor_limits)
             .app_data(panel_data)
             .app_data(demo)
-            .app_data(document)
+            .app_data(documents)
             // The most frequent routes come first: the router compares them one after the other.
             .configure(register_api)
             .configure(register_health)
@@ -117,9 +117,9 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     }
 }
 
-/// The endpoints of the API, each with the id and the summary of its operation.
+/// Adds the endpoints of the API, each with the id and the summary of its operation.
 #[rustfmt::skip] // One line per endpoint.
-fn endpoints(table: &mut Table<'_>) {
+fn add_endpoints(table: &mut Table<'_>) {
     table
         .at("/contacts").get("listContacts", contacts::list, "List contacts").post("createContact", contacts::create, "Create a contact")
         // Before the path with an id, which would match it.
@@ -237,14 +237,14 @@ fn endpoints(table: &mut Table<'_>) {
 /// The endpoints of the API, with their handlers.
 fn endpoint_paths() -> Vec<PathEntry> {
     let mut table = Table::for_serving(noun);
-    endpoints(&mut table);
+    add_endpoints(&mut table);
     table.finish()
 }
 
 /// The endpoints for people at the panel: the API's, and those of the panel within a company.
 fn panel_paths() -> Vec<PathEntry> {
     let mut table = Table::for_serving(noun);
-    endpoints(&mut table);
+    add_endpoints(&mut table);
     panel::company_paths(&mut table);
     table.finish()
 }
@@ -260,14 +260,14 @@ pub fn paths() -> Vec<String> {
 }
 
 /// Creates the state of the panel.
-pub fn create_panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
-    Panel::new(panel_paths().iter().chain(&panel::handlers()), mailer, admins_need_factor)
+pub fn create_panel(mailer: Option<Mailer>, admins_need_second_factor: bool) -> Panel {
+    Panel::new(panel_paths().iter().chain(&panel::handlers()), mailer, admins_need_second_factor)
 }
 
 /// The operations of every endpoint; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::documenting_api(schemas, noun);
-    endpoints(&mut table);
+    add_endpoints(&mut table);
     table.finish().into_iter().flat_map(|entry| entry.operations).collect()
 }
 
@@ -276,7 +276,7 @@ pub fn operations_outside_api(schemas: &mut Schemas) -> Vec<Operation> {
     let mut operations = visitors::operations(schemas);
     operations.extend(hooks::operations(schemas));
     let mut table = Table::outside_api(schemas, "health", |_| "");
-    health_paths(&mut table);
+    add_health_paths(&mut table);
     operations.extend(table.finish().into_iter().flat_map(|entry| entry.operations));
     operations
 }
@@ -284,7 +284,7 @@ pub fn operations_outside_api(schemas: &mut Schemas) -> Vec<Operation> {
 /// The operations of the panel's API; the schemas they refer to are added to `schemas`.
 pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::documenting_api(schemas, noun);
-    endpoints(&mut table);
+    add_endpoints(&mut table);
     panel::company_paths(&mut table);
     let company_operations = table.finish().into_iter().flat_map(|entry| entry.operations);
     let mut operations: Vec<Operation> =
@@ -309,7 +309,7 @@ pub fn document() -> Value {
     openapi::document(operations, webhook_operations, schemas)
 }
 
-fn health_paths(table: &mut Table<'_>) {
+fn add_health_paths(table: &mut Table<'_>) {
     table.at("/health/live").get("getLiveness", health::live, "Check liveness");
     table.at("/health/ready").get("getReadiness", health::ready, "Check readiness");
     table.at("/version").get("getVersion", health::version, "Get the version");
@@ -318,7 +318,7 @@ fn health_paths(table: &mut Table<'_>) {
 fn register_health(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, "health", |_| "");
-    health_paths(&mut table);
+    add_health_paths(&mut table);
     for entry in table.finish() {
         services.service(entry.into_resource());
     }
@@ -326,14 +326,14 @@ fn register_health(services: &mut ServiceConfig) {
 
 /// Registers the endpoints, each behind its middleware.
 fn register_api(services: &mut ServiceConfig) {
-    // One scope per noun: the router compares paths one after the other, and so skips all paths of another noun at
-    // once.
+    // One scope per noun: the router compares paths one after the other, and a scope lets it skip all paths of another
+    // noun at once.
     for (noun, paths) in endpoint_paths().into_iter().fold(Vec::new(), add_to_noun) {
         let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
         let scope = paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource()));
         // The middleware that is wrapped last runs first: `admit` refuses unknown callers, and only the rest are
         // recorded.
-        if panel::audits_tokens(&noun) {
+        if panel::has_audited_operations(&noun) {
             services.service(scope.wrap(from_fn(panel::audit_tokens)).wrap(from_fn(admit)));
         } else {
             services.service(scope.wrap(from_fn(admit)));
@@ -375,7 +375,7 @@ trait PlainEndpoints {
     /// The five endpoints of a plain noun; `plural` names its records.
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self;
 
-    /// The endpoints of a noun whose records can only be read as a list.
+    /// The endpoints of a noun whose records can be read only as a list.
     fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, plural: &str) -> &mut Self;
 }
 
@@ -435,4 +435,4 @@ fn type_name_of(words: &str) -> String {
 }
 
 /// The middleware around every route, which assigns the request's id.
-pub use request_id::name_request;
+pub use request_id::assign_request_id;

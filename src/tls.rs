@@ -7,8 +7,8 @@ use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
 use rustls_platform_verifier::ConfigVerifierExt;
 
-/// The root certificates that the clients created here trust: the system's. They are some hundred files, so they are
-/// read once per process.
+/// The root certificates that the clients created here trust: the system's. They are about a hundred files, so they
+/// are read once per process.
 static TRUST: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
     install();
     ClientConfig::with_platform_verifier()

@@ -1,6 +1,6 @@
 //! Strict parsing of web addresses. The URL parser is made for browsers and corrects mistakes: it accepts `https:x` and
 //! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address may lead to
-//! another host than a person reads in it, or to none, so it is refused here.
+//! a host other than the one that a person reads in it, or to none, so it is refused here.
 
 use url::{Host, Url};
 
@@ -8,7 +8,7 @@ use url::{Host, Url};
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Why a text is not a valid web address.
+/// Why a string is not a valid web address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidWebAddress {
     /// The text does not begin with `https://` or `http://`.

@@ -83,7 +83,7 @@ pub type Outcome<R> = Result<R, Refusal>;
 /// The recipient of the reply to one command. Dropping it without a reply reports a defect to the caller.
 pub struct ReplyTo<R> {
     to: oneshot::Sender<Outcome<R>>,
-    /// The queue of the caller's thread; without one, and on that thread, the reply is sent directly.
+    /// The queue of the caller's thread. Without one, or when already on that thread, the reply is sent directly.
     queue: Option<CompletionQueue>,
 }
 

@@ -1,5 +1,5 @@
 //! Who is present to answer visitors: users who use the panel, and integrations that answer. In memory only: after a
-//! start, everyone counts as absent until their next activity.
+//! restart, everyone counts as absent until their next activity.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use hotline_persistence::{ChannelId, CompanyId, UserId};
 use crate::directory::Organization;
 use crate::ttl_cache::TtlCache;
 
-/// How long a user counts as present after their last activity: people read or write for some minutes without a
+/// How long a user counts as present after their last activity: people may read or write for minutes without making a
 /// request.
 const PRESENT_FOR: Duration = Duration::from_secs(600);
 
@@ -25,37 +25,38 @@ enum Subject {
     Channel(ChannelId),
 }
 
-/// The activity of the last minutes.
+/// The users and channels with recent activity.
 pub struct Attendance {
-    last_seen: TtlCache<(CompanyId, Subject), ()>,
+    recently_active: TtlCache<(CompanyId, Subject), ()>,
 }
 
 impl Default for Attendance {
     fn default() -> Self {
-        Self { last_seen: TtlCache::new(ENTRIES_MAX, PRESENT_FOR) }
+        Self { recently_active: TtlCache::new(ENTRIES_MAX, PRESENT_FOR) }
     }
 }
 
 impl Attendance {
     /// Records that a user uses the panel.
     pub fn record_user(&self, company: CompanyId, user: UserId) {
-        self.last_seen.insert((company, Subject::User(user)), ());
+        self.recently_active.insert((company, Subject::User(user)), ());
     }
 
     /// Records that an integration has answered on a channel.
     pub fn record_answer(&self, company: CompanyId, channel: ChannelId) {
-        self.last_seen.insert((company, Subject::Channel(channel)), ());
+        self.recently_active.insert((company, Subject::Channel(channel)), ());
     }
 
-    /// Whether a channel is attended: by an active user of its queue, or of the company if it has no queue, or by an
-    /// integration.
+    /// Whether a channel is attended: by an integration, or by a present user of its queue or, if it has none, of the
+    /// company.
     pub fn is_attended(&self, organization: &Organization, channel: ChannelId) -> bool {
         let company = organization.company.id;
-        if self.last_seen.get(&(company, Subject::Channel(channel))).is_some() {
+        if self.recently_active.get(&(company, Subject::Channel(channel))).is_some() {
             return true;
         }
         let is_active = |id: &UserId| organization.users.get(id).is_some_and(|user| user.active);
-        let is_present = |id: &UserId| is_active(id) && self.last_seen.get(&(company, Subject::User(*id))).is_some();
+        let is_present =
+            |id: &UserId| is_active(id) && self.recently_active.get(&(company, Subject::User(*id))).is_some();
         match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
             Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(is_present)),
             None => organization.users.keys().any(is_present),
@@ -64,6 +65,6 @@ impl Attendance {
 
     /// Drops a company's activity.
     pub fn forget_company(&self, company: CompanyId) {
-        self.last_seen.remove_where(|(of, _)| *of == company);
+        self.recently_active.remove_where(|(owner, _)| *owner == company);
     }
 }

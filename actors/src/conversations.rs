@@ -1,8 +1,8 @@
-//! The slots of one channel: which ticket each contact talks in. All races between openings are settled here.
+//! The slots of one channel: which ticket each contact is talking in. All races between openings are settled here.
 //!
 //! A slot is locked while a ticket is opened or reopened, from the check to the entry in the log, without any await in
-//! between. So a contact has at most one open ticket on a channel at any concurrency, and the journal has openings in
-//! their actual order.
+//! between. So a contact has at most one open ticket on a channel, however many requests are concurrent, and the
+//! journal has openings in their actual order.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -35,15 +35,15 @@ impl Conversations {
         self.slots.get(&contact).map(|slot| *slot)
     }
 
-    /// Locks the slot and runs `open`, which makes a ticket the open one. `open` receives the ticket that is open now,
-    /// and returns the one that is open afterwards, or refuses.
+    /// Locks the slot and runs `opening`, which makes a ticket the open one. `opening` receives the ticket that is open
+    /// now, and returns the one that is open afterwards, or refuses.
     ///
     /// # Errors
-    /// The error of `open`; the slot is then unchanged.
+    /// The error of `opening`; the slot is then unchanged.
     pub fn open<T, E>(
         &self,
         contact: ContactId,
-        open: impl FnOnce(Option<TicketId>) -> Result<(TicketId, T), E>,
+        opening: impl FnOnce(Option<TicketId>) -> Result<(TicketId, T), E>,
     ) -> Result<T, E> {
         match self.slots.entry(contact) {
             Entry::Occupied(mut slot) => {
@@ -51,12 +51,12 @@ impl Conversations {
                     Slot::Open(ticket) => Some(*ticket),
                     Slot::Closed(_) => None,
                 };
-                let (ticket, outcome) = open(open_ticket)?;
+                let (ticket, outcome) = opening(open_ticket)?;
                 slot.insert(Slot::Open(ticket));
                 Ok(outcome)
             }
             Entry::Vacant(slot) => {
-                let (ticket, outcome) = open(None)?;
+                let (ticket, outcome) = opening(None)?;
                 slot.insert(Slot::Open(ticket));
                 Ok(outcome)
             }

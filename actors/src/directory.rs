@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::cluster::SlotFilter;
-use hotline_persistence::directory_events::{DirectoryEvents, News};
+use hotline_persistence::directory_events::{Notification, NotificationListener};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::ChannelRow;
@@ -31,7 +31,7 @@ use crate::id_map::IdMap;
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);
 
 /// Companies that are loaded with the same statements: enough that a statement's fixed cost does not matter, few enough
-/// that a change of one of them does not wait for long.
+/// that a change to one of them does not wait for long.
 pub(crate) const LOADED_AT_ONCE: usize = 256;
 
 /// Pause before reconnecting to the notifications after a database outage.
@@ -48,8 +48,8 @@ struct DirectoryState {
     tokens: IdMap<KeyHash, Arc<Token>>,
     /// Channels by their public keys, which identify them where there is no company token.
     public_keys: DashMap<String, (CompanyId, ChannelId)>,
-    /// The number of organizations loaded, from which each gets its version.
-    versions: AtomicU64,
+    /// The version of the organization that was loaded last.
+    last_version: AtomicU64,
     /// Notified of every change.
     changed: watch::Sender<()>,
     loads: DashMap<CompanyId, Arc<CompanyLoads>>,
@@ -65,7 +65,7 @@ impl Default for DirectoryState {
             companies: IdMap::default(),
             tokens: IdMap::default(),
             public_keys: DashMap::new(),
-            versions: AtomicU64::new(0),
+            last_version: AtomicU64::new(0),
             changed: watch::Sender::new(()),
             loads: DashMap::new(),
             reload_every: RELOAD_EVERY,
@@ -209,20 +209,20 @@ impl Directory {
     }
 
     /// The channel with this public key, and its company, or none.
-    pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
+    pub fn company_and_channel(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
         let (company, channel) = self.state.public_keys.get(public_key).map(|channel| *channel)?;
         self.company(company).map(|organization| (organization, channel))
     }
 
-    /// Writes the last uses of tokens of `owned` companies that the table does not have yet.
+    /// Writes when the tokens of owned companies were last used, if the table does not have it yet.
     ///
     /// # Errors
     /// When the database cannot answer; the next call retries.
-    pub async fn write_uses(&self, db: impl Database<'_>, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
+    pub async fn write_uses(&self, db: impl Database<'_>, is_owned: impl Fn(CompanyId) -> bool) -> Result<()> {
         let mut uses: Vec<(TokenId, i64, Arc<TokenUse>)> = Vec::new();
         for token in &self.state.tokens {
             let last_ms = token.token_use.last_ms.load(Ordering::Relaxed);
-            if last_ms > token.token_use.written_ms.load(Ordering::Relaxed) && owned(token.row.company_id) {
+            if last_ms > token.token_use.written_ms.load(Ordering::Relaxed) && is_owned(token.row.company_id) {
                 uses.push((token.row.id, last_ms, token.token_use.clone()));
             }
         }
@@ -238,7 +238,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Follows the tables' notifications for the life of the process: every change is seen within a second.
+    /// Follows the tables' notifications for as long as the process runs: every change is seen within a second.
     /// Notifications of events are passed on to `events`.
     pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>, webhooks: Arc<WebhookNews>) {
         loop {
@@ -250,7 +250,7 @@ impl Directory {
     }
 
     async fn listen(&self, db: &PgPool, events: Option<&EventNews>, webhooks: &WebhookNews) -> Result<()> {
-        let mut notifications = DirectoryEvents::listen(db).await?;
+        let mut notifications = NotificationListener::listen(db).await?;
         // Changes may have been missed while disconnected, so everything is reloaded.
         events.iter().for_each(|events| events.publish_all());
         webhooks.publish_all();
@@ -264,9 +264,11 @@ impl Directory {
                 biased;
                 _ = ticks.tick() => self.reload_all(db).await?,
                 notification = notifications.next() => match notification? {
-                    Some(News::Directory(company)) => self.refresh(db, company).await?,
-                    Some(News::Webhooks(company)) => webhooks.publish(company),
-                    Some(News::Events(company, last)) => events.iter().for_each(|events| events.publish(company, last)),
+                    Some(Notification::Directory(company)) => self.refresh(db, company).await?,
+                    Some(Notification::Webhooks(company)) => webhooks.publish(company),
+                    Some(Notification::Events(company, last)) => {
+                        events.iter().for_each(|events| events.publish(company, last));
+                    }
                     None => return Ok(()),
                 },
             }
@@ -286,7 +288,7 @@ impl Directory {
         self.refresh_together(db, &[id]).await
     }
 
-    /// Reloads many companies, as [`Directory::refresh`] does one, with a few statements for some hundreds of them.
+    /// Reloads many companies, as [`Directory::refresh`] does one, with a few statements for a few hundred of them.
     /// Returns those whose rows cannot be read: they stay as they were, and do not affect the others.
     ///
     /// # Errors
@@ -385,7 +387,7 @@ impl Directory {
     }
 
     fn put(&self, mut organization: Organization) {
-        organization.version = self.state.versions.fetch_add(1, Ordering::Relaxed) + 1;
+        organization.version = self.state.last_version.fetch_add(1, Ordering::Relaxed) + 1;
         let id = organization.company.id;
         let mut hashes = Vec::with_capacity(organization.tokens.len());
         for token in &organization.tokens {

@@ -31,7 +31,7 @@ pub(crate) struct Assigners {
 pub(crate) struct Assigner {
     /// A panic during a decision leaves the state consistent: a decision changes it only after its entry is appended.
     state: Mutex<AssignmentState>,
-    /// Notified when a count has ended, successfully or not.
+    /// Notifies those that wait when a count has ended, successfully or not.
     count_ended: watch::Sender<()>,
 }
 
@@ -87,15 +87,14 @@ impl Assigners {
         assigners.remove(&company);
     }
 
-    /// Records a ticket's agent; none when it is closed or unassigned. To be called for each change after it was
-    /// appended.
+    /// Records a ticket's agent, or none if it is closed or unassigned. To be called after each change is appended.
     pub(crate) fn record_assignment(&self, ticket: &Ticket) {
         self.record(ticket.row.company_id, ticket.row.id, agent_of(ticket));
     }
 
-    /// Records the agent of an open ticket; none when it is unassigned, closed, or deleted.
+    /// Records the agent of an open ticket, or none if it is unassigned, closed, or deleted.
     pub(crate) fn record(&self, company: CompanyId, ticket: TicketId, agent: Option<UserId>) {
-        // Not locked within the map, so that a company's turn does not block other companies.
+        // Locked after the map is released, so that a company's turn does not block other companies.
         let assigner = self.assigners.get(&company).map(|assigner| assigner.clone());
         if let Some(assigner) = assigner {
             assigner.state.lock().record(ticket, agent);
@@ -128,7 +127,7 @@ impl Assigner {
         self.state.lock().begin_count(now)
     }
 
-    /// Ends a count with the contents of the tables, none when they could not be read, and notifies those that wait.
+    /// Ends a count with what was read from the tables (`None` if that failed), and notifies those that wait.
     pub(crate) fn end_count(&self, open_tickets: Option<Vec<(TicketId, UserId)>>, now: Instant) {
         self.state.lock().end_count(open_tickets, now);
         self.count_ended.send_replace(());
@@ -146,7 +145,7 @@ impl Assigner {
     }
 }
 
-/// An agent's turn, while the ticket is being opened. If it is dropped and not completed, the agent stays next.
+/// An agent's turn, while the ticket is being opened. If it is dropped before completion, the next turn is theirs.
 pub(crate) struct Choice<'a> {
     state: MutexGuard<'a, AssignmentState>,
     queue: QueueId,
@@ -219,7 +218,7 @@ impl AssignmentState {
         }
     }
 
-    /// Ends a count with the contents of the tables; none when they could not be read.
+    /// Ends a count with what was read from the tables; `None` if that failed.
     fn end_count(&mut self, open_tickets: Option<Vec<(TicketId, UserId)>>, now: Instant) {
         let Some(open_tickets) = open_tickets else {
             // The recorded changes are dropped; the tables have them at the next count.
@@ -270,7 +269,7 @@ mod tests {
         let mut state = AssignmentState::default();
         let now = Instant::now();
         assert_eq!((state.begin_count(now), state.begin_count(now)), (CountStatus::Required, CountStatus::Running));
-        // Changes while the tables are read, which do not have them yet.
+        // Changes made while the tables are being read, which do not have them yet.
         state.record(TicketId::new(1), None);
         state.record(TicketId::new(2), Some(UserId::new(5)));
         let open_tickets = vec![

@@ -13,7 +13,7 @@ pub struct KeyedLocks<K>(Arc<DashMap<K, Arc<Mutex<()>>>>);
 pub struct KeyedGuard<K: Clone + Eq + Hash> {
     locks: KeyedLocks<K>,
     key: K,
-    /// None once it is released.
+    /// The key's mutex; `None` once it is released.
     lock: Option<Arc<Mutex<()>>>,
     guard: Option<OwnedMutexGuard<()>>,
 }

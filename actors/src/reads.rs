@@ -1,5 +1,5 @@
 //! The read rule: a hot record is read from its actor or its published snapshot. Everything else is read from the
-//! tables, after these have everything that was acknowledged before. A read that a decision depends on also waits for
+//! tables, once they have everything that was acknowledged before. A read that a decision depends on also waits for
 //! everything that was decided before.
 
 use hotline_persistence::error::with_timeout;
@@ -10,7 +10,7 @@ use hotline_persistence::{ChannelId, CompanyId, Db, MessageId, SessionId, Store,
 
 use crate::Refusal;
 
-/// Reads of live rows.
+/// Reads by the read rule.
 pub struct Reads<'a> {
     pub(crate) store: &'a Store,
 }
@@ -21,7 +21,7 @@ impl<'a> Reads<'a> {
     /// does not block readers.
     pub async fn acknowledged_tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
-        // Every earlier answer was sent after its sync.
+        // Each answer is sent once its entry is durable, so entries that are not durable yet are not waited for.
         log.wait_until_flushed(log.last_of(company).min(log.durable())).await?;
         Ok(self.store.db(company))
     }
@@ -57,7 +57,7 @@ impl<'a> Reads<'a> {
             return Ok(with_timeout(tickets::list_sorted(db, company, filter, request)).await?);
         }
         let page = request.page;
-        // One query plan suits every value of such a filter, so a statement that is planned once reads the page.
+        // One query plan suits every value of such a filter, so it is planned once per connection.
         if tickets::is_steady(filter, page) {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
@@ -70,6 +70,7 @@ impl<'a> Reads<'a> {
         company: CompanyId,
         ids: Vec<TicketId>,
     ) -> Result<Vec<LoadedTicket>, Refusal> {
+        // Only waits: the readers have connections of their own.
         self.acknowledged_tables(company).await?;
         Ok(tickets::find_all_steady(&self.store.readers, company, ids).await?)
     }
@@ -79,7 +80,7 @@ impl<'a> Reads<'a> {
         Ok(messages::find(self.acknowledged_tables(company).await?, company, id).await?)
     }
 
-    /// The message with this id of the channel's provider, or none.
+    /// The message to which the channel's provider has given this id, or none.
     pub async fn message_by_provider_id(
         &self,
         company: CompanyId,

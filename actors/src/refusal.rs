@@ -15,7 +15,7 @@ pub struct FieldError {
     pub reason: String,
 }
 
-/// The reason of a conflict.
+/// The reason for a conflict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
     /// The state that causes the conflict, in words for people.
@@ -29,12 +29,13 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// The conflict of a record, named by its id field, in a state that forbids the change.
+    /// A conflict because a record, named by its id field, is in a state that forbids the change.
     pub fn of(state: &'static str, reason: &'static str, field: &'static str, id: impl Into<Value>) -> Self {
         Self { state, reason, record: Some((field, id.into())), references: Vec::new() }
     }
 
-    /// The conflict of a record that others refer to; `references` has the number of each kind.
+    /// A conflict because of other records: they refer to the record, or are as many as is allowed. `references` has
+    /// their number by kind.
     pub fn used_by(
         state: &'static str,
         reason: &'static str,
@@ -124,9 +125,9 @@ pub enum Refusal {
     /// No contact with this id in the company.
     #[error("contact not found")]
     ContactNotFound,
-    /// The contact is being deleted, or has changed since it was read: the command is to be retried.
+    /// The contact is being deleted or merged, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
-    ContactLeaving(ContactId),
+    ContactChanging(ContactId),
     /// The facts that the command's caller has checked have changed since: the command is to be retried with a new
     /// check.
     #[error("the underlying data has changed")]
@@ -140,13 +141,13 @@ pub enum Refusal {
     /// This actor has retired; the command is to be sent to its successor.
     #[error("the actor has retired")]
     Retired,
-    /// The command met a defect. The actor is rebuilt from its last durable state.
+    /// The command hit a defect. The actor is rebuilt from its last durable state.
     #[error("the command failed with an internal error")]
     Defect(String),
 }
 
 impl Refusal {
-    /// Whether it reveals a record's state, which must be durable first.
+    /// Whether the refusal reveals a record's state, which must then be durable before the caller sees it.
     pub(crate) fn reveals_state(&self) -> bool {
         matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
     }
@@ -161,11 +162,11 @@ impl Refusal {
     pub(crate) fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::ContactLeaving(_) | Self::Outdated
+            Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::ContactChanging(_) | Self::Outdated
         )
     }
 
-    /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
+    /// The error of a message that no caller waits for, in the terms of `POST /messages`; `not_found` describes the
     /// missing record.
     pub(crate) fn to_message_error(&self, not_found: &str) -> MessageError {
         let (code, message) = match self {
@@ -185,7 +186,7 @@ impl Refusal {
             | Self::Unavailable(_)
             | Self::Unknown(_)
             | Self::Retired
-            | Self::ContactLeaving(_)
+            | Self::ContactChanging(_)
             | Self::Outdated => ("ERR_API_INTERNAL", "internal error".to_owned()),
         };
         MessageError { code: code.to_owned(), message }

@@ -9,8 +9,8 @@ pub struct SeenSet<I, T> {
     seen_at: HashMap<I, T>,
     /// In order of arrival. An id that was seen again is here several times, and only its last position counts.
     order: VecDeque<(T, I)>,
-    room: usize,
-    /// Ids seen up to this time may be missing; none: no id is missing.
+    entries_max: usize,
+    /// Ids seen up to this time may be missing; `None` if no id is missing.
     missing_up_to: Option<T>,
 }
 
@@ -26,9 +26,9 @@ pub enum Membership {
 }
 
 impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
-    /// An empty set of at most `room` entries. Each entry takes the bytes of two ids and two times.
-    pub fn with_room(room: usize) -> Self {
-        Self { seen_at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
+    /// An empty set of at most `entries_max` entries. Each entry takes the bytes of two ids and two times.
+    pub fn with_entries_max(entries_max: usize) -> Self {
+        Self { seen_at: HashMap::new(), order: VecDeque::new(), entries_max, missing_up_to: None }
     }
 
     /// Records an id. If it was seen before, the later time counts.
@@ -38,7 +38,7 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
         self.seen_at.insert(id, at);
         self.order.push_back((at, id));
-        self.evict_beyond(self.room);
+        self.evict_beyond(self.entries_max);
     }
 
     /// The number of entries: one for each id, and one more for each time that an id was seen again.
@@ -82,7 +82,7 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
     }
 
-    /// Removes ids seen before this time, which no longer matter, and releases memory if most of it is unused then.
+    /// Removes ids seen before this time, which no longer matter, and releases memory if most of it is then unused.
     pub fn expire(&mut self, before: T) {
         while self.order.front().is_some_and(|(at, _)| *at < before) {
             self.drop_first();
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_evicted_id_is_unknown_unless_it_is_newer_than_the_eviction() {
-        let mut set = SeenSet::with_room(2);
+        let mut set = SeenSet::with_entries_max(2);
         assert_eq!(set.look_up(&1, |_| true), Membership::Absent, "nothing was ever seen");
         set.insert(1, 100);
         set.insert(2, 200);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_seen_again_keeps_its_later_time() {
-        let mut set = SeenSet::with_room(3);
+        let mut set = SeenSet::with_entries_max(3);
         set.insert(1, 100);
         set.insert(2, 200);
         set.insert(1, 300);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_expired_id_is_not_missing() {
-        let mut set = SeenSet::with_room(2);
+        let mut set = SeenSet::with_entries_max(2);
         set.insert(1, 100);
         set.insert(2, 200);
         set.expire(200);

@@ -1,11 +1,11 @@
-//! Rows that unit tests begin with.
+//! Rows that unit tests start from.
 
 use chrono::DateTime;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
-/// A queued message without content. All ids but its own are 1.
+/// A queued message without content. All ids but its own are 1 or absent.
 pub(crate) fn message(id: i64) -> MessageRow {
     MessageRow {
         company_id: CompanyId::new(1),

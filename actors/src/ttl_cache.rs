@@ -1,6 +1,6 @@
 //! A bounded cache with a time to live: for values that can be looked up again, and for counts per minute.
 //!
-//! Every hot conversation has some entries, so an entry must be small: little more than its key and value.
+//! Every hot ticket has some entries, so an entry must be small: little more than its key and value.
 
 use std::hash::{Hash, RandomState};
 use std::time::{Duration, Instant};
@@ -40,15 +40,15 @@ impl<K, V, F: Fn(&K, &V) -> u64> Weighter<K, TimedValue<V>> for WeightFn<F> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> TtlCache<K, V> {
-    /// A cache of about this many entries, each for at most this time.
+    /// A cache of about this many entries, each kept for at most this time.
     pub fn new(entries_max: usize, ttl: Duration) -> Self {
         Self::with_weighter(entries_max, u64::try_from(entries_max).unwrap_or(u64::MAX), UnitWeighter, ttl)
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, WeightFn<F>> {
-    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry that weighs more than
-    /// about 32 times the average, `weight_max / entries_expected`, may not be stored.
+    /// A cache of entries up to a total weight, each weighed by `weigh` and kept for at most this time. An entry that
+    /// weighs more than about 32 times the average, `weight_max / entries_expected`, may not be stored.
     pub fn weighted(entries_expected: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
         Self::with_weighter(entries_expected, weight_max, WeightFn(weigh), ttl)
     }
@@ -96,7 +96,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
         self.entries.insert(key, TimedValue { value, inserted_at_s: self.now_s() });
     }
 
-    /// Inserts a value, or merges it into the existing one by `combine`, which gets the existing value first.
+    /// Inserts a value, or merges it into the existing one with `combine`, which gets the existing value first.
     pub fn merge(&self, key: &K, value: V, combine: impl FnOnce(&V, &V) -> V) {
         let now_s = self.now_s();
         let result = self.entries.entry(key, None, |_, entry| {

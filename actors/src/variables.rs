@@ -110,7 +110,7 @@ pub struct Values<'a> {
     pub organization: &'a Organization,
     /// The time at which the text is rendered.
     pub now: DateTime<Utc>,
-    /// The contact's further values.
+    /// The contact's values that the ticket does not include.
     pub contact_values: &'a ContactValues,
 }
 
@@ -143,8 +143,8 @@ impl<'a> Values<'a> {
             "time" => Some(Cow::Owned(self.local_time().format("%H:%M").to_string())),
             "greeting" => borrowed(greeting(self.local_time().hour())),
             key => {
-                let own = contact_values.custom.get(key).filter(|value| !value.is_empty());
-                let value = own.or_else(|| organization.global_variables.get(key));
+                let custom = contact_values.custom.get(key).filter(|value| !value.is_empty());
+                let value = custom.or_else(|| organization.global_variables.get(key));
                 value.map(|value| Cow::Borrowed(value.as_str()))
             }
         }

@@ -126,7 +126,7 @@ impl Postgres {
             durability,
             keys,
             events: true,
-            role: Role::Alone,
+            role: Role::Standalone,
             migration: MigrationPolicy::default(),
         }
     }

@@ -199,7 +199,7 @@ async fn new_channel(db: &PgPool, keys: &Keyring, company: &Company, index: usiz
         app_secret: secret(),
         verify_token: secret(),
         provider_url: Some(format!("http://{address}")),
-        is_provider_url_operators: true,
+        is_provider_url_from_operator: true,
         ..ChannelSettings::default()
     };
     let name = format!("Phone {index}");

@@ -31,11 +31,11 @@ pub const LIMIT: i64 = 100_000_000_000_000;
 #[sqlx(transparent)]
 pub struct Amount(Decimal);
 
-/// Why a text is not a valid amount.
+/// Why a string is not a valid amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Not a JSON number.
-    NoNumber,
+    NotANumber,
     /// More than [`DECIMALS_MAX`] decimals.
     TooManyDecimals,
     /// Not below [`LIMIT`].
@@ -45,7 +45,7 @@ pub enum Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoNumber => write!(f, "must be a number"),
+            Self::NotANumber => write!(f, "must be a number"),
             Self::TooManyDecimals => write!(f, "must have at most {DECIMALS_MAX} decimals"),
             Self::TooLarge => write!(f, "must be below {LIMIT}"),
         }
@@ -69,7 +69,7 @@ impl Amount {
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let power = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         if !are_digits(whole) || !are_digits(fraction) || !are_digits(power) {
-            return Err(Malformed::NoNumber);
+            return Err(Malformed::NotANumber);
         }
         let all_digits = format!("{whole}{fraction}");
         let significant = all_digits.trim_matches('0');
@@ -89,7 +89,7 @@ impl Amount {
         if point > i64::from(DIGITS_MAX - DECIMALS_MAX) {
             return Err(Malformed::TooLarge);
         }
-        let units: i64 = significant.parse().map_err(|_| Malformed::NoNumber)?;
+        let units: i64 = significant.parse().map_err(|_| Malformed::NotANumber)?;
         let shift = u32::try_from(i64::from(DECIMALS_MAX) - decimals).map_err(|_| Malformed::TooLarge)?;
         let units = units * 10_i64.pow(shift);
         Ok(Self(Decimal::new(if is_negative { -units } else { units }, DECIMALS_MAX).normalize()))
@@ -121,12 +121,12 @@ impl Amount {
     }
 
     /// This amount as a fraction of `whole`, to four decimals; `None` if `whole` is zero.
-    pub fn part_of(self, whole: Self) -> Option<Self> {
+    pub fn fraction_of(self, whole: Self) -> Option<Self> {
         let part = self.0.checked_div(whole.0)?;
         Some(Self(part.round_dp_with_strategy(DECIMALS_MAX, RoundingStrategy::MidpointAwayFromZero)))
     }
 
-    /// The amount of a whole number.
+    /// A whole number as an amount.
     pub fn of(count: i64) -> Self {
         Self(count.into())
     }
@@ -170,9 +170,9 @@ impl<'de> Deserialize<'de> for Amount {
 }
 
 impl PartialSchema for Amount {
-    #[expect(deprecated, reason = "`example` is the word that generators of clients know")]
+    #[expect(deprecated, reason = "client generators only know `example`")]
     fn schema() -> RefOr<Schema> {
-        // No format: a client's float type would promise fewer digits than are sent.
+        // No format: it would make clients use a float type, which holds fewer digits than are sent.
         let text = "An exact decimal with at most four decimal places.";
         ObjectBuilder::new().schema_type(Type::Number).description(Some(text)).example(Some(json!(19.9))).into()
     }
@@ -229,7 +229,7 @@ mod tests {
     fn invalid_amounts_are_refused_with_a_reason() {
         for digits in ["", "-", "x", "1.", ".5", "1,5", "1e", "e2", "0x10", "1.5.5", "NaN", "+1", "1e2.5", "١", "1 000"]
         {
-            assert_eq!(Amount::parse(digits), Err(Malformed::NoNumber), "{digits}");
+            assert_eq!(Amount::parse(digits), Err(Malformed::NotANumber), "{digits}");
         }
         for digits in ["0.00001", "1.23456", "1e-5", "0.1e-4", "-0.00001", "1e-99999999999999999999"] {
             assert_eq!(Amount::parse(digits), Err(Malformed::TooManyDecimals), "{digits}");
@@ -259,9 +259,9 @@ mod tests {
             assert_eq!(price.times(quantity), None, "{price} x {quantity}");
         }
         assert_eq!(maximum.plus(amount("0.0001")), None);
-        assert_eq!(amount("1").part_of(amount("3")), Some(amount("0.3333")));
-        assert_eq!(amount("2").part_of(amount("3")), Some(amount("0.6667")));
-        assert_eq!(amount("1").part_of(Amount::ZERO), None);
+        assert_eq!(amount("1").fraction_of(amount("3")), Some(amount("0.3333")));
+        assert_eq!(amount("2").fraction_of(amount("3")), Some(amount("0.6667")));
+        assert_eq!(amount("1").fraction_of(Amount::ZERO), None);
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Transaction};
 /// and returned with it.
 ///
 /// The start runs in a task of its own, so a caller that gives up does not interrupt it: the transaction begins and is
-/// rolled back. The library knows of a transaction only once the server has confirmed its start. If a start were
+/// rolled back. sqlx knows of a transaction only once the server has confirmed its start. If a start were
 /// interrupted, the connection would return to the pool in an open transaction that is never ended, and writes of its
 /// next users would be acknowledged but never committed.
 pub(crate) async fn begin<T: Send + 'static>(

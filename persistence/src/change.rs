@@ -1,4 +1,4 @@
-//! Every possible change of a live row, and the encoding of journal entries.
+//! Every possible change to a live row, and the encoding of journal entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ pub fn encode(changes: &[Change]) -> Result<Vec<u8>> {
 /// Decodes what [`encode`] wrote.
 ///
 /// # Errors
-/// [`Error::Entry`] when this release cannot decode the bytes.
+/// [`Error::UndecodableEntry`] when this release cannot decode the bytes.
 pub fn decode(seq: Seq, bytes: &[u8]) -> Result<Vec<Change>> {
-    rmp_serde::from_slice(bytes).map_err(|error| Error::Entry { seq, reason: error.to_string() })
+    rmp_serde::from_slice(bytes).map_err(|error| Error::UndecodableEntry { seq, reason: error.to_string() })
 }

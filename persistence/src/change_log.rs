@@ -45,9 +45,10 @@ struct LogState {
     queue: Arc<FlushQueue>,
     /// The companies whose entries are accepted.
     ownership: Ownership,
-    /// The last entry of each company. A list of the company is read only after this entry is in the tables.
+    /// The last entry of each company. Before its records are listed, the tables must have its entries up to this one,
+    /// or up to the newest durable one if that is older.
     last_entries: DashMap<CompanyId, Seq>,
-    /// Number of reservations that were refused because the log had no room.
+    /// Number of reservations that the journal or the queue has refused.
     refused_count: AtomicU64,
 }
 
@@ -77,11 +78,11 @@ impl ChangeLog {
         Self { inner: Arc::new(LogState { backend, queue, ownership, last_entries, refused_count: AtomicU64::new(0) }) }
     }
 
-    /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
+    /// Reserves room for a company's entry before a command decides, so that a refusal changes nothing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company's gate is shut;
-    /// without a journal also when the database is down.
+    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or this process no longer
+    /// accepts the company's entries; without a journal also when the database is down.
     pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
         if self.inner.ownership.is_shut(company) {
             return Err(not_served());
@@ -92,12 +93,12 @@ impl ChangeLog {
         Ok(Reservation { log: self.clone(), company, reservation })
     }
 
-    /// Whether a reservation would succeed now.
+    /// Whether a reservation for a served company would succeed now.
     pub fn has_room(&self) -> bool {
         self.check_room().is_ok()
     }
 
-    /// Checks that a reservation would succeed now.
+    /// Checks that a reservation for a served company would succeed now.
     ///
     /// # Errors
     /// [`Error::Unavailable`] with the reason.
@@ -105,7 +106,7 @@ impl ChangeLog {
         self.reserve_backend().map(drop)
     }
 
-    /// Number of reservations since startup that were refused because the log had no room.
+    /// Number of reservations since startup that the journal or the queue has refused.
     pub fn refused_count(&self) -> u64 {
         self.inner.refused_count.load(Ordering::Relaxed)
     }
@@ -141,7 +142,7 @@ impl ChangeLog {
 
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
-        // `backend` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
+        // `backend` and `queue` hold only entries, which the tables have by now; `ownership` keeps the company closed.
         let LogState { backend: _, queue: _, ownership: _, last_entries, refused_count: _ } = &*self.inner;
         last_entries.remove(&company);
     }
@@ -170,7 +171,7 @@ impl ChangeLog {
         match &self.inner.backend {
             _ if self.durable() >= seq => Ok(()),
             Backend::Journal(_) => self.inner.queue.wait_synced(seq).await,
-            Backend::Database(_) => self.inner.queue.wait_committed(seq).await,
+            Backend::Database(_) => self.inner.queue.wait_flushed_despite_outage(seq).await,
         }
     }
 
@@ -261,8 +262,8 @@ enum BackendReservation {
 }
 
 impl Reservation {
-    /// Appends the changes of one decision, all of the company the reservation is for. They become durable together or
-    /// not at all.
+    /// Appends the changes of one decision, which must all belong to the reservation's company. They become durable
+    /// together or not at all.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the entry is larger than the journal accepts, [`Error::InvalidEntry`] when a change

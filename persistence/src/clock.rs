@@ -1,5 +1,5 @@
 //! The service's clock. Decisions by the time of day, the idle times of actors and all limits per minute or hour use
-//! it, so that a test moves the time instead of waiting.
+//! it, so that a test can move the time instead of waiting.
 //!
 //! Pauses and deadlines of single calls are not affected: timers run in real time.
 

@@ -1,11 +1,11 @@
 //! Control characters that no text may contain: U+0000 to U+001F, except tab, line feed and carriage return.
 //!
 //! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with such a
-//! character are refused. Texts of providers and visitors are accepted without it, so that no message is lost.
+//! character are refused. Texts from providers and visitors are accepted without it, so that no message is lost.
 
 use serde_json::Value;
 
-/// The reason for which a text with a control character is refused.
+/// The reason given when a text with a control character is refused.
 pub const REFUSED: &str = "must not contain control characters except tab, line feed and carriage return";
 
 /// Whether a character is one that no text may contain.
@@ -14,23 +14,25 @@ pub fn is_refused(character: char) -> bool {
 }
 
 /// Whether a text contains a refused character.
-pub fn has_refused(text: &str) -> bool {
+pub fn contains_refused(text: &str) -> bool {
     text.contains(is_refused)
 }
 
 /// Whether a value contains a refused character in any of its texts, or in the name of a field.
-pub fn value_has_refused(value: &Value) -> bool {
+pub fn value_contains_refused(value: &Value) -> bool {
     match value {
-        Value::String(text) => has_refused(text),
-        Value::Array(items) => items.iter().any(value_has_refused),
-        Value::Object(fields) => fields.iter().any(|(name, value)| has_refused(name) || value_has_refused(value)),
+        Value::String(text) => contains_refused(text),
+        Value::Array(items) => items.iter().any(value_contains_refused),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| contains_refused(name) || value_contains_refused(value))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
 /// Removes refused characters from a text.
 pub fn remove_from_text(text: &mut String) {
-    if has_refused(text) {
+    if contains_refused(text) {
         text.retain(|character| !is_refused(character));
     }
 }
@@ -61,9 +63,9 @@ mod tests {
     #[test]
     fn control_characters_are_removed_from_every_text_of_a_value() {
         let mut value = json!({"a": "x\u{1}\ty", "b": ["\u{1f}", 7, null, {"c": "\r\n\u{b}é"}]});
-        assert!(value_has_refused(&value));
+        assert!(value_contains_refused(&value));
         remove_from_value(&mut value);
         assert_eq!(value, json!({"a": "x\ty", "b": ["", 7, null, {"c": "\r\né"}]}));
-        assert!(!value_has_refused(&value) && value_has_refused(&json!({"\u{2}": 1})));
+        assert!(!value_contains_refused(&value) && value_contains_refused(&json!({"\u{2}": 1})));
     }
 }

@@ -15,8 +15,8 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// The end marker: a row with -1 fields.
 const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
 
-/// Microseconds from 1970-01-01, Rust's epoch, to 2000-01-01, PostgreSQL's.
-const EPOCH_US: i64 = 946_684_800_000_000;
+/// Microseconds from 1970-01-01, the Unix epoch, to 2000-01-01, PostgreSQL's.
+const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 /// Version byte before every `jsonb` value.
 const JSONB_VERSION: u8 = 1;
@@ -46,7 +46,7 @@ impl Row<'_> {
     }
 }
 
-/// Copies rows to the table and columns that `statement` names; `write_row` writes the `field_count` fields of one row.
+/// Copies rows into the table and columns that `statement` names; `write_row` writes the `field_count` fields of a row.
 ///
 /// # Errors
 /// When PostgreSQL refuses a row: then none is inserted.
@@ -116,7 +116,7 @@ impl<T: Field + ?Sized> Field for &T {
 
 impl Field for DateTime<Utc> {
     fn write(&self, to: &mut Vec<u8>) -> bool {
-        (self.timestamp_micros() - EPOCH_US).write(to)
+        (self.timestamp_micros() - POSTGRES_EPOCH_US).write(to)
     }
 }
 

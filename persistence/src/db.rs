@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::begin::begin;
-use crate::error::{STATEMENT_TIME_MAX, classify_commit, is_deadlock, is_outdated, unconfirmed_commit, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, classify_commit, is_deadlock, is_stale_plan, unconfirmed_commit, with_timeout};
 use crate::fence::{Fence, may_write};
 use crate::large;
 use crate::scheduler::{Permit, Scheduler, Weight};
@@ -191,7 +191,7 @@ struct Checkout {
     permit: Option<Permit>,
     /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
-    /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
+    /// Whether the server may be in a transaction that sqlx does not know of, because its start was not awaited.
     /// Such a transaction would never be ended.
     may_be_in_transaction: bool,
     /// The runtime in which the connection was acquired. A connection can be returned to the pool only within a
@@ -205,13 +205,13 @@ impl Checkout {
         Self { connection: Some(connection), permit, is_busy: false, may_be_in_transaction: false, runtime }
     }
 
-    /// Returns the connection for one statement.
+    /// Marks the connection as busy, and returns it for one statement.
     fn start_statement(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
         self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
     }
 
-    /// Returns the connection for a transaction of one statement, and the flag to clear once it has begun.
+    /// The same for a transaction of one statement; also returns the flag to clear once it has begun.
     fn start_transaction(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
         (self.is_busy, self.may_be_in_transaction) = (true, true);
         let connection = self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?;
@@ -261,8 +261,8 @@ macro_rules! run {
 }
 
 /// Runs any other statement. In a cluster, a statement that may write runs in its own transaction, which begins with
-/// the fence. A statement that PostgreSQL has undone is repeated once: if the session had prepared it before a
-/// migration, or if it was in a deadlock, as with a migration.
+/// the fence: PostgreSQL refuses it if this life is over. A statement that PostgreSQL has rolled back is repeated once:
+/// if the session had prepared it before a migration, or if it was in a deadlock, for example with a migration.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
@@ -300,7 +300,7 @@ macro_rules! run_fenced {
                 }
                 .await;
                 match result {
-                    Err(error) if !is_repeated && is_outdated(&error) => {
+                    Err(error) if !is_repeated && is_stale_plan(&error) => {
                         unanswered::record_migration();
                         checkout.start_statement()?.clear_cached_statements().await?;
                         is_repeated = true;

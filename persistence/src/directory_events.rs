@@ -1,4 +1,4 @@
-//! PostgreSQL notifications: changes of a company's directory or webhooks, and events of plain changes.
+//! PostgreSQL notifications: changes to a company's directory or webhooks, and events of plain changes.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{CompanyId, LoggedEventId, Result, unanswered};
 
-/// The channel on which changes of a directory are notified, by the tables' triggers `directory_changed`.
+/// The PostgreSQL channel on which changes to a directory are announced, by the tables' triggers `directory_changed`.
 const DIRECTORY_CHANNEL: &str = "hotline_directory";
 
-/// The channel on which events of plain changes are notified, by `hotline_number_events`.
+/// The PostgreSQL channel on which events of plain changes are announced, by `hotline_number_events`.
 const EVENTS_CHANNEL: &str = "hotline_events";
 
-/// The channel on which changes of webhooks are notified, by `hotline_webhooks_changed`.
+/// The PostgreSQL channel on which changes to webhooks are announced, by `hotline_webhooks_changed`.
 const WEBHOOKS_CHANNEL: &str = "hotline_webhooks";
 
 /// A notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum Notification {
     /// A company's directory changed.
     Directory(CompanyId),
     /// A company's webhooks changed.
@@ -28,7 +28,7 @@ pub enum News {
     Events(CompanyId, LoggedEventId),
 }
 
-impl News {
+impl Notification {
     /// Parses a notification; `None` if its payload has another form.
     fn parse(channel: &str, payload: &str) -> Option<Self> {
         if channel == DIRECTORY_CHANNEL {
@@ -43,21 +43,21 @@ impl News {
     }
 }
 
-/// After this time without data the server is asked for a reply: on a connection that the network has dropped, the
-/// listener would wait without end.
+/// After this time without data the server is asked for a reply. Otherwise the listener would wait forever on a
+/// connection that the network has dropped.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// How long the server may take to reply.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A connection that listens for notifications.
-pub struct DirectoryEvents {
+pub struct NotificationListener {
     listener: PgListener,
     /// When the server last sent something.
     received_at: Instant,
 }
 
-impl DirectoryEvents {
+impl NotificationListener {
     /// Starts listening.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl DirectoryEvents {
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn next(&mut self) -> Result<Option<News>> {
+    pub async fn next(&mut self) -> Result<Option<Notification>> {
         loop {
             let Ok(received) = timeout_at(self.received_at + SILENCE_MAX, self.listener.try_recv()).await else {
                 match timeout(REPLY_TIME_MAX, self.listener.execute("select 1")).await {
@@ -93,8 +93,8 @@ impl DirectoryEvents {
                 None => return Ok(None),
                 Some(notification) => {
                     let channel = notification.channel();
-                    if let Some(news) = News::parse(channel, notification.payload()) {
-                        return Ok(Some(news));
+                    if let Some(parsed) = Notification::parse(channel, notification.payload()) {
+                        return Ok(Some(parsed));
                     }
                     tracing::warn!(channel, "notification is unreadable and was skipped");
                 }

@@ -19,7 +19,7 @@ thread_local! {
     static UNREADABLE_COLUMNS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A `jsonb` column; `None` when it is null, and when its content cannot be read.
+/// A `jsonb` column; `None` when it is null or its content cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<T = Value>(Option<T>);
 
@@ -119,8 +119,8 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
     rows.iter().filter_map(|row| read(row).ok()).collect()
 }
 
-/// How long a thread reads the rows of a page before it yields to other tasks. To read a hundred contacts with two
-/// hundred long fields takes tens of milliseconds, and hundreds of requests share a thread.
+/// How long a thread reads the rows of a page before it yields to other tasks. Reading a hundred contacts with two
+/// hundred long fields each takes tens of milliseconds, and hundreds of requests share a thread.
 const BLOCKING_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once

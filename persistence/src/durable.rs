@@ -24,7 +24,7 @@ enum Latch {
 
 type SharedLatch = Arc<Mutex<Latch>>;
 
-/// A future for the durability of an entry.
+/// Waits for an entry to become durable: as a future ([`Durable::wait`]), or with a [`Waiter`].
 pub struct Durable(SharedLatch);
 
 /// The other side of [`Durable`], which reports that the entry is durable. Dropped without [`SyncSignal::complete`], it
@@ -32,7 +32,7 @@ pub struct Durable(SharedLatch);
 pub(crate) struct SyncSignal(SharedLatch);
 
 impl Durable {
-    /// The signal and the future of an entry that is not durable yet.
+    /// The two sides for an entry that is not durable yet.
     pub(crate) fn pending() -> (SyncSignal, Self) {
         let latch = Arc::new(Mutex::new(Latch::Pending(None)));
         (SyncSignal(latch.clone()), Self(latch))
@@ -56,7 +56,7 @@ impl Durable {
     /// [`Error::Unknown`] when the log stopped before the entry was known to be durable.
     pub async fn wait(self) -> Result<()> {
         let (sender, receiver) = oneshot::channel();
-        self.notify(Box::new(ChannelWaiter(sender)));
+        self.notify(Box::new(OneshotWaiter(sender)));
         match receiver.await {
             Ok(true) => Ok(()),
             _ => Err(log_stopped()),
@@ -69,11 +69,11 @@ pub fn log_stopped() -> Error {
     Error::Unknown("the log has stopped".to_owned())
 }
 
-struct ChannelWaiter(oneshot::Sender<bool>);
+struct OneshotWaiter(oneshot::Sender<bool>);
 
-impl Waiter for ChannelWaiter {
+impl Waiter for OneshotWaiter {
     fn wake(self: Box<Self>, is_durable: bool) {
-        // The caller may have been cancelled.
+        // The caller of `Durable::wait` may have been cancelled.
         let _ = self.0.send(is_durable);
     }
 }

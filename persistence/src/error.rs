@@ -42,12 +42,12 @@ pub enum Error {
         place: String,
         /// The cause.
         reason: String,
-        /// Whether this may end without the operator.
+        /// Why, and so whether a retry may succeed without action by the operator.
         reach: Reach,
     },
     /// The database is not what Hotline needs.
     #[error(transparent)]
-    Unsuitable(#[from] crate::unsuitable::Unsuitable),
+    Unsuitable(#[from] crate::unsuitable::UnsuitableDatabase),
     /// A connection pooler answers instead of PostgreSQL.
     #[error(
         "a connection pooler such as PgBouncer answers at {place}. Hotline has its own pool and depends on sessions of \
@@ -71,13 +71,13 @@ pub enum Error {
     Journal(#[from] crate::journal::JournalError),
     /// This release cannot decode a record of the journal.
     #[error("journal entry {seq} cannot be read: {reason}")]
-    Entry {
+    UndecodableEntry {
         /// The entry's sequence number.
         seq: u64,
         /// The decoder's error.
         reason: String,
     },
-    /// The changes of a decision are no valid entry of the log, which is a bug; nothing was appended.
+    /// The changes of a decision are not a valid entry of the log, which is a bug; nothing was appended.
     #[error("the changes cannot be recorded: {0}")]
     InvalidEntry(String),
     /// A secret cannot be sealed or opened.
@@ -89,15 +89,15 @@ pub enum Error {
     /// Another process is the writer of this database.
     #[error("another Hotline process serves this database")]
     NotOwner,
-    /// Another session is the writer of this database, after the time in which the session of a dead process would have
-    /// ended.
+    /// Another session is still the writer of this database, although the session of a dead process would have ended by
+    /// now.
     #[error(
         "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end \
          its session with `select pg_terminate_backend({})`", .0, .0.pid
     )]
     Held(crate::lock_holder::LockHolder),
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
-    /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be shown.
+    /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be served.
     #[error(
         "the database has lost committed changes: it contains the changes of this process up to \
          {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged"
@@ -108,8 +108,8 @@ pub enum Error {
         /// The last entry whose commit was acknowledged.
         committed: crate::journal::Seq,
     },
-    /// The journal has acknowledged changes, but another process has written to the database since: their ids may have
-    /// been reused, so they must be examined before they are written.
+    /// The journal contains acknowledged changes that the database lacks, and another process has written to the
+    /// database since. It may have reused their ids, so they must be examined before they are written.
     #[error(
         "the journal {journal} contains changes that are missing from the database, and another Hotline \
          process has written to the database since. Keep the journal folder, and examine it before you continue"
@@ -118,8 +118,8 @@ pub enum Error {
         /// The journal's id.
         journal: String,
     },
-    /// The database is older than the journal has confirmed, most likely restored from a backup. A replay would
-    /// write live rows whose plain rows are missing, and ids would be assigned twice.
+    /// The database lacks entries that it had confirmed to the journal: most likely it was restored from a backup. A
+    /// replay would write live rows whose plain rows are missing, and ids would be assigned twice.
     #[error(
         "the database is older than the journal in `{}`: it contains the entries of journal {journal} up to \
          {watermark}, but entries up to {confirmed} were confirmed. Nothing was changed. If the database was \
@@ -134,7 +134,7 @@ pub enum Error {
         journal: String,
         /// The last entry in the database.
         watermark: crate::journal::Seq,
-        /// The last entry that was confirmed.
+        /// The last entry that the database had confirmed.
         confirmed: crate::journal::Seq,
     },
     /// The journal of an earlier run contains changes that a process without a journal would never write.
@@ -194,11 +194,11 @@ impl Reach {
     /// Classifies the error of an attempt to connect.
     pub(crate) fn of(error: &sqlx::Error) -> Self {
         let code = error.as_database_error().and_then(|error| error.code());
-        let is_of = |class: &str| code.as_ref().is_some_and(|code| code.starts_with(class));
+        let starts_with = |prefix: &str| code.as_ref().is_some_and(|code| code.starts_with(prefix));
         match error {
             // Classes 28 (invalid authorization) and 3D (no such database); 42501: insufficient privilege.
-            _ if is_of("28") || is_of("42501") => Self::Denied,
-            _ if is_of("3D") => Self::Misconfigured,
+            _ if starts_with("28") || starts_with("42501") => Self::Denied,
+            _ if starts_with("3D") => Self::Misconfigured,
             sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Misconfigured,
             _ => Self::Away,
         }
@@ -227,7 +227,7 @@ pub struct TakenValue {
     /// The field that contains it.
     pub field: &'static str,
     /// How to find the record that has it.
-    pub holder: Option<Holder>,
+    pub holder: Option<HolderQuery>,
 }
 
 impl From<&'static str> for TakenValue {
@@ -236,15 +236,15 @@ impl From<&'static str> for TakenValue {
     }
 }
 
-/// How to find the record that has a requested unique value.
+/// Finds the record that has a requested unique value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct HolderQuery {
     pub(crate) statement: String,
     pub(crate) company: crate::CompanyId,
     pub(crate) value: String,
 }
 
-impl Holder {
+impl HolderQuery {
     /// The record's id; `None` if it no longer has the value.
     pub async fn find(&self, db: impl sqlx::PgExecutor<'_>) -> Result<Option<i64>> {
         with_timeout(
@@ -259,13 +259,13 @@ impl Holder {
 
 static CONNECTION_TIMEOUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Statements since the process started that got no connection in time.
+/// Number of statements since the process started that got no connection in time.
 pub fn connection_timeouts() -> u64 {
     CONNECTION_TIMEOUTS.load(Ordering::Relaxed)
 }
 
 /// Whether the server has refused a connection because it, the database or the role has too many.
-pub(crate) fn has_too_many_connections(error: &sqlx::Error) -> bool {
+pub(crate) fn is_too_many_connections(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "53300")
 }
 
@@ -277,10 +277,10 @@ impl From<sqlx::migrate::MigrateError> for Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if matches!(error, sqlx::Error::PoolTimedOut) || has_too_many_connections(&error) {
+        if matches!(error, sqlx::Error::PoolTimedOut) || is_too_many_connections(&error) {
             CONNECTION_TIMEOUTS.fetch_add(1, Ordering::Relaxed);
         }
-        if is_outdated(&error) {
+        if is_stale_plan(&error) {
             unanswered::record_migration();
         }
         if is_fenced(&error) {
@@ -327,17 +327,17 @@ pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
 /// cancelled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
 /// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code rejects one row,
-/// which a person can fix in `rejected_changes`, instead of blocking every company.
+/// which the operator can fix in `rejected_changes`, instead of blocking every company.
 const OUTAGE_CLASSES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
 
 /// SQLSTATE classes that concern only the given values: 22 data, 23 constraint, 54 program limit (an index entry or
 /// document that is too large, JSON that is too deep).
 const VALUE_CLASSES: [&str; 3] = ["22", "23", "54"];
 
-/// Whether the database was unavailable rather than refusing: a retry may succeed.
+/// Whether the database was unavailable, rather than refusing the statement: a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        _ if is_outdated(error) => true,
+        _ if is_stale_plan(error) => true,
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGE_CLASSES),
         // After these errors the connection is closed, or there was none.
         sqlx::Error::Io(_)
@@ -352,9 +352,8 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the session has prepared the statement before a migration changed its tables. Another session can execute
-/// it.
-pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
+/// Whether the session prepared the statement before a migration changed its tables. Another session can execute it.
+pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| {
         let is_not_supported = error.code().is_some_and(|code| code == "0A000");
         is_not_supported && error.message().contains("cached plan must not change result type")
@@ -371,14 +370,14 @@ pub(crate) fn is_canceled(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57014")
 }
 
-/// Whether a transaction was refused because this life is over: `hotline_fence` raises it.
+/// Whether a transaction was refused because this life is over: the SQL function `hotline_fence` raises this error.
 pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")
 }
 
 /// Whether a non-outage error is certainly caused by the given values: the same statement would accept other values.
 /// For any other error the statement itself may be at fault.
-pub(crate) fn is_of_values(error: &sqlx::Error) -> bool {
+pub(crate) fn is_caused_by_values(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &VALUE_CLASSES),
         // Refused on our side before anything was sent.

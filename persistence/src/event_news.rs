@@ -22,13 +22,13 @@ struct EventState {
     last: LoggedEventId,
     /// Incremented with each notification. It starts at 1, so that readers can use 0 for "nothing read yet".
     version: u64,
-    /// Incremented when something that earlier events show was deleted or erased.
+    /// Incremented when something that appears in earlier events was deleted or erased.
     removals: u64,
 }
 
 impl EventNews {
     /// Starts listening to a company: later notifications are received.
-    pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
+    pub fn listen(self: &Arc<Self>, company: CompanyId) -> EventListener {
         let sender = self.companies.entry(company).or_insert_with(|| {
             let initial = EventState { last: LoggedEventId::new(0), version: 1, removals: 0 };
             watch::Sender::new(initial)
@@ -36,7 +36,7 @@ impl EventNews {
         let receiver = sender.subscribe();
         drop(sender);
         self.listener_count.fetch_add(1, Ordering::AcqRel);
-        Listening { news: self.clone(), company, receiver: Some(receiver) }
+        EventListener { news: self.clone(), company, receiver: Some(receiver) }
     }
 
     /// Number of listeners.
@@ -49,7 +49,7 @@ impl EventNews {
         self.listener_count() > 0 && self.companies.contains_key(&company)
     }
 
-    /// Notifies that events of a company up to this one can be read.
+    /// Notifies listeners that a company's events up to this one can be read.
     pub fn publish(&self, company: CompanyId, last: LoggedEventId) {
         if self.listener_count() > 0
             && let Some(sender) = self.companies.get(&company)
@@ -61,8 +61,8 @@ impl EventNews {
         }
     }
 
-    /// Reports that something that earlier events of a company show was deleted or erased: events that were read before
-    /// must not be shown any more. Wakes nobody, because there is nothing new to read.
+    /// Reports that something that appears in earlier events of a company was deleted or erased: events that were read
+    /// before must no longer be shown. Wakes no listener, because there is nothing new to read.
     pub fn publish_removal(&self, company: CompanyId) {
         if self.listener_count() > 0
             && let Some(sender) = self.companies.get(&company)
@@ -74,7 +74,7 @@ impl EventNews {
         }
     }
 
-    /// Makes all listeners check again: notifications may have been missed, also of removals.
+    /// Makes all listeners check again: notifications may have been missed, including those of removals.
     pub fn publish_all(&self) {
         self.companies.iter().for_each(|sender| {
             sender.send_modify(|state| {
@@ -87,14 +87,14 @@ impl EventNews {
 
 /// A listener to a company.
 #[derive(Debug)]
-pub struct Listening {
+pub struct EventListener {
     news: Arc<EventNews>,
     company: CompanyId,
     /// `Some` until this is dropped.
     receiver: Option<watch::Receiver<EventState>>,
 }
 
-impl Listening {
+impl EventListener {
     /// Waits until there has been a notification since the last call, or since listening began.
     pub async fn changed(&mut self) {
         match &mut self.receiver {
@@ -104,7 +104,7 @@ impl Listening {
         }
     }
 
-    /// The last notified event; 0 if there was none.
+    /// The last event that listeners were notified of; 0 if there was none.
     pub fn last(&self) -> LoggedEventId {
         self.receiver.as_ref().map_or(LoggedEventId::new(0), |receiver| receiver.borrow().last)
     }
@@ -114,13 +114,13 @@ impl Listening {
         self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().version)
     }
 
-    /// The number of removals so far: once it changes, events that were read before must not be shown any more.
+    /// The number of removals so far: once it changes, events that were read before must no longer be shown.
     pub fn removals(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().removals)
     }
 }
 
-impl Drop for Listening {
+impl Drop for EventListener {
     fn drop(&mut self) {
         drop(self.receiver.take());
         self.news.listener_count.fetch_sub(1, Ordering::AcqRel);
@@ -143,7 +143,7 @@ mod tests {
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
         assert!(news.has_listener(ONE) && !news.has_listener(OTHER));
         news.publish(OTHER, LoggedEventId::new(3));
-        assert!(first.changed().now_or_never().is_none(), "events of another company are not notified");
+        assert!(first.changed().now_or_never().is_none(), "events of another company wake no listener");
         news.publish(ONE, LoggedEventId::new(7));
         news.publish(ONE, LoggedEventId::new(5));
         first.changed().await;

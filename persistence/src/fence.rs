@@ -1,5 +1,5 @@
-//! Fences a cluster process that has lost its life: writing transactions begin by locking the row of the life, and all
-//! others are read-only in PostgreSQL.
+//! The fence: keeps a cluster process from writing once another process has ended its life. Writing transactions begin
+//! by locking the row of the life, which fails without that row; all others are read-only in PostgreSQL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::cluster::{LifeId, lives};
 use crate::error::is_fenced;
 
 /// The statement with which a cluster process begins writing transactions; without it PostgreSQL allows only reads.
-/// Also notifies the process when its life is over.
+/// Also notifies the process when another one has ended its life.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
     pub(crate) begin_statement: SqlStr,
@@ -40,7 +40,8 @@ impl Fence {
         self.ended_by_other.notified().await;
     }
 
-    /// Notifies the process if the fence refused the statement, and its life was ended by another. Returns the result.
+    /// Notifies the process if the fence refused the statement because another process ended this life. Returns the
+    /// result.
     pub(crate) fn notify_if_refused<T>(&self, result: sqlx::Result<T>) -> sqlx::Result<T> {
         if result.as_ref().is_err_and(is_fenced) && !self.is_end_expected.load(Ordering::Acquire) {
             self.ended_by_other.notify_one();

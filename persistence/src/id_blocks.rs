@@ -35,15 +35,15 @@ struct Block {
     kind: &'static str,
     next: AtomicI64,
     end: AtomicI64,
-    /// Number of threads replacing this block right now.
+    /// Number of threads that are replacing this block.
     renewals: AtomicUsize,
 }
 
 impl IdBlocks {
     /// Reserves a block of each kind.
     ///
-    /// Only the database's single writer may call this, under its `epoch` and after recovery. Ids that an earlier
-    /// process had left when it was killed stay unused.
+    /// Only the database's single writer may call this, under its `epoch` and after recovery. Reserved ids that an
+    /// earlier process had not used when it was killed stay unused.
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest_id_query) in [
@@ -80,7 +80,7 @@ impl IdBlocks {
                 }
                 None => None,
             };
-            let next: i64 = sqlx::query_scalar(
+            let end: i64 = sqlx::query_scalar(
                 // Never below `next`: the newest records may have been deleted, and events, jobs and clients still name
                 // them by their ids.
                 "update id_blocks set next = greatest($2::bigint + 1, next) + $3 where kind = $1 returning next",
@@ -90,7 +90,7 @@ impl IdBlocks {
             .bind(BLOCK_IDS)
             .fetch_one(db)
             .await?;
-            blocks.push(Block::new(kind, next - BLOCK_IDS, next));
+            blocks.push(Block::new(kind, end - BLOCK_IDS, end));
         }
         match <[Block; 4]>::try_from(blocks) {
             Ok(blocks) => Ok(Self { inner: Arc::new(blocks), owner: BlockOwner::SingleWriter { epoch } }),
@@ -114,8 +114,8 @@ impl IdBlocks {
         Self { inner: Arc::new(blocks), owner: BlockOwner::Member }
     }
 
-    /// Reserves a fresh block of each kind, above every id assigned so far. Call it before a slot is opened, so that
-    /// ids increase within each of its conversations.
+    /// Reserves a fresh block of each kind, above every id assigned so far. Call it before this process serves another
+    /// slot, so that ids increase within each of the slot's conversations.
     ///
     /// # Errors
     /// When the database cannot answer; then some blocks may be fresh and the others unchanged.

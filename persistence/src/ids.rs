@@ -1,4 +1,4 @@
-//! Typed ids: the compiler refuses the id of one noun in place of another's.
+//! Typed ids: the compiler refuses the id of one kind of record (a noun) where another's is expected.
 
 use std::any::type_name;
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 use crate::key::{KEY_CHARACTERS, new_key};
 use crate::noun;
 
-/// The id of a noun `N`: the type of its row, or one of [`crate::noun`] where rows of many tables refer to it.
+/// The id of a noun. `N` is the type of its row, or a type of [`crate::noun`] where rows of several tables refer to it.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct Id<N>(pub i64, #[serde(skip)] PhantomData<fn() -> N>);
@@ -50,7 +50,7 @@ pub type TicketId = Id<noun::Ticket>;
 pub type MessageId = Id<noun::Message>;
 /// An event of a ticket.
 pub type EventId = Id<noun::Event>;
-/// An event of a company's event log. The ids of a company have no gaps.
+/// An event of a company's event log. The ids of one company's events have no gaps.
 pub type LoggedEventId = Id<noun::LoggedEvent>;
 /// A board.
 pub type BoardId = Id<noun::Board>;
@@ -226,7 +226,7 @@ impl SessionId {
 impl FromStr for SessionId {
     type Err = ();
 
-    /// Accepts every text in the form of a session id. For other texts no query is needed: no session has such an id.
+    /// Accepts every string in the form of a session id. Any other string needs no query: no session has such an id.
     fn from_str(text: &str) -> Result<Self, ()> {
         let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
         let is_valid = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Large results of the database: few are in memory at a time, as rows and as responses.
+//! Large results of the database: limits how many are in memory at a time, be it as rows or as responses.
 //!
 //! A page of long texts takes several MiB as rows, as much again once the rows are decoded, and again as a response. So
 //! a large result waits for a permit before its remaining rows are read, and its request holds this permit until the
@@ -19,13 +19,13 @@ use crate::error::STATEMENT_TIME_MAX;
 use crate::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 
 /// Maximum bytes of a result that needs no permit: nearly every page of a list is smaller.
-const SMALL_BYTES: usize = 512 << 10;
+const SMALL_BYTES_MAX: usize = 512 << 10;
 
-/// Maximum large results that are in memory at a time, in total and of one company.
+/// Maximum large results that are in memory at a time, in total and for one company.
 const LARGE_MAX: usize = 2;
 const COMPANY_LARGE_MAX: usize = 1;
 
-/// Maximum waiting large results of a company: more than it has connections at a time, so that none is refused here.
+/// Maximum large results of a company that wait: more than it has connections at a time, so that none is refused here.
 const COMPANY_WAITING_MAX: usize = 64;
 
 static PERMITS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
@@ -68,7 +68,7 @@ fn must_wait() -> bool {
     REQUEST_PERMIT.try_with(|request| !request.is_requested.replace(true)).unwrap_or(true)
 }
 
-/// Reads a result, and waits for a permit once its rows are large.
+/// Reads a result, and waits for a permit once its rows exceed [`SMALL_BYTES_MAX`].
 pub(crate) async fn collect<T>(
     company: Option<CompanyId>,
     mut results: BoxStream<'_, sqlx::Result<T>>,
@@ -78,7 +78,7 @@ pub(crate) async fn collect<T>(
     while let Some(result) = results.try_next().await? {
         bytes += row_of(&result).map_or(0, bytes_of);
         all.push(result);
-        if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES) {
+        if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES_MAX) {
             is_large = true;
             if must_wait() {
                 permit = Some(PERMITS.acquire(company).await?);

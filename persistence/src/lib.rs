@@ -81,7 +81,7 @@ pub use cluster::{LifeId, Membership, Role, Slot};
 pub use db::{Database, Db, Housekeeper, PlainTransaction};
 pub use durable::Durable;
 pub use error::{Error, Result};
-pub use event_news::{EventNews, Listening};
+pub use event_news::{EventListener, EventNews};
 #[cfg(feature = "failpoints")]
 pub use fail;
 pub use ids::{

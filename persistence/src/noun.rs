@@ -1,5 +1,5 @@
-//! Nouns that several tables refer to by id, declared once, so that no table needs another one's module. `crate::ids`
-//! describes them.
+//! Marker types for the ids of records that several tables refer to, so that no table needs another one's module.
+//! [`crate::ids`] describes them.
 
 pub enum Company {}
 pub enum Admin {}

@@ -1,9 +1,9 @@
 //! Which companies this process serves, and the work in progress for each of them.
 //!
-//! A process alone serves every company; a cluster member serves the companies of its open slots ([`Gates`]). A company
-//! is closed only while its state is dropped from memory: during that time its requests wait and no background work
-//! begins for it. Every timer, sweep and scan checks [`Ownership::owns`] before it works for a company; callers need
-//! not know why it is not served.
+//! A standalone process serves every company; a cluster member serves the companies of its open slots ([`Gates`]). A
+//! company is closed only while its state is dropped from memory: during that time its requests wait and no background
+//! work begins for it. Every timer, sweep and scan checks [`Ownership::owns`] before it works for a company; callers
+//! need not know why it is not served.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use crate::{CompanyId, Error, Result};
 /// than a caller waits for an answer.
 const ENTER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long closing waits for work in progress. If it takes longer, the company stays here.
+/// How long closing waits for work in progress. If it takes longer, the company stays with this process.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The companies this process serves. Cheap to clone.
@@ -29,11 +29,11 @@ pub struct Ownership(Arc<OwnershipState>);
 
 #[derive(Default)]
 struct OwnershipState {
-    /// One for each company that ever had work here: some hundred bytes each.
+    /// One for each company that ever had work here: about a hundred bytes each.
     company_gates: DashMap<CompanyId, Arc<CompanyGate>>,
     /// Number of companies that are closing, closed or shut. Usually 0; then no gate is looked up.
     closing: AtomicUsize,
-    /// The slots of a cluster member; unset for a process alone.
+    /// The slots of a cluster member; unset in a standalone process.
     slot_gates: OnceLock<Gates>,
 }
 
@@ -55,7 +55,7 @@ const SHUT: usize = 1 << (usize::BITS - 3);
 const FLAGS: usize = CLOSING | CLOSED | SHUT;
 
 impl CompanyGate {
-    /// Counts one more piece of work, unless one of `blocking_flags` is set. Returns whether it did.
+    /// Counts one more piece of work, unless one of `blocking_flags` is set. Returns whether it was counted.
     fn enter(&self, blocking_flags: usize) -> bool {
         let increment = |state: usize| (state & blocking_flags == 0).then_some(state + 1);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, increment).is_ok()
@@ -68,7 +68,7 @@ impl CompanyGate {
         }
     }
 
-    /// Closes the gate if no work is in progress; returns whether it did.
+    /// Closes a closing gate if no work is in progress; returns whether it did.
     fn try_close(&self) -> bool {
         self.state.compare_exchange(CLOSING, CLOSING | CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -129,7 +129,7 @@ impl Ownership {
     /// A filter for statements that search the companies served here. Check [`Ownership::owns`] again for each result:
     /// a slot may close meanwhile.
     pub fn slot_filter(&self) -> SlotFilter {
-        self.0.slot_gates.get().map_or_else(SlotFilter::all, |gates| SlotFilter::these(gates.open_slots()))
+        self.0.slot_gates.get().map_or_else(SlotFilter::all, |gates| SlotFilter::only(gates.open_slots()))
     }
 
     /// From now on only companies of opened slots are served. Call it once, before anything is served.
@@ -223,8 +223,8 @@ impl Ownership {
         }
         self.0.closing.fetch_add(1, Ordering::AcqRel);
         let closing = Closing { ownership: self.clone(), gate };
-        let closed = closing.gate.wait_for(|| closing.gate.try_close());
-        let result = timeout(CLOSE_TIME_MAX, closed).await;
+        let close = closing.gate.wait_for(|| closing.gate.try_close());
+        let result = timeout(CLOSE_TIME_MAX, close).await;
         result.map_err(|_| Error::Unavailable("the company's work did not finish in time".to_owned()))?;
         Ok(Closed(closing))
     }
@@ -271,8 +271,8 @@ mod tests {
     const COMPANY: CompanyId = CompanyId::new(1);
     const OTHER: CompanyId = CompanyId::new(2);
 
-    /// Attempts to enter or to close in a row, each with its time limit, before a test with real threads fails. The
-    /// limit of one attempt may pass while the machine does not run a thread.
+    /// Consecutive failed attempts to enter or to close after which a test with real threads fails. One attempt may
+    /// fail because a busy machine did not run a thread within the time limit.
     const ATTEMPTS_MAX: usize = 12;
 
     async fn enter_company(ownership: &Ownership) -> Presence {

@@ -97,7 +97,7 @@ pub enum Position {
 /// The position of a row in a list that is sorted by a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimePosition {
-    /// The row's time. Rows without it are the last ones, in the order of their ids.
+    /// The row's time. Rows without one come last, in the order of their ids.
     pub at: Option<DateTime<Utc>>,
     /// The row's id; rows of the same time are in the order of their ids.
     pub id: i64,

@@ -1,9 +1,9 @@
 //! Append-only tables, partitioned by the time of their rows: expired rows are dropped as a whole partition instead of
 //! being deleted one by one.
 //!
-//! A table has a column `created_at`, is partitioned by its range, and has a default partition `<table>_default` from
-//! the migration that created it. The default partition takes rows that fit no other one (from a wrong clock, or from
-//! a journal that is replayed a month later), so no row waits for its partition to be created.
+//! Each table is partitioned by ranges of its column `created_at`. The migration that creates it also creates its
+//! default partition `<table>_default`, which takes rows that fit no other one (from a wrong clock, or from a journal
+//! that is replayed a month later), so no row waits for its partition to be created.
 
 use std::time::Duration;
 
@@ -41,20 +41,20 @@ impl Partitions {
     /// When the database cannot answer, or the table is locked for too long; the next sweep retries.
     pub async fn create_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
         let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
-        for begin in (0..=PARTITIONS_AHEAD).map(|spans| first + self.span * spans) {
-            self.create(db, begin).await?;
+        for start in (0..=PARTITIONS_AHEAD).map(|spans| first + self.span * spans) {
+            self.create(db, start).await?;
         }
         Ok(())
     }
 
-    /// Drops partitions that contain only rows from before `before`, and deletes such rows from the default one.
+    /// Drops the partitions that end at `before` or earlier, and deletes rows of that age from the default one.
     ///
     /// # Errors
-    /// As [`Partitions::create_ahead`].
+    /// Like [`Partitions::create_ahead`].
     pub async fn drop_expired(&self, db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
         let table = self.table;
-        for (name, begin) in self.list(db).await? {
-            if begin + self.span <= before {
+        for (name, start) in self.list(db).await? {
+            if start + self.span <= before {
                 self.execute_in_transaction(db, &[format!("drop table {name}")]).await?;
             }
         }
@@ -81,31 +81,31 @@ impl Partitions {
             .fetch_all(db),
         )
         .await?;
-        Ok(names.into_iter().filter_map(|name| Some((name.clone(), self.begin_of(&name)?))).collect())
+        Ok(names.into_iter().filter_map(|name| Some((name.clone(), self.start_of(&name)?))).collect())
     }
 
-    fn name_of(&self, begin: DateTime<Utc>) -> String {
-        format!("{}_p{}", self.table, begin.format(NAME_FORMAT))
+    fn name_of(&self, start: DateTime<Utc>) -> String {
+        format!("{}_p{}", self.table, start.format(NAME_FORMAT))
     }
 
-    fn begin_of(&self, name: &str) -> Option<DateTime<Utc>> {
+    fn start_of(&self, name: &str) -> Option<DateTime<Utc>> {
         let hour = name.strip_prefix(self.table)?.strip_prefix("_p")?;
         // The name contains no minutes, and a time cannot be parsed without them.
-        let begin = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAME_FORMAT}%M")).ok()?;
-        Some(begin.and_utc())
+        let start = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAME_FORMAT}%M")).ok()?;
+        Some(start.and_utc())
     }
 
-    async fn create(&self, db: impl Database<'_>, begin: DateTime<Utc>) -> Result<()> {
-        let (table, name) = (self.table, self.name_of(begin));
+    async fn create(&self, db: impl Database<'_>, start: DateTime<Utc>) -> Result<()> {
+        let (table, name) = (self.table, self.name_of(start));
         let exists: bool =
             with_timeout(sqlx::query_scalar("select to_regclass($1) is not null").bind(&name).fetch_one(db)).await?;
         if exists {
             return Ok(());
         }
         // Attached rather than created in place, so that writers of other partitions are not blocked.
-        let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
+        let (from, to) = (start.to_rfc3339(), (start + self.span).to_rfc3339());
         let statements = [
-            // Its rows are inserted once and dropped with it, so an autovacuum after inserts would find nothing to do.
+            // Rows are inserted once and dropped with the partition: an autovacuum after inserts would have no work.
             format!("create table {name} (like {table} including all) with (autovacuum_vacuum_insert_threshold = -1)"),
             format!("alter table {name} alter column company_id set statistics 0"),
             // Moves rows that were written before this partition existed.
@@ -134,17 +134,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_partition_has_its_start() {
+    fn the_name_of_a_partition_encodes_its_start() {
         for hours in [1, 6, 24] {
             let partitions = Partitions { table: "events", span: TimeDelta::hours(hours) };
-            let begin = DateTime::UNIX_EPOCH + TimeDelta::hours(20_000 * 24 + 18 / hours * hours);
-            let name = partitions.name_of(begin);
-            assert_eq!(partitions.begin_of(&name), Some(begin), "{name}");
+            let start = DateTime::UNIX_EPOCH + TimeDelta::hours(20_000 * 24 + 18 / hours * hours);
+            let name = partitions.name_of(start);
+            assert_eq!(partitions.start_of(&name), Some(start), "{name}");
         }
         let partitions = Partitions { table: "events", span: TimeDelta::hours(1) };
         assert_eq!(partitions.name_of(DateTime::UNIX_EPOCH), "events_p19700101_00");
         for other in ["events_default", "events", "events_p1", "keys_p19700101_00", "events_p19700101_24"] {
-            assert_eq!(partitions.begin_of(other), None, "{other}");
+            assert_eq!(partitions.start_of(other), None, "{other}");
         }
     }
 }

@@ -39,7 +39,7 @@ const OWN_CHARACTERS_MIN: usize = 6;
 const SEQUENCES: [&str; 5] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
 
-/// A password is refused if its runs ([`is_in_sequence`]) have at least this average length: those of `abcd1234dcba`
+/// A password is refused if its runs ([`has_long_runs`]) have at least this average length: those of `abcd1234dcba`
 /// have it, those of words do not.
 const REFUSED_RUN_CHARACTERS: usize = 4;
 
@@ -63,8 +63,8 @@ fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
     repetition.into_iter().chain(in_sequences)
 }
 
-/// Whether a text consists of long runs: in a run, each character follows the previous one by the same step.
-fn is_in_sequence(text: &str) -> bool {
+/// Whether the runs of a text are long on average: in a run, each character follows the previous one by the same step.
+fn has_long_runs(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
     // The steps that fit the whole run so far; none while it has a single character.
     let (mut runs, mut run_steps) = (1, Vec::new());
@@ -101,8 +101,8 @@ impl Password {
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
     pub fn parse(text: String) -> Result<Self, String> {
-        // Sign-in refuses such a text.
-        if controls::has_refused(&text) {
+        // Sign-in also refuses such characters.
+        if controls::contains_refused(&text) {
             return Err(controls::REFUSED.to_owned());
         }
         if text.chars().count() < CHARACTERS_MIN {
@@ -115,7 +115,7 @@ impl Password {
         if COMMON_PASSWORDS.contains(folded.as_str()) {
             return Err("is one of the most common passwords".to_owned());
         }
-        if is_repetition(&folded) || is_in_sequence(&folded) {
+        if is_repetition(&folded) || has_long_runs(&folded) {
             return Err(
                 "is too easy to guess: it repeats characters or follows the alphabet or the keyboard".to_owned()
             );
@@ -123,7 +123,7 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// Checks that it is not based on its owner's e-mail or name.
+    /// Checks that the password is not based on its owner's e-mail or name.
     ///
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
@@ -144,7 +144,7 @@ impl Password {
         Err("is too easy to guess: it is based on the e-mail address or the name".to_owned())
     }
 
-    /// Generates a password from the operating system's random source.
+    /// Generates a random password.
     pub fn random() -> Self {
         Self(Alphanumeric.sample_string(&mut rand::rng(), GENERATED_CHARACTERS))
     }
@@ -165,14 +165,14 @@ impl Password {
 }
 
 /// Whether the text is the password of this hash. An invalid hash matches nothing.
-pub fn is_right(text: &str, hash: &str) -> bool {
+pub fn matches_hash(text: &str, hash: &str) -> bool {
     text.len() <= BYTES_MAX
         && PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(text.as_bytes(), &hash).is_ok())
 }
 
-/// Takes as long as [`is_right`] and always returns false: for accounts that do not exist.
+/// Takes as long as [`matches_hash`] and always returns false: for accounts that do not exist.
 pub fn verify_unknown(text: &str) -> bool {
-    let _ = UNMATCHABLE_HASH.as_deref().is_some_and(|hash| is_right(text, hash));
+    let _ = UNMATCHABLE_HASH.as_deref().is_some_and(|hash| matches_hash(text, hash));
     false
 }
 
@@ -239,9 +239,9 @@ mod tests {
         let password = Password::parse("correct horse battery".to_owned()).expect("password");
         let hash = password.hash().expect("hash");
         assert!(hash.starts_with("$argon2id$"), "{hash}");
-        assert!(is_right("correct horse battery", &hash));
-        assert!(!is_right("correct horse batterz", &hash));
-        assert!(!is_right("correct horse battery", "no hash"));
+        assert!(matches_hash("correct horse battery", &hash));
+        assert!(!matches_hash("correct horse batterz", &hash));
+        assert!(!matches_hash("correct horse battery", "no hash"));
         assert_ne!(password.hash().expect("hash"), hash);
     }
 

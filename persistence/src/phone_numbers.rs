@@ -1,7 +1,7 @@
 //! Spellings of one phone number.
 //!
 //! A provider omits the ninth digit of many Brazilian mobile numbers, and adds a digit to Mexican and Argentinian ones;
-//! people write both. Two spellings are one number, everywhere.
+//! people write both. Everywhere, both spellings count as the same number.
 
 /// The other spelling of a number in digits, if its country has two.
 pub fn other_spelling(digits: &str) -> Option<String> {
@@ -9,23 +9,23 @@ pub fn other_spelling(digits: &str) -> Option<String> {
         return None;
     }
     match (digits.get(..2)?, digits.len()) {
-        // 55, two digits of the area code, eight or nine of the number.
+        // Brazil: 55, a two-digit area code, eight or nine digits.
         ("55", 12) if matches!(digits.as_bytes()[4], b'6'..=b'9') => Some(format!("{}9{}", &digits[..4], &digits[4..])),
         // Without the ninth digit it must be a mobile number, too: only those have one.
         ("55", 13) if digits.as_bytes()[4] == b'9' && matches!(digits.as_bytes()[5], b'6'..=b'9') => {
             Some(format!("{}{}", &digits[..4], &digits[5..]))
         }
-        // 52, the old mobile prefix 1, ten digits.
+        // Mexico: 52, the old mobile prefix 1, ten digits.
         ("52", 13) if digits.as_bytes()[2] == b'1' => Some(format!("52{}", &digits[3..])),
         ("52", 12) => Some(format!("521{}", &digits[2..])),
-        // 54, the mobile prefix 9, ten digits.
+        // Argentina: 54, the mobile prefix 9, ten digits.
         ("54", 13) if digits.as_bytes()[2] == b'9' => Some(format!("54{}", &digits[3..])),
         ("54", 12) => Some(format!("549{}", &digits[2..])),
         _ => None,
     }
 }
 
-/// All spellings of a number, itself first.
+/// All spellings of a number, the given one first.
 pub fn spellings(digits: &str) -> Vec<String> {
     std::iter::once(digits.to_owned()).chain(other_spelling(digits)).collect()
 }

@@ -16,30 +16,30 @@ use crate::session::with_defaults;
 pub use crate::writer_lock::WriterClaim;
 use crate::{Result, unanswered};
 
-/// Connections for requests and the service itself, readers included. More than the cores can use would only queue
+/// Connections for requests and the service's own work, readers included. More than the cores can use would only queue
 /// inside PostgreSQL.
-pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
+pub const MAIN_CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// The most connections of a process without a cluster: [`CONNECTIONS_MAX`], one of the persister, and one of
+/// The most connections of a process without a cluster: [`MAIN_CONNECTIONS_MAX`], one for the persister, and one for
 /// [`crate::probe`].
-pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 2;
+pub const STANDALONE_CONNECTIONS_MAX: u32 = MAIN_CONNECTIONS_MAX + 2;
 
 /// The most connections of a process of a cluster.
-pub const MEMBER_CONNECTIONS_MAX: u32 = ALONE_MAX + MEMBER_MAX;
+pub const MEMBER_CONNECTIONS_MAX: u32 = STANDALONE_CONNECTIONS_MAX + MEMBER_POOL_MAX;
 
 /// Connections other than those of [`crate::Readers`].
-pub const POOL_MAX: u32 = REQUESTS_MAX + HOUSEKEEPING_MAX;
+pub const POOL_MAX: u32 = REQUEST_CONNECTIONS_MAX + HOUSEKEEPING_MAX;
 
 /// Connections for requests, shared among companies ([`request_shares`]).
-pub const REQUESTS_MAX: u32 = 9;
+pub const REQUEST_CONNECTIONS_MAX: u32 = 9;
 
-/// Connections for the service itself: one listens for notifications, the others sweep, load the directory and reserve
-/// ids. No company's requests can use them up.
+/// Connections for the service's own work: one listens for notifications, the others sweep, load the directory and
+/// reserve ids. No company's requests can use them up.
 pub const HOUSEKEEPING_MAX: u32 = 3;
 
 /// Maximum connections of one company at a time. It uses them briefly and has no priority over others; a third is left
 /// free so that others rarely wait.
-const COMPANY_MAX: usize = 6;
+const COMPANY_CONNECTIONS_MAX: usize = 6;
 
 /// Connections that transactions leave for single statements: the holder of a transaction may need to run a statement
 /// outside it.
@@ -49,7 +49,7 @@ const STATEMENTS_RESERVED: usize = 2;
 /// machine of any size.
 const HEAVY_MAX: usize = 4;
 
-/// Maximum queued requests of one company, some 10 KiB each without their bodies.
+/// Maximum queued requests of one company, about 10 KiB each without their bodies.
 const COMPANY_WAITING_MAX: usize = 512;
 
 /// Maximum queued heavy requests of one company: an import holds up to 16 MiB.
@@ -58,14 +58,14 @@ const COMPANY_HEAVY_WAITING_MAX: usize = 32;
 /// How the request connections are shared among companies.
 ///
 /// Heavy statements are also limited to the number of cores, and those of one company to half of it: while its
-/// statement keeps one core busy, other companies are served on the other.
+/// statements keep half of the cores busy, other companies are served on the rest.
 pub fn request_shares() -> Shares {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Shares {
-        all: REQUESTS_MAX as usize,
-        company: COMPANY_MAX,
-        transactions: REQUESTS_MAX as usize - STATEMENTS_RESERVED,
-        company_transactions: COMPANY_MAX - STATEMENTS_RESERVED,
+        all: REQUEST_CONNECTIONS_MAX as usize,
+        company: COMPANY_CONNECTIONS_MAX,
+        transactions: REQUEST_CONNECTIONS_MAX as usize - STATEMENTS_RESERVED,
+        company_transactions: COMPANY_CONNECTIONS_MAX - STATEMENTS_RESERVED,
         heavy: cores.clamp(1, HEAVY_MAX),
         company_heavy: (cores / 2).clamp(1, HEAVY_MAX / 2),
         company_waiting: COMPANY_WAITING_MAX,
@@ -96,19 +96,19 @@ pub(crate) fn connect_housekeeping(options: PgConnectOptions, life: Option<LifeI
 pub(crate) fn connect_requests(options: PgConnectOptions, events: bool, life: Option<LifeId>) -> PgPool {
     let events = ("hotline.events", if events { "on" } else { "off" });
     let options = with_defaults(options).options([CUSTOM_PLANS, STATEMENT_TIMEOUT, events]);
-    pool(REQUESTS_MAX, for_life(options, life))
+    pool(REQUEST_CONNECTIONS_MAX, for_life(options, life))
 }
 
 /// Opens a cluster member's own pool, so that neither requests nor sweeps delay its heartbeat.
 pub(crate) fn connect_member(options: PgConnectOptions, life: LifeId) -> PgPool {
     pool(
-        MEMBER_MAX,
+        MEMBER_POOL_MAX,
         with_defaults(options).application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT]),
     )
 }
 
 /// Connections of a cluster member for itself: one sends heartbeats, one listens for the placement, one changes it.
-const MEMBER_MAX: u32 = 3;
+const MEMBER_POOL_MAX: u32 = 3;
 
 /// The application name of a life's sessions; ending a life terminates sessions by this name.
 pub(crate) fn session_name(life: LifeId) -> String {
@@ -116,7 +116,7 @@ pub(crate) fn session_name(life: LifeId) -> String {
 }
 
 /// Adds the options of a cluster member's session, if there is a life: the life's name, a timeout for the locks of a
-/// stopped process, and read-only transactions except those that begin with the fence.
+/// stopped process, and read-only transactions except those that begin with the fence, a lock of the life's row.
 pub(crate) fn for_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
     match life {
         Some(life) => options.application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT, READ_ONLY]),
@@ -165,8 +165,8 @@ pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 const SYNC_ON_COMMIT: &str = "select set_config('synchronous_commit', 'on', false) \
     where current_setting('synchronous_commit') = 'off'";
 
-/// A pool of one connection for the persister. It holds the writer's lock as long as it is open, so a second Hotline on
-/// the same database cannot open its own.
+/// A pool of one connection for the persister. The connection holds the writer's lock while it is open, so a second
+/// Hotline on the same database cannot open its own.
 pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
     let options = with_defaults(options).options(INDEX_SCANS_ONLY);
     let options = match claim.folder() {
@@ -215,8 +215,8 @@ where
         .connect_lazy_with(options)
 }
 
-/// The persister writes rows by key, many per statement. Other join methods would read a whole table first, and only
-/// the statistics show whether that table is large.
+/// The persister writes rows by key, many per statement. Other join methods read a whole table first, and outdated
+/// statistics can make a large table look small.
 const INDEX_SCANS_ONLY: [(&str, &str); 3] =
     [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 

@@ -1,14 +1,14 @@
-//! Checks repeatedly whether the database responds, on a connection of its own: a pool that is used up and a database
-//! that is down look the same to those who wait for a connection.
+//! Checks whether the database responds, on a connection of its own: to those who wait for a connection of the pool, a
+//! pool that is used up and a database that is down look the same.
 
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
 
-use crate::error::{has_too_many_connections, without_values};
+use crate::error::{is_too_many_connections, without_values};
 
-/// Timeout of a check, including a new connection: an outage is noticed while requests still wait.
+/// Timeout of a check, including a new connection: so short that an outage is noticed while requests still wait.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Checks the database.
@@ -35,7 +35,7 @@ impl Probe {
     }
 
     /// The database's address and user, never the password.
-    pub fn place(&self) -> String {
+    pub fn address(&self) -> String {
         crate::requirements::address(&self.options)
     }
 
@@ -48,7 +48,7 @@ impl Probe {
                 self.connection = Some(connection);
                 Finding::Responds
             }
-            Ok(Err(error)) if has_too_many_connections(&error) => Finding::TooManyConnections(without_values(&error)),
+            Ok(Err(error)) if is_too_many_connections(&error) => Finding::TooManyConnections(without_values(&error)),
             Ok(Err(error)) => Finding::Fails(crate::error::connection_failure_reason(&error)),
             Err(_) => Finding::Fails(format!("no response within {} s", CHECK_TIME_MAX.as_secs())),
         }

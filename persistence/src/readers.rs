@@ -1,11 +1,12 @@
-//! Connections for frequent reads, each owned by one of the threads that serve.
+//! Connections for frequent reads. Each thread that serves requests has its own, unless there are more threads than
+//! connections.
 //!
 //! Each statement of these reads has a single plan that suits all values, so PostgreSQL plans it once per
-//! connection. If it planned a list for its values each time, it would spend most of its time on planning.
+//! connection. If it planned each execution, it would spend most of its time on planning.
 //!
 //! These statements only read, so they can be retried. Connections are therefore not tested before use or on return,
 //! which saves two of a pool's three round trips. If a connection has died, the statement fails and is retried on
-//! another one. After a statement without a reply, connections are tested for some time.
+//! another one. For some time after a statement got no reply, connections are tested before use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,13 +51,13 @@ impl Readers {
     /// Creates the readers of a database; they connect on demand.
     pub fn new(options: PgConnectOptions, life: Option<LifeId>) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
-        let pools = if threads > READERS_MAX as usize { 1 } else { threads };
-        let pool_size = READERS_MAX as usize / pools;
+        let pool_count = if threads > READERS_MAX as usize { 1 } else { threads };
+        let pool_size = READERS_MAX as usize / pool_count;
         // One company may use all of a pool; the next company only waits for running statements.
         let shares = Shares { all: pool_size, company: pool_size, ..request_shares() };
-        let pool = |_| ReaderPool { scheduler: Scheduler::new(shares), idle: Mutex::default() };
+        let new_pool = |_| ReaderPool { scheduler: Scheduler::new(shares), idle: Mutex::default() };
         let options = for_life(with_defaults(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
-        Self { options, pools: (0..pools).map(pool).collect() }
+        Self { options, pools: (0..pool_count).map(new_pool).collect() }
     }
 
     /// Runs a company's statement, and retries it on another connection if the first one has died.
@@ -68,7 +69,7 @@ impl Readers {
     }
 
     async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
-        // A connection is driven by the thread that opened it: if another one used it, each reply would wake both.
+        // Each thread keeps to one pool: a connection's replies also wake the thread that opened it.
         let pool = &self.pools[number_of_this_thread() % self.pools.len()];
         let _permit = pool.scheduler.permit(company, Weight::Light).await?;
         // A connection on which a statement failed or was cancelled is closed by being dropped.

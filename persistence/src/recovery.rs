@@ -57,7 +57,7 @@ pub async fn refuse_older_database(db: &PgPool, dir: &Path) -> Result<()> {
 pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
     let epoch = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(writes).await;
     epoch.map_err(|error| match error {
-        // The database has just answered the migrations, so only another process's lock can keep us out.
+        // The database has just answered the migrations' statements, so only another process's lock can keep us out.
         sqlx::Error::PoolTimedOut => Error::NotOwner,
         error => error.into(),
     })
@@ -69,7 +69,7 @@ pub struct ReplayConnections<'a> {
     pub writes: &'a PgPool,
     /// The connection for messages, which are written ahead of all other rows.
     pub messages: &'a PgPool,
-    /// The claim under which the writer's connection is locked.
+    /// The claim whose lock the writer's connection holds.
     pub claim: &'a Arc<WriterClaim>,
 }
 
@@ -77,7 +77,8 @@ pub struct ReplayConnections<'a> {
 ///
 /// # Errors
 /// [`Error::ForeignJournal`] when the journal belongs to another database, [`Error::Superseded`] when another process
-/// has written to this database since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
+/// has written to this database since, [`Error::UndecodableEntry`] when a record cannot be decoded, or the database's
+/// error.
 pub async fn replay(
     ReplayConnections { writes, messages, claim }: ReplayConnections<'_>,
     journal: &mut RecoveredJournal,
@@ -88,7 +89,7 @@ pub async fn replay(
     let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
     let mut report = RecoveryReport { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
-    let (sender, mut chunks_with_messages) = mpsc::channel(1);
+    let (sender, mut chunks_after_messages) = mpsc::channel(1);
     let (db, messages_token) = (messages.clone(), token.clone());
     let write_messages = async move {
         let mut messages_ahead = None;
@@ -112,7 +113,7 @@ pub async fn replay(
     let messages_task = async { messages_task.await.map_err(|error| Error::Unavailable(error.to_string()))? };
     let writer = Writer::new(writes.clone(), claim.clone(), token, events);
     let write_rest = async {
-        while let Some((Chunk { entries, last, records, .. }, refusals)) = chunks_with_messages.recv().await {
+        while let Some((Chunk { entries, last, records, .. }, refusals)) = chunks_after_messages.recv().await {
             let changes = entries.iter().map(|(_, changes)| changes.as_slice());
             writer
                 .write_with_messages_ahead(&Batch::of(changes, writer.writes_events()), last, Some(&refusals))
@@ -183,8 +184,8 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
 /// # Errors
 /// [`Error::UnreplayedJournal`] when there are such entries; other errors when the database cannot be read.
 pub async fn refuse_unreplayed(db: &PgPool, dir: &Path, journal: &RecoveredJournal) -> Result<()> {
-    let seq = "select seq from journal_watermark where journal = $1";
-    let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;
+    let query = "select seq from journal_watermark where journal = $1";
+    let watermark: Option<i64> = sqlx::query_scalar(query).bind(journal.id()).fetch_optional(db).await?;
     let watermark = watermark.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
     if journal.last().is_some_and(|last| last > watermark) {
         return Err(Error::UnreplayedJournal { dir: dir.to_owned() });
@@ -207,8 +208,8 @@ struct Watermark {
     epoch: i64,
 }
 
-/// Finds the tables' progress for this journal, and records a new, empty journal. `epoch` is the one this process has
-/// just taken.
+/// Finds the tables' progress for this journal, and registers it if it is new and empty. `epoch` is the one this
+/// process has just taken.
 async fn find_watermark(db: &PgPool, journal: &RecoveredJournal, epoch: i64) -> Result<Watermark> {
     let row: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())

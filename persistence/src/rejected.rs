@@ -67,8 +67,8 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
 
 /// The company and id of each refused row of a kind that has an id.
 pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(CompanyId, i64)>> {
-    let ids = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
-    with_timeout(sqlx::query_as(ids).bind(kind).fetch_all(db)).await
+    let query = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
+    with_timeout(sqlx::query_as(query).bind(kind).fetch_all(db)).await
 }
 
 /// Stores a rejected row outside a transaction, as text, which is accepted in any case.
@@ -107,7 +107,7 @@ fn log_and_count(rejected: &RejectedRow, error: &sqlx::Error) {
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The row as one text: it has neither nesting nor numbers, the only things `jsonb` could still refuse.
+/// The row as one string, which has neither nesting nor numbers, the only things `jsonb` could still refuse.
 fn text_of(row: &Value) -> Value {
     Value::String(row.to_string())
 }

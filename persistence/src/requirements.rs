@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{Reach, connection_failure_reason, with_timeout};
 use crate::session::{SESSION_MARK, with_defaults};
-use crate::unsuitable::{Problem, Unsuitable};
+use crate::unsuitable::{Problem, UnsuitableDatabase};
 use crate::{Error, Result};
 
 /// The oldest major version of PostgreSQL that Hotline works with, and its `server_version_num`.
@@ -44,10 +44,10 @@ pub enum Purpose {
     Command,
 }
 
-/// Connects, checks the database, and returns how all later sessions connect.
+/// Connects, checks the database, and returns the options with which all later sessions connect.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when no connection is possible, [`Error::Unsuitable`] with everything that is wrong.
+/// [`Error::Unreachable`] when no connection is possible, [`Error::Unsuitable`] with all problems.
 pub async fn prepare(options: &PgConnectOptions, purpose: Purpose) -> Result<PgConnectOptions> {
     let (mut connection, working_options) = connect_with_retry(options).await?;
     let checked = timeout(REACH_TIME_MAX, check(&mut connection, options, purpose)).await;
@@ -58,7 +58,7 @@ pub async fn prepare(options: &PgConnectOptions, purpose: Purpose) -> Result<PgC
 
 /// Checks everything, and returns the `search_path` of later sessions.
 async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpose: Purpose) -> Result<String> {
-    let unsuitable = |problems| Error::Unsuitable(Unsuitable::new(address(options), problems));
+    let unsuitable = |problems| Error::Unsuitable(UnsuitableDatabase::new(address(options), problems));
     let version = read_version(connection, options).await?;
     if version.number < VERSION_NUMBER_MIN {
         let what = format!("its version is {}, and Hotline needs {VERSION_MIN} or newer", version.text);
@@ -93,9 +93,9 @@ struct Version {
 /// Reads the version, and refuses a connection pooler: a pooler shares sessions, and drops their settings. The
 /// statement uses the simple protocol, which all poolers understand.
 async fn read_version(connection: &mut PgConnection, options: &PgConnectOptions) -> Result<Version> {
-    let read = "select current_setting('server_version_num'), current_setting('server_version'),
+    let query = "select current_setting('server_version_num'), current_setting('server_version'),
         coalesce(current_setting('hotline.session', true), '')";
-    let row = with_timeout(sqlx::raw_sql(read).fetch_one(connection)).await?;
+    let row = with_timeout(sqlx::raw_sql(query).fetch_one(connection)).await?;
     let [number, text, mark]: [String; 3] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
     if mark != SESSION_MARK.1 {
         return Err(Error::Pooler { place: address(options) });
@@ -114,9 +114,9 @@ struct DatabaseFacts {
     is_read_only: bool,
     is_encrypted: bool,
     search_path: String,
-    /// The first schema of the search path that exists.
+    /// The first existing schema in the search path.
     schema: Option<String>,
-    /// The schema of the search path that has Hotline's tables.
+    /// The schema in the search path that has Hotline's tables.
     installed_schema: Option<String>,
     /// Whether the role may create tables in the first schema.
     may_create: bool,
@@ -182,7 +182,7 @@ impl DatabaseFacts {
                     format!("alter database {database} connection limit {connections}"),
                 ),
             ] {
-                // Negative: without limit.
+                // A negative number means no limit.
                 if u32::try_from(limit).is_ok_and(|limit| limit < connections) {
                     add(format!("{holder} allows {limit} connections, and {connections} are needed"), remedy);
                 }
@@ -201,7 +201,7 @@ impl DatabaseFacts {
         } else {
             return None;
         };
-        Some(Problem { what: what.to_owned(), remedy, is_passing: true })
+        Some(Problem { what: what.to_owned(), remedy, is_temporary: true })
     }
 
     fn schema_problems(&self, add: &mut impl FnMut(String, String)) {
@@ -241,7 +241,7 @@ impl DatabaseFacts {
 #[derive(Clone, Debug, FromRow)]
 struct Extension {
     name: String,
-    /// Where it is installed; `None`: nowhere in this database.
+    /// Where it is installed; `None` if it is not in this database.
     schema: Option<String>,
     may_use: bool,
     is_available: bool,
@@ -288,7 +288,7 @@ impl Extension {
     }
 }
 
-/// An identifier as SQL spells it.
+/// Quotes an SQL identifier.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -323,13 +323,13 @@ async fn connect_with_retry(options: &PgConnectOptions) -> Result<(PgConnection,
 }
 
 /// Connects once. If the mode allows both TLS and plain text and the server refuses the first, the second is tried
-/// here: the library does not.
+/// here, since the library does not do so.
 async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgConnectOptions)> {
     let error = match with_defaults(options.clone()).connect().await {
         Ok(connection) => return Ok((connection, options.clone())),
         Err(error) => error,
     };
-    // No line of pg_hba.conf allows it. A wrong password has another code, and is not sent again without TLS.
+    // No line of pg_hba.conf allows this mode. A wrong password has another code, and is not sent again without TLS.
     let is_refused = error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "28000");
     let other_mode = match options.get_ssl_mode() {
         PgSslMode::Allow if is_refused => PgSslMode::Require,
@@ -339,7 +339,7 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     let options = options.clone().ssl_mode(other_mode);
     match with_defaults(options.clone()).connect().await {
         Ok(connection) => Ok((connection, options)),
-        // The error of the first attempt is reported: that is the requested one.
+        // The error of the first attempt is reported, since its mode is the preferred one.
         Err(_) => Err(error),
     }
 }
@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_quoted_as_sql_needs_it() {
+    fn names_are_quoted_for_sql() {
         for (name, sql) in [("app", "\"app\""), ("my app", "\"my app\""), ("A\"b", "\"A\"\"b\"")] {
             assert_eq!(quoted(name), sql);
         }

@@ -1,8 +1,9 @@
-//! Schedules database connections fairly by company. Permits are granted in memory, before a connection is requested.
+//! Shares the database's connections fairly among companies, by permits that are granted in memory before a connection
+//! is requested.
 //!
 //! A plain pool serves requests in arrival order, so one company with enough requests could take all connections. Here
-//! each company has a limited share, and a smaller one for heavy statements. So at most one share per company queues
-//! for the common connections; a company that has used up its share waits only for itself.
+//! each company has a limited share, and a smaller one for heavy statements. So a company queues for the shared
+//! connections with at most its share; its further requests wait only for its own earlier ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,9 +19,9 @@ use crate::limits::Denied;
 /// The cost class of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Reads or writes a handful of rows: milliseconds.
+    /// Reads or writes a handful of rows, within milliseconds.
     Light,
-    /// May read many rows to show a few, or writes many.
+    /// May read many rows to return a few, or writes many.
     Heavy,
 }
 
@@ -49,7 +50,7 @@ pub struct Shares {
     pub company_heavy: usize,
     /// Waiting work of one company, light and heavy.
     pub company_waiting: usize,
-    /// Waiting heavy work of one company: each may hold a large body in memory.
+    /// Waiting heavy work of one company: each piece may hold a large body in memory.
     pub company_heavy_waiting: usize,
     /// Maximum waiting time.
     pub wait: Duration,
@@ -79,9 +80,9 @@ struct CompanyShare {
 #[derive(Debug)]
 pub struct Permit {
     scheduler: Arc<Scheduler>,
-    id: CompanyId,
-    /// `None` only while the permit is dropped.
-    company: Option<Arc<CompanyShare>>,
+    company: CompanyId,
+    /// `None` only while the permit is being dropped.
+    share: Option<Arc<CompanyShare>>,
     /// Released in the reverse order of acquisition.
     permits: Vec<OwnedSemaphorePermit>,
 }
@@ -102,8 +103,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`Denied`] when too much work of the company is waiting, or no permit was free in time.
-    pub async fn permit(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
-        self.grant(id, weight, PermitUse::Statement).await
+    pub async fn permit(self: &Arc<Self>, company: CompanyId, weight: Weight) -> Result<Permit, Denied> {
+        self.grant(company, weight, PermitUse::Statement).await
     }
 
     /// Waits for a permit for a transaction. The holder of a transaction may wait for another permit for a single
@@ -111,27 +112,32 @@ impl Scheduler {
     ///
     /// # Errors
     /// As [`Scheduler::permit`].
-    pub async fn permit_transaction(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
-        self.grant(id, weight, PermitUse::Transaction).await
+    pub async fn permit_transaction(self: &Arc<Self>, company: CompanyId, weight: Weight) -> Result<Permit, Denied> {
+        self.grant(company, weight, PermitUse::Transaction).await
     }
 
-    async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, permit_use: PermitUse) -> Result<Permit, Denied> {
+    async fn grant(
+        self: &Arc<Self>,
+        company: CompanyId,
+        weight: Weight,
+        permit_use: PermitUse,
+    ) -> Result<Permit, Denied> {
         let is_transaction = permit_use == PermitUse::Transaction;
-        let mut permit = self.register(id);
-        let company = permit.company.clone().ok_or(Denied::Closed)?;
-        let _wait = WaitGuard::begin(&company, weight, &self.shares)?;
-        // Acquire the company's own permits first: a waiter for the common ones then holds all its company's permits,
-        // so that queue contains at most one share per company.
+        let mut permit = self.register(company);
+        let share = permit.share.clone().ok_or(Denied::Closed)?;
+        let _wait = WaitGuard::begin(&share, weight, &self.shares)?;
+        // Acquire the company's own permit before each shared one, so that the queue for the shared ones contains at
+        // most one share per company.
         let acquire = async {
             let mut permits = Vec::with_capacity(6);
             if is_transaction {
-                permits.push(company.transactions.clone().acquire_owned().await);
+                permits.push(share.transactions.clone().acquire_owned().await);
             }
             if weight == Weight::Heavy {
-                permits.push(company.heavy.clone().acquire_owned().await);
+                permits.push(share.heavy.clone().acquire_owned().await);
                 permits.push(self.heavy.clone().acquire_owned().await);
             }
-            permits.push(company.all.clone().acquire_owned().await);
+            permits.push(share.all.clone().acquire_owned().await);
             if is_transaction {
                 permits.push(self.transactions.clone().acquire_owned().await);
             }
@@ -143,9 +149,9 @@ impl Scheduler {
         Ok(permit)
     }
 
-    fn register(self: &Arc<Self>, id: CompanyId) -> Permit {
-        let company = self.companies.entry(id).or_insert_with(|| Arc::new(CompanyShare::new(&self.shares))).clone();
-        Permit { scheduler: self.clone(), id, company: Some(company), permits: Vec::new() }
+    fn register(self: &Arc<Self>, company: CompanyId) -> Permit {
+        let share = self.companies.entry(company).or_insert_with(|| Arc::new(CompanyShare::new(&self.shares))).clone();
+        Permit { scheduler: self.clone(), company, share: Some(share), permits: Vec::new() }
     }
 
     /// Stops granting permits.
@@ -162,7 +168,7 @@ impl Scheduler {
 
     /// Number of waiting pieces of work of all companies.
     pub fn waiting(&self) -> usize {
-        self.companies.iter().map(|company| company.waiting.load(Ordering::Relaxed)).sum()
+        self.companies.iter().map(|share| share.waiting.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -181,37 +187,37 @@ impl CompanyShare {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.permits.clear();
-        self.company = None;
-        // The map holds one reference; holders and waiters of permits hold others, and then the entry stays.
-        self.scheduler.companies.remove_if(&self.id, |_, company| Arc::strong_count(company) == 1);
+        self.share = None;
+        // The map holds one reference. If holders or waiters of permits hold others, the entry stays.
+        self.scheduler.companies.remove_if(&self.company, |_, share| Arc::strong_count(share) == 1);
     }
 }
 
-/// Counts a waiting piece of work until it is dropped.
+/// Counts a waiting piece of work until the guard is dropped.
 struct WaitGuard<'a> {
-    company: &'a CompanyShare,
+    share: &'a CompanyShare,
     weight: Weight,
 }
 
 impl<'a> WaitGuard<'a> {
-    fn begin(company: &'a CompanyShare, weight: Weight, shares: &Shares) -> Result<Self, Denied> {
-        let guard = Self { company, weight };
-        let before = company.waiting.fetch_add(1, Ordering::Relaxed);
+    fn begin(share: &'a CompanyShare, weight: Weight, shares: &Shares) -> Result<Self, Denied> {
+        let guard = Self { share, weight };
+        let before = share.waiting.fetch_add(1, Ordering::Relaxed);
         let heavy_before = guard.heavy_waiting().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
         let is_full = before >= shares.company_waiting
             || (weight == Weight::Heavy && heavy_before >= shares.company_heavy_waiting);
-        // If it is refused, dropping `guard` subtracts it again.
+        // On a refusal, dropping `guard` undoes both additions.
         if is_full { Err(Denied::TooMany) } else { Ok(guard) }
     }
 
     fn heavy_waiting(&self) -> &AtomicUsize {
-        &self.company.heavy_waiting
+        &self.share.heavy_waiting
     }
 }
 
 impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        self.company.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.share.waiting.fetch_sub(1, Ordering::Relaxed);
         self.heavy_waiting().fetch_sub(usize::from(self.weight == Weight::Heavy), Ordering::Relaxed);
     }
 }
@@ -316,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_is_limited() {
+    async fn waiting_has_a_time_limit_and_after_closing_nothing_is_granted() {
         let scheduler = Scheduler::new(SHARES);
         let _permit = scheduler.permit(A, Weight::Heavy).await.expect("a permit");
         assert_eq!(scheduler.permit(A, Weight::Heavy).await.expect_err("too long"), Denied::TooLong);

@@ -29,9 +29,9 @@ const BASELINE: i64 = 1;
 /// The schema that the baseline was written for.
 const PUBLIC: &str = "public";
 
-/// Returns the migration with this database's schemas. The baseline names the schema `public` where a function must
-/// find the extension `unaccent` under any `search_path`. If the tables or the extension are in another schema, its
-/// name replaces `public`; the checksum stays that of the file, which never changes.
+/// Returns the migration, adapted to this database's schemas. The baseline names the schema `public` where a function
+/// must find the extension `unaccent` under any `search_path`. If the tables or the extension are in another schema,
+/// its name replaces `public`; the checksum stays that of the file, which never changes.
 pub(crate) async fn adapt_to_schemas<'a>(
     connection: &mut PgConnection,
     migration: &'a Migration,
@@ -39,11 +39,11 @@ pub(crate) async fn adapt_to_schemas<'a>(
     if migration.version != BASELINE {
         return Ok(Cow::Borrowed(migration));
     }
-    let schemas = "select current_schema()::text,
+    let query = "select current_schema()::text,
         (select n.nspname::text from pg_extension x join pg_namespace n on n.oid = x.extnamespace
             where x.extname = 'unaccent')";
     let (tables_schema, unaccent_schema): (Option<String>, Option<String>) =
-        with_timeout(sqlx::query_as(schemas).fetch_one(connection)).await?;
+        with_timeout(sqlx::query_as(query).fetch_one(connection)).await?;
     let tables_schema = tables_schema.unwrap_or_else(|| PUBLIC.to_owned());
     // If the extension is not installed, the baseline creates it in the schema of the tables.
     let unaccent_schema = unaccent_schema.unwrap_or_else(|| tables_schema.clone());
@@ -75,7 +75,7 @@ pub fn checksums() -> Vec<(i64, Vec<u8>)> {
 }
 
 /// The number of the last migration of this release.
-pub fn known() -> i64 {
+pub fn newest_migration() -> i64 {
     newest_version(&all_migrations())
 }
 

@@ -1,4 +1,4 @@
-//! Lists: one statement built from literals and bound values. It fetches one row more than requested, to find out
+//! Builds the statement of a list from literals and bound values. It fetches one row more than requested, to find out
 //! whether there are more.
 
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use crate::error::with_timeout;
 pub use crate::page::{Page, PageRequest, Place, Position, TimePosition};
 use crate::{CompanyId, Database, Result};
 
-/// The distinct words of a search, each with the forms that match it: a number in any notation is stored as its digits.
+/// The distinct words of a search, each with the spellings that match it: numbers are stored as mere digits.
 fn words(text: &str) -> Vec<Vec<String>> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for word in text.split_whitespace() {
@@ -37,8 +37,8 @@ pub struct Select {
 }
 
 impl Select {
-    /// Starts the statement up to the company: `from` is a `select … from …`, `column` the column with the company's
-    /// id.
+    /// Starts the statement, up to the condition on the company: `from` is a `select … from …`, `column` the column
+    /// with the company's id.
     pub fn new(from: &str, column: &str, company: CompanyId) -> Self {
         Self::with_query(QueryBuilder::new(from), column, company)
     }
@@ -49,7 +49,7 @@ impl Select {
         Self { query, is_heavy: false, is_in_order: false }
     }
 
-    /// Returns the database access for this page: if the statement is heavy, one with the smaller share of connections.
+    /// Returns the database access for this page; for a heavy one, the access with the smaller share of connections.
     pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: PageRequest) -> D {
         if self.is_heavy || page.is_deep() { db.heavy() } else { db }
     }
@@ -71,7 +71,7 @@ impl Select {
         self
     }
 
-    /// Adds `column >= from and column <= to`, as far as they are set.
+    /// Adds `column >= from and column <= to`, each only if its bound is set.
     #[must_use]
     pub fn between(mut self, column: &str, (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>)) -> Self {
         self.is_heavy |= from.is_some() || to.is_some();
@@ -80,7 +80,7 @@ impl Select {
         self
     }
 
-    /// Ends the outer one of two nested scans. The statement so far is a `select … from (select …` of groups of rows,
+    /// Ends the outer of two nested scans. The statement so far is a `select … from (select …` of groups of rows,
     /// such as ranges of ids, which are scanned in the order of `column`. `closing` closes it and joins each group's
     /// rows laterally. Conditions on the rows may follow, then [`Self::order_within_group`]. The order of the list's
     /// key must agree with that of `column`.
@@ -274,7 +274,7 @@ impl Select {
         with_timeout(self.fetch_page(db, key, page)).await
     }
 
-    /// As [`Self::page`], ordered by several columns that are unique together; by cursor, ordered by `id`.
+    /// As [`Self::page`], ordered by several columns that are unique together. A page by cursor is ordered by `id`.
     pub async fn page_by<T>(mut self, db: impl Database<'_>, keys: &[&str], page: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -309,7 +309,7 @@ impl Select {
         self.fetch_page(db, key, page).await
     }
 
-    /// Leaves out the rows up to the page's cursor. A page by number leaves out none here: it has an offset.
+    /// Leaves out the rows up to the page's cursor. A page by number leaves out none here: it uses an offset.
     fn start_after_cursor(&mut self, key: &str, page: PageRequest) {
         self.compare(key, if page.descending { "<" } else { ">" }, page.after());
     }
@@ -347,8 +347,8 @@ impl Select {
         let end = positions.last().cloned();
         let rows: Vec<Option<T>> = document::read_each(page_rows).await;
         // Unreadable rows are left out, with their positions.
-        let mut are_readable = rows.iter().map(Option::is_some);
-        positions.retain(|_| are_readable.next().unwrap_or_default());
+        let mut readable_flags = rows.iter().map(Option::is_some);
+        positions.retain(|_| readable_flags.next().unwrap_or_default());
         Ok(Page { rows: rows.into_iter().flatten().collect(), has_more, positions, end })
     }
 }

@@ -22,8 +22,9 @@ const REQUIRED_SETTINGS: [(&str, &str); 9] = [
 ];
 
 /// Random reads cost hardly more than sequential ones: hot data is cached and databases run on flash. The default, 4,
-/// is for spinning disks: with it, a page of a company that is most of a table is found by reading and sorting the
-/// whole table, although the key already has the order (1,000,000 deliveries: 510 ms, against 2 ms by the key).
+/// is for spinning disks: with it, a page of a company that has most of a table's rows is found by reading and
+/// sorting the whole table, although the key's index has the order (1,000,000 deliveries: 510 ms, against 2 ms by the
+/// key).
 const FAST_RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
 
 /// After 10 + 3 × 5 s without a reply, or 25 s with unacknowledged data, PostgreSQL ends the session of a machine that

@@ -8,7 +8,7 @@ use ring::hmac;
 /// Bytes of a secret: RFC 4226 recommends the hash length.
 const SECRET_BYTES: usize = 20;
 
-/// Seconds for which a code is valid: the length of a period.
+/// Length of a period in seconds: an app shows a new code in each period.
 const PERIOD_S: i64 = 30;
 
 /// Digits of a code, and the number of possible codes.
@@ -16,7 +16,7 @@ const DIGITS: usize = 6;
 const CODES: u32 = 1_000_000;
 
 /// Tolerated clock error of a phone, in periods.
-const STEPS_OFF_MAX: i64 = 1;
+const CLOCK_ERROR_STEPS_MAX: i64 = 1;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -64,8 +64,8 @@ fn escape(uri: &mut String, text: &str) {
     }
 }
 
-/// The number of the period whose code this is; `None` for a wrong code. A code is also wrong if its period is not near
-/// `now`, or is not later than `last_step`, the period of the last code used.
+/// The number (step) of the period whose code this is; `None` for a wrong code. A code is also wrong if its period is
+/// not near `now`, or is not later than `last_step`, the period of the last code used.
 pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, last_step: i64) -> Option<i64> {
     let code = code.trim();
     if code.len() != DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -73,7 +73,7 @@ pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, last_step: i64) ->
     }
     let entered: u32 = code.parse().ok()?;
     let current_step = now.timestamp() / PERIOD_S;
-    let near_steps = current_step - STEPS_OFF_MAX..=current_step + STEPS_OFF_MAX;
+    let near_steps = current_step - CLOCK_ERROR_STEPS_MAX..=current_step + CLOCK_ERROR_STEPS_MAX;
     near_steps.filter(|step| *step > last_step).find(|step| code_at(secret, *step) == Some(entered))
 }
 

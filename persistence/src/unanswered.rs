@@ -41,8 +41,8 @@ pub(crate) fn record_migration() {
 }
 
 /// Whether a session that was last used at this time may have statements from before a migration.
-fn is_outdated_since(used_at: Instant) -> bool {
-    LAST_OUTDATED.lock().is_some_and(|at| at > used_at)
+fn any_outdated_since(last_used_at: Instant) -> bool {
+    LAST_OUTDATED.lock().is_some_and(|at| at > last_used_at)
 }
 
 /// Records that a statement had no reply in time.
@@ -62,13 +62,13 @@ pub(crate) fn record_loss() {
 }
 
 /// Whether any connection was lost after this one was last used.
-fn is_lost_since(used_at: Instant) -> bool {
-    LAST_LOSS.lock().is_some_and(|at| at > used_at)
+fn any_lost_since(last_used_at: Instant) -> bool {
+    LAST_LOSS.lock().is_some_and(|at| at > last_used_at)
 }
 
-/// Whether an idle connection can be used. `used_at`: when it was last used.
-pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -> bool {
-    if is_lost_since(used_at) || is_outdated_since(used_at) {
+/// Whether an idle connection can be used.
+pub(crate) async fn is_usable(connection: &mut PgConnection, last_used_at: Instant) -> bool {
+    if any_lost_since(last_used_at) || any_outdated_since(last_used_at) {
         return false;
     }
     match timeout(IDLE_REPLY_TIME_MAX, connection.ping()).await {
@@ -104,7 +104,7 @@ mod tests {
     fn after_a_loss_only_connections_that_were_idle_before_it_count_as_lost() {
         let before = Instant::now();
         record_loss();
-        assert!(is_suspected() && is_lost_since(before));
-        assert!(!is_lost_since(Instant::now() + Duration::from_secs(1)));
+        assert!(is_suspected() && any_lost_since(before));
+        assert!(!any_lost_since(Instant::now() + Duration::from_secs(1)));
     }
 }

@@ -1,7 +1,8 @@
-//! Texts by their appearance: names that look the same, letters with several encodings, invisible characters.
+//! Normalizes and compares texts by their appearance: names that look the same, letters with several encodings,
+//! invisible characters.
 //!
-//! Names are stored without the characters that are always invisible, and in Unicode's normalization form C (contacts'
-//! names in Latin script excepted). Unique names are compared by their appearance, so that no two of them look the
+//! Names are stored without the characters that are always invisible, and in Unicode's normalization form C (except
+//! contacts' names in Latin script). Unique names are compared by their appearance, so that no two of them look the
 //! same. Case is not changed.
 
 use unicode_normalization::UnicodeNormalization;
@@ -11,8 +12,8 @@ pub fn normalize(text: &str) -> String {
     strip_invisible(text.nfc())
 }
 
-/// A contact's name as it is stored. In Latin script it is not composed, only trimmed and cleared of characters that
-/// are always invisible. In other scripts a search finds only composed letters, so it is stored as other names are.
+/// A contact's name as it is stored. In Latin script it is not composed (brought into form C), only trimmed and cleared
+/// of characters that are always invisible. Others are composed, because a search finds only composed letters in them.
 pub fn normalize_contact_name(text: &str) -> String {
     let is_latin = |letter: char| letter < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&letter);
     if text.nfc().all(|letter| is_latin(letter) || is_always_invisible(letter)) {
@@ -24,32 +25,32 @@ pub fn normalize_contact_name(text: &str) -> String {
 
 fn strip_invisible(text: impl Iterator<Item = char>) -> String {
     let visible: String = text.filter(|character| !is_always_invisible(*character)).collect();
-    let trimmed = visible.trim_matches(is_invisible_at_end);
+    let trimmed = visible.trim_matches(is_invisible_at_edge);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
 /// The appearance by which unique names are compared: without invisible characters, and with one space for each run of
 /// blanks. The database's function `hotline_looks` does the same.
 pub fn appearance(name: &str) -> String {
-    let mut visible: Vec<char> = Vec::with_capacity(name.len());
+    let mut kept: Vec<char> = Vec::with_capacity(name.len());
     // Whether the previous character is a flag or one of its tags: elsewhere, tags are invisible.
     let mut follows_flag = false;
     for character in name.chars() {
-        let is_visible =
+        let is_kept =
             if is_tag(character) { follows_flag } else { is_blank_or_joiner(character) || !is_invisible(character) };
         follows_flag = character == FLAG || follows_flag && is_tag(character);
         // Of several joiners in a row, only the first has an effect.
-        if is_visible && !(is_joiner(character) && visible.last().copied().is_some_and(is_joiner)) {
-            visible.push(character);
+        if is_kept && !(is_joiner(character) && kept.last().copied().is_some_and(is_joiner)) {
+            kept.push(character);
         }
     }
-    // A joiner is kept only between two characters that it shapes.
+    // A joiner is part of the appearance only between two characters that it shapes.
     let joins_neighbours = |index: usize, joiner: char| {
-        let is_shaped = |index: usize| visible.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
+        let is_shaped = |index: usize| kept.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
         index > 0 && is_shaped(index - 1) && is_shaped(index + 1)
     };
     let mut output = String::with_capacity(name.len());
-    for (index, character) in visible.iter().copied().enumerate() {
+    for (index, character) in kept.iter().copied().enumerate() {
         if renders_blank(character) {
             if !output.is_empty() && !output.ends_with(' ') {
                 output.push(' ');
@@ -107,7 +108,7 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(is_invisible)
 }
 
-/// Whether a character alone is invisible: blanks, format characters, and letters that are drawn as blanks. Some of
+/// Whether a character on its own is invisible: blanks, format characters, and letters drawn as blanks. Some of
 /// them matter between others: joiners, variation selectors, and the tags of a flag.
 ///
 /// <https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt> (`Default_Ignorable_Code_Point`)
@@ -142,9 +143,10 @@ fn is_always_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Whether a character has no effect at the beginning or the end of a name. Some invisible characters have one: a
-/// variation selector or a tag changes the character before it, and the end of a text direction ends an earlier one.
-fn is_invisible_at_end(character: char) -> bool {
+/// Whether a character is invisible and has no effect at the beginning or the end of a name. Other invisible
+/// characters affect their neighbours even there: a variation selector or a tag changes the character before it, and a
+/// mark may end the text direction that an earlier one began.
+fn is_invisible_at_edge(character: char) -> bool {
     let changes_others = matches!(
         character,
         '\u{180b}'..='\u{180f}'

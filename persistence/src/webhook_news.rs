@@ -1,4 +1,4 @@
-//! Notifies the deliveries of changed webhooks, which the PostgreSQL listener reports.
+//! Passes on changes to webhooks, from the PostgreSQL listener to the dispatcher of deliveries.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::CompanyId;
 
-/// Change notifications that the deliveries have not read yet: at most one per company.
+/// Change notifications that the dispatcher has not read yet: at most one per company.
 #[derive(Debug, Default)]
 pub struct WebhookNews {
     changed: Mutex<ChangedWebhooks>,

@@ -1,4 +1,4 @@
-//! The lock of a schema's one writer, and the termination of a session that holds it for a process that no longer
+//! The lock of a schema's only writer, and the termination of a session that holds it for a process that no longer
 //! exists.
 //!
 //! PostgreSQL keeps a session, and its lock, until it notices the end of its client. A connection that a firewall has
@@ -18,8 +18,8 @@ use crate::error::with_timeout;
 use crate::lock_holder::LockHolder;
 use crate::{Error, Result};
 
-/// The advisory lock of the one writer of the schema `public`: "hotline" in ASCII. The first release takes it in any
-/// schema.
+/// The key of the advisory lock of the only writer of the schema `public`: "hotline" in ASCII. The first release uses
+/// it in any schema.
 const PUBLIC_WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
 /// How long a starting process waits for the end of another process's session: longer than PostgreSQL takes to end the
@@ -95,7 +95,7 @@ pub struct WriterClaim {
     is_superseded: AtomicBool,
     /// Process id of the writing session on the database server; 0 before the first session.
     session_pid: AtomicI32,
-    /// Process id of the holder that was last logged.
+    /// Process id, on the database server, of the lock holder that was last logged; 0 if none.
     logged_pid: AtomicI32,
     /// `None` in a cluster, whose members share the lock.
     folder: Option<DataFolder>,
@@ -136,7 +136,7 @@ impl WriterClaim {
             if self.record_attempt(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
-            if self.is_epoch_taken(connection).await? {
+            if self.was_taken_over(connection).await? {
                 self.is_superseded.store(true, Ordering::Release);
             } else if let Some(holder) = find_holder(connection, key).await? {
                 self.end_or_log(connection, &holder).await?;
@@ -171,7 +171,7 @@ impl WriterClaim {
 
     /// Whether another process took over while this one was disconnected. Its session must not be ended, even if it
     /// writes for this folder.
-    async fn is_epoch_taken(&self, connection: &mut PgConnection) -> sqlx::Result<bool> {
+    async fn was_taken_over(&self, connection: &mut PgConnection) -> sqlx::Result<bool> {
         let claimed = self.epoch.load(Ordering::Acquire);
         if claimed == 0 {
             return Ok(false);
@@ -198,7 +198,7 @@ impl WriterClaim {
     }
 }
 
-/// The key of the writer's lock of the session's current schema, which has the tables.
+/// The key of the writer's lock for the session's current schema, which has the tables.
 async fn lock_key<'c>(db: impl PgExecutor<'c>) -> sqlx::Result<i64> {
     let key = "select case current_schema() when 'public' then $1
         else hashtextextended('writer of ' || current_schema(), $1) end";
@@ -235,7 +235,7 @@ async fn end_session(connection: &mut PgConnection, holder: &LockHolder) -> sqlx
 ///
 /// # Errors
 /// [`Error::Held`] when another process stays the writer.
-pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) -> Result<()> {
+pub(crate) async fn wait_for_writer_exit(db: &PgPool, folder: Option<&DataFolder>) -> Result<()> {
     let attempt = match folder {
         Some(_) => "select pg_try_advisory_xact_lock($1)",
         None => "select pg_try_advisory_xact_lock_shared($1)",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_writes_for_the_folder_whose_prefix_its_name_has() {
+    fn a_session_writes_for_the_folder_that_its_name_begins_with() {
         let (one, other) = (DataFolder("00aa".to_owned()), DataFolder("00ab".to_owned()));
         let holder = holder_named(&one.session_name());
         assert!(one.is_written_by(&holder) && !other.is_written_by(&holder));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_fits_into_postgresql_and_a_holder_is_described() {
+    fn a_session_name_is_short_enough_for_postgresql_and_a_holder_is_described() {
         let folder = DataFolder("0123456789abcdef".to_owned());
         assert!(folder.session_name().len() <= SESSION_NAME_MAX);
         let since = DateTime::from_timestamp(1_800_000_000, 0);

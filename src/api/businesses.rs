@@ -1,4 +1,4 @@
-//! Businesses: the lines of business that cards are for. Deleting one clears it on its cards.
+//! Businesses: the lines of business that cards are for. Deleting one removes it from its cards.
 
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::cascades::Cascade;

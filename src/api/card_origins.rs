@@ -1,4 +1,4 @@
-//! Card origins: where cards come from. Deleting one clears it on its cards.
+//! Card origins: where cards come from. Deleting one removes it from its cards.
 
 use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::cascades::Cascade;

@@ -1,4 +1,4 @@
-//! Statuses that cards are labelled with. Deleting one clears it on its cards.
+//! Statuses that cards are labelled with. Deleting one removes it from its cards.
 
 use hotline_persistence::tables::card_statuses::CardStatus;
 use hotline_persistence::tables::cascades::Cascade;

@@ -1,4 +1,4 @@
-//! Channels: where contacts write. The API only reads them; the panel and the command line write them.
+//! Channels: a company's lines to its contacts. The API only reads them; the panel and the command line change them.
 
 use actix_web::web::Data;
 use hotline_actors::Organization;

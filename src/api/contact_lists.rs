@@ -67,10 +67,10 @@ impl Filter for Filters {
 /// `DELETE /contact-lists/{contactListId}`: the contacts remain. Refused while an unfinished campaign uses the list.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactListId>) -> ApiResult<NoContent> {
     let mut transaction = app.db(caller.company).begin().await?;
-    let campaigns = contact_lists::remove(transaction.connection()?, caller.company, id.0).await?;
-    if campaigns > 0 {
+    let campaign_count = contact_lists::remove(transaction.connection()?, caller.company, id.0).await?;
+    if campaign_count > 0 {
         let state = "unfinished campaigns use the list";
-        return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", campaigns)])).into());
+        return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", campaign_count)])).into());
     }
     transaction.commit().await?;
     Ok(NoContent)
@@ -99,12 +99,12 @@ pub async fn add_contacts(
     app: Data<App>,
     id: PathId<ContactListId>,
     body: Body<Addition>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<AddedContacts>> {
     let Addition { contacts, tag } = body.0;
     // Heavy: a tag may have a hundred thousand contacts.
     let db = app.db(caller.company).heavy();
-    let added = once.transaction(db, async |db| {
+    let addition = idempotency.transaction(db, async |db| {
         if let Some(tag) = tag
             && !table::exists::<Tag>(&mut *db, caller.company, tag).await?
         {
@@ -112,7 +112,7 @@ pub async fn add_contacts(
         }
         Ok(Json::of(contact_lists::add(db, caller.company, id.0, &contacts, tag).await?))
     });
-    match added.await {
+    match addition.await {
         // If a contact of the body was merged into another, the error has the other's id.
         Err(error) if error.status == StatusCode::NOT_FOUND => {
             let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();

@@ -80,13 +80,14 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewField>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<CustomField>> {
     let NewField { application, columns } = body.0;
-    once.transaction(app.db(caller.company), async |db| {
-        Ok(Created::of(custom_fields::insert(db, caller.company, application, columns).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            Ok(Created::of(custom_fields::insert(db, caller.company, application, columns).await?))
+        })
+        .await
 }
 
 /// `PUT /custom-fields/{customFieldId}`. While values exist, the type and the options in use cannot change.
@@ -95,21 +96,22 @@ pub async fn update(
     app: Data<App>,
     id: PathId<CustomFieldId>,
     body: Body<Change<CustomField>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<CustomField>> {
     let Change { mut columns, fixed, .. } = body.0;
     let kind = columns.text("type").and_then(|word| word.parse().ok());
-    once.transaction(app.db(caller.company), async |db| {
-        let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-        check_fixed::<CustomField>(&mut *db, caller.company, id.0, &fixed).await?;
-        let options = next_options(&field, kind, columns.texts("options"))?;
-        check_values(db, &caller, &field, kind, options.as_deref()).await?;
-        if let Some(options) = options {
-            columns.set("options", options);
-        }
-        Ok(Json::of(table::update::<CustomField>(db, caller.company, id.0, &columns).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+            check_fixed::<CustomField>(&mut *db, caller.company, id.0, &fixed).await?;
+            let options = next_options(&field, kind, columns.texts("options"))?;
+            check_values(db, &caller, &field, kind, options.as_deref()).await?;
+            if let Some(options) = options {
+                columns.set("options", options);
+            }
+            Ok(Json::of(table::update::<CustomField>(db, caller.company, id.0, &columns).await?))
+        })
+        .await
 }
 
 /// The options to store; `None` when they do not change. A type without options clears them.
@@ -195,14 +197,15 @@ pub async fn reorder(
     caller: Caller,
     app: Data<App>,
     body: Body<FieldOrder>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Page<CustomField>> {
     let FieldOrder { application, ids } = body.0;
-    once.transaction(app.db(caller.company), async |db| {
-        let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
-            Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
-        })?;
-        Ok(Page::whole(rows))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
+                Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
+            })?;
+            Ok(Page::whole(rows))
+        })
+        .await
 }

@@ -309,8 +309,8 @@ mod tests {
         let options = ["Blue".to_owned(), "Dark red".to_owned()];
         let long = "9".repeat(31);
         /// A type, the accepted values with their stored form, and refused values.
-        type Row<'a> = (CustomFieldType, &'a [(&'a str, &'a str)], &'a [&'a str]);
-        let table: &[Row<'_>] = &[
+        type Case<'a> = (CustomFieldType, &'a [(&'a str, &'a str)], &'a [&'a str]);
+        let cases: &[Case<'_>] = &[
             (CustomFieldType::Text, &[("  a b ", "a b"), ("12", "12")], &["a\nb", " ", ""]),
             (CustomFieldType::Textarea, &[("a\nb", "a\nb")], &["", "\n"]),
             (
@@ -358,8 +358,8 @@ mod tests {
                 &["Blue", "[\"Red\"]", "[\"Blue\",\"Blue\"]", "[1]", "{}", "[\"Blue\""],
             ),
         ];
-        assert_eq!(table.len(), CustomFieldType::ALL.len(), "a type is missing");
-        for (kind, accepted, refused) in table {
+        assert_eq!(cases.len(), CustomFieldType::ALL.len(), "a type is missing");
+        for (kind, accepted, refused) in cases {
             for (value, stored) in *accepted {
                 assert_eq!(check_value(*kind, &options, value).as_deref(), Ok(*stored), "{kind:?} {value}");
             }

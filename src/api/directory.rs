@@ -1,5 +1,5 @@
-//! Changes of plain records that actors use in decisions: queues and their members, users, wrap-up types, global
-//! variables.
+//! Changes to the plain records in the directory, which actors use in decisions: queues and their members, users,
+//! wrap-up types, global variables.
 
 use futures_util::TryFutureExt;
 use hotline_actors::{Conflict, Refusal};
@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::web::ApiResult;
 
 /// Maximum number of a company's links between users and queues, and also of those between wrap-up types and queues.
-/// Each link takes some 30 bytes in the memory of every process, and is read again at each change of the directory.
+/// Each link takes about 30 bytes in the memory of every process, and is read again at each change to the directory.
 pub const LINKS_OF_COMPANY_MAX: i64 = 100_000;
 
 /// Checks, after links were added, that a company does not exceed [`LINKS_OF_COMPANY_MAX`].
@@ -26,7 +26,7 @@ pub async fn check_links<A, B>(db: &mut PgConnection, company: CompanyId, links:
     Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("queueLink", LINKS_OF_COMPANY_MAX)])).into())
 }
 
-/// Runs a change of records that the directory contains, and then refreshes the directory, so that the next request
+/// Runs a change to records that the directory contains, and then refreshes the directory, so that the next request
 /// sees the change.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn refresh_after<T>(
     company: CompanyId,
     change: impl Future<Output = ApiResult<T>>,
 ) -> impl Future<Output = ApiResult<T>> {
-    // No `async fn`: its future would contain the change twice, as the argument and as the awaited value.
+    // Not an `async fn`, because its future would contain the change twice, as the argument and as the awaited value.
     change.and_then(move |outcome| async move {
         app.engine.refresh(company).await;
         Ok(outcome)

@@ -1,4 +1,4 @@
-//! Liveness and readiness.
+//! The health checks (liveness and readiness), and the version.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -120,7 +120,7 @@ pub async fn live() -> DocumentedResponse<Liveness> {
 /// `GET /health/ready`: `200` while the service can serve active conversations, else `503`. It reads only memory.
 pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
     let readiness = Readiness::of(&app);
-    let status = if readiness.is_served() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if readiness.should_get_requests() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     HttpResponse::build(status).json(readiness).into()
 }
 
@@ -140,11 +140,11 @@ impl Readiness {
         let active = app.metrics.conditions.active();
         let is_stopping = app.is_stopping() || app.health.is_stopping();
         let (has_room, has_lease) = (store.log.has_room(), store.may_act());
-        let is_served = app.is_ready();
+        let is_ready = app.is_ready();
         let reasons =
             Self::own_reasons(app, is_stopping).chain(active.iter().map(ReadinessReason::of)).collect::<Vec<_>>();
         Self {
-            status: match (is_stopping, is_served, reasons.is_empty()) {
+            status: match (is_stopping, is_ready, reasons.is_empty()) {
                 (true, _, _) => "stopping",
                 (false, false, _) => ready_word(false),
                 (false, true, false) => "degraded",
@@ -167,14 +167,14 @@ impl Readiness {
             (is_stopping, "stopping", "the service is stopping"),
             // A cluster member without a lease answers no requests, so load balancers must send none.
             (!store.may_act(), "no_lease", "this process of the cluster cannot renew its lease in the database"),
-            (Health::is_journal_filling(&store.log), "journal_filling", "the journal is more than 80 % full"),
+            (Health::is_journal_nearly_full(&store.log), "journal_filling", "the journal is more than 80 % full"),
         ];
         let applicable = reasons.into_iter().filter(|(applies, ..)| *applies);
         applicable.map(|(_, code, message)| readiness_reason(code, message, None))
     }
 
     /// Whether clients should send requests here.
-    fn is_served(&self) -> bool {
+    fn should_get_requests(&self) -> bool {
         matches!(self.status, "ready" | "degraded")
     }
 }

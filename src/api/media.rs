@@ -1,4 +1,4 @@
-//! `GET /media/{company}/{id}`: serves a file of a message to everyone who has its signed URL. No token is needed: the
+//! `GET /media/{company}/{id}`: serves a file of a message to anyone who has its signed URL. No token is needed: the
 //! signature covers the file, its company and the expiry. An invalid signature gets the same response as a missing
 //! file. An expired URL gets an error of its own.
 
@@ -53,7 +53,7 @@ const DOWNLOAD_POLICY: &str = "sandbox; default-src 'none'";
 /// Policy for displayed files: they load only themselves.
 const INLINE_POLICY: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
 
-/// Policy for PDF: the viewers of browsers do not work in a sandbox, and are sandboxed themselves.
+/// Policy for PDF: browsers' viewers do not work in a sandbox, and are sandboxed themselves.
 const PDF_POLICY: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
 
 /// The query of the URL; the company and the file are in its path.
@@ -132,7 +132,7 @@ enum RangeRequest {
 /// Parses the `Range` header. A single range is served. Several ranges, or units other than bytes, get the whole file,
 /// as RFC 9110 allows.
 fn requested_range(request: &HttpRequest, tag: &EntityTag, size: u64) -> RangeRequest {
-    // `If-Range` names the version of which the client has a part. If it is another version, it needs the whole file.
+    // The client has a part of the version that `If-Range` names. If that is another version, it needs the whole file.
     let is_same_version = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
         Some(Ok(IfRange::EntityTag(client_tag))) => client_tag.strong_eq(tag),
         Some(Ok(IfRange::Date(_)) | Err(_)) => false,

@@ -99,7 +99,9 @@ pub fn refused_error(conflict: MergeConflict, field: &str, id: &Value) -> ApiErr
         MergeConflict::Campaign => {
             ("a campaign has written to both contacts, and the outcome of neither message is known yet", "campaign")
         }
-        MergeConflict::OtherConversation => ("the tickets have different contacts or channels", "other_conversation"),
+        MergeConflict::DifferentConversations => {
+            ("the tickets have different contacts or channels", "other_conversation")
+        }
         MergeConflict::OpenTicket => ("an open ticket cannot be merged into a closed one", "open_ticket"),
     };
     ApiError::conflict(message, json!({"state": message, "reason": reason, "field": field, "id": id}))

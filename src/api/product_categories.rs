@@ -1,4 +1,4 @@
-//! Categories of products. Plain; deleting one clears it on its products.
+//! Categories of products. Plain; deleting one leaves its products without a category.
 
 use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::product_categories::ProductCategory;

@@ -1,4 +1,4 @@
-//! References between records: id and name.
+//! References to other records in responses: id and name.
 
 use hotline_actors::Organization;
 use hotline_persistence::table::Named;
@@ -39,7 +39,7 @@ pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<NamedRe
     Some(NamedRef { id: queue.row.id, name: &queue.row.name })
 }
 
-/// The reference to a user, also to a removed one; `None` when the directory has no such user.
+/// The reference to a user, even to a removed one; `None` when the directory has no such user.
 pub fn user(organization: &Organization, id: Option<UserId>) -> Option<NamedRef<'_, UserId>> {
     let id = id?;
     Some(NamedRef { id, name: organization.user_name(id)? })

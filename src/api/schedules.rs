@@ -109,7 +109,7 @@ impl Schedule {
 }
 
 /// The body of `POST /schedules`.
-pub struct ScheduleNew {
+pub struct NewScheduleBody {
     contact_id: ContactId,
     channel_id: ChannelId,
     body: MessageBody,
@@ -118,7 +118,7 @@ pub struct ScheduleNew {
     user_id: Option<UserId>,
 }
 
-impl Input for ScheduleNew {
+impl Input for NewScheduleBody {
     fn name() -> Cow<'static, str> {
         "ScheduleCreate".into()
     }
@@ -192,20 +192,29 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 pub async fn create(
     caller: Caller,
     app: Data<App>,
-    body: Body<ScheduleNew>,
-    once: Idempotency,
+    body: Body<NewScheduleBody>,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Schedule>> {
-    let ScheduleNew { contact_id, channel_id, body, queue_id, send_at, user_id } = body.0;
+    let NewScheduleBody { contact_id, channel_id, body, queue_id, send_at, user_id } = body.0;
     check_channel(&caller, channel_id)?;
     caller.check_queue(queue_id)?;
     let author = caller.author_for(user_id)?;
     let found = app.engine.contacts.get(caller.company, contact_id).await?.ok_or_else(ApiError::not_found);
     let contact = merges::add_successor(&caller, &app, Mergeable::Contact(contact_id), found).await?;
-    let new =
-        NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author, by: caller.by() };
+    let new = NewSchedule {
+        contact,
+        channel: channel_id,
+        body: body.0,
+        queue: queue_id,
+        send_at,
+        author,
+        by: caller.event_author(),
+    };
     let organization = caller.organization;
-    let show = move |scheduled: &Scheduled| Created::of(Schedule::of_scheduled(scheduled, &organization));
-    once.command(show, |attached_changes| app.engine.schedules.create(caller.company, new, attached_changes)).await
+    let to_response = move |scheduled: &Scheduled| Created::of(Schedule::of_scheduled(scheduled, &organization));
+    idempotency
+        .command(to_response, |attached_changes| app.engine.schedules.create(caller.company, new, attached_changes))
+        .await
 }
 
 /// `GET /schedules/{scheduleId}`.
@@ -221,7 +230,7 @@ pub async fn update(
     app: Data<App>,
     id: PathId<ScheduleId>,
     body: Body<ScheduleUpdate>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Schedule>> {
     let changes = body.0.0;
     if let Some(channel) = changes.channel {
@@ -230,8 +239,11 @@ pub async fn update(
     caller.check_queue(changes.queue.flatten())?;
     check_contact(&caller, &app, changes.contact).await?;
     let organization = caller.organization;
-    let show = move |scheduled: &Scheduled| Json::of(Schedule::of_scheduled(scheduled, &organization));
-    once.command(show, |attached_changes| app.engine.schedules.update(caller.company, id.0, changes, attached_changes))
+    let to_response = move |scheduled: &Scheduled| Json::of(Schedule::of_scheduled(scheduled, &organization));
+    idempotency
+        .command(to_response, |attached_changes| {
+            app.engine.schedules.update(caller.company, id.0, changes, attached_changes)
+        })
         .await
 }
 

@@ -1,4 +1,4 @@
-//! Templates, which a phone channel's provider has approved. Neither plain nor live: they belong to the provider, are
+//! Templates of phone channels. Neither plain nor live: they belong to the provider, which approves them, and are
 //! fetched from it and cached.
 
 use std::sync::Arc;
@@ -48,5 +48,5 @@ pub async fn list(
         Position::Name(name) => Some(name),
         Position::Id(_) | Position::Time(_) => None,
     });
-    Ok(Page::of_all(query.page, after, listed, position))
+    Ok(Page::of_complete_list(query.page, after, listed, position))
 }

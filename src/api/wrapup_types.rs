@@ -1,4 +1,5 @@
-//! Wrap-up types: the result of a conversation. Plain: changed by transactions, not by actors; also in the directory.
+//! Wrap-up types: the results with which tickets are closed. Plain: changed by transactions, not by actors; also in the
+//! directory.
 
 use std::borrow::Cow;
 
@@ -58,11 +59,11 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewWrapupType>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<WrapupType>> {
     let NewWrapupType { columns, queues } = body.0;
     let company = caller.company;
-    let insert = once.transaction(app.db(company), async |db| {
+    let insert = idempotency.transaction(app.db(company), async |db| {
         check_count::<WrapupType>(&mut *db, company).await?;
         let wrapup_type: WrapupType = table::insert(&mut *db, company, &columns).await?;
         wrapup_types::QUEUES.set(&mut *db, company, wrapup_type.id, &queues).await?;
@@ -95,11 +96,11 @@ pub async fn update(
     app: Data<App>,
     id: PathId<WrapupTypeId>,
     body: Body<ChangedWrapupType>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<WrapupType>> {
     let ChangedWrapupType { columns, queues } = body.0;
     let company = caller.company;
-    let update = once.transaction(app.db(company), async |db| {
+    let update = idempotency.transaction(app.db(company), async |db| {
         table::update::<WrapupType>(&mut *db, company, id.0, &columns).await?;
         if let Some(queues) = &queues
             && wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await?

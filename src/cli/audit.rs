@@ -1,5 +1,5 @@
-//! Records the changes of the command line in the audit log, as those of the panel are. The actor is unknown: anyone
-//! who may run the binary on this machine.
+//! Records changes made on the command line in the audit log, like those made in the panel. The actor is unknown: it
+//! can be anyone who may run the binary on this machine.
 
 use hotline_persistence::tables::audit_log::{self, NewEntry};
 use hotline_persistence::tables::companies;
@@ -8,13 +8,13 @@ use hotline_persistence::{AdminId, CompanyId, PgPool};
 
 use super::{Failure, failure};
 
-/// The actor: no administrator has this id.
+/// The unknown actor; no administrator has this id.
 const ACTOR: PersonId = PersonId::Admin(AdminId::new(0));
 
 /// The actor's name in the log.
 const ACTOR_NAME: &str = "command line";
 
-/// The outcomes in the log: the statuses that the same operation has over HTTP.
+/// The outcomes in the log: HTTP statuses, like those of requests.
 const SUCCEEDED: u16 = 200;
 const FAILED: u16 = 400;
 
@@ -43,23 +43,23 @@ pub(super) struct AuditedAction {
     /// The action's name in the log; if an HTTP operation does the same, its id.
     action: &'static str,
     /// The id of the record, if it exists before the action.
-    target: Option<String>,
+    target_id: Option<String>,
 }
 
 impl AuditedAction {
     /// An action in the installation's log.
     pub(super) fn of_installation(action: &'static str) -> Self {
-        Self { company: Some(INSTALLATION), action, target: None }
+        Self { company: Some(INSTALLATION), action, target_id: None }
     }
 
     /// An action in a company's log. Without a company nothing is recorded, because the action itself then fails.
     pub(super) fn of_company(company: Option<CompanyId>, action: &'static str) -> Self {
-        Self { company, action, target: None }
+        Self { company, action, target_id: None }
     }
 
     /// Adds the existing record that the action changes.
     pub(super) fn on(self, target: impl ToString) -> Self {
-        Self { target: Some(target.to_string()), ..self }
+        Self { target_id: Some(target.to_string()), ..self }
     }
 
     /// Runs the action `work`. Its entry is written first, so that no action lacks one. `target_of` finds the changed
@@ -74,7 +74,7 @@ impl AuditedAction {
         if company != INSTALLATION && companies::find(db, company).await?.is_none() {
             return work().await;
         }
-        let target_id = self.target.as_deref();
+        let target_id = self.target_id.as_deref();
         let entry =
             NewEntry { actor: ACTOR.into(), actor_name: ACTOR_NAME, address: None, action: self.action, target_id };
         let open_entry = audit_log::begin(db, company, entry).await?;
@@ -86,7 +86,7 @@ impl AuditedAction {
         let (id, name) = target.map(|Target { id, name }| (Some(id), name)).unwrap_or_default();
         let end = audit_log::end(db, open_entry, status, (id.as_deref(), name.as_deref())).await;
         if let Err(error) = end {
-            // Not an error: the outcome may contain a secret that is printed only once.
+            // Only a warning: the outcome is still returned, because it may contain a secret that is printed only once.
             failure::print(&format!("warning: the outcome is missing from the audit log: {error}"));
         }
         outcome

@@ -1,4 +1,4 @@
-//! Boolean options, all in one form: `--flag`, `--flag=true` and `--flag=false`.
+//! Gives all boolean options the same form: `--flag`, `--flag=true` and `--flag=false`.
 
 use std::any::TypeId;
 
@@ -19,7 +19,7 @@ fn has_default_form(option: &Arg) -> bool {
 }
 
 fn unify_option(option: Arg) -> Arg {
-    // `Option<bool>` has no default: without the option, the stored value stays.
+    // Only a flag has a default: if an option of type `Option<bool>` is omitted, the stored value stays.
     let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
     let option = option
         .action(ArgAction::Set)

@@ -49,7 +49,7 @@ struct Check {
     detail: String,
 }
 
-/// What one process reports of another.
+/// What one process reports about another.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReachRow {
@@ -61,7 +61,7 @@ struct ReachRow {
     reason: Option<String>,
 }
 
-/// The state of the cluster, as of its tables.
+/// The state of the cluster, as read from its tables.
 struct ClusterState {
     lives: Vec<LifeRow>,
     reports: Vec<(LifeId, Report)>,
@@ -98,7 +98,7 @@ impl ClusterState {
         self.lives.iter().map(process_row).collect()
     }
 
-    /// What each process reports of the others, except of those that have ended.
+    /// What each process reports about the others, except those that have ended.
     fn reach_rows(&self) -> Vec<ReachRow> {
         let node = |id: LifeId| self.lives.iter().find(|life| life.life == id).map(|life| life.node.clone());
         let rows = self.reports.iter().flat_map(|(from, report)| {
@@ -111,7 +111,7 @@ impl ClusterState {
         rows.collect()
     }
 
-    /// The checks of what the processes report of each other.
+    /// The checks of what the processes report about each other.
     fn reach_checks(&self) -> Vec<Check> {
         let unreached: Vec<String> =
             self.reach_rows().into_iter().filter(|row| !row.reached).map(|row| row.to).collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_processes_report_of_each_other_is_checked() {
+    fn what_processes_report_about_each_other_is_checked() {
         let at = DateTime::UNIX_EPOCH;
         let life = |number: i64, node: &str| LifeRow {
             life: LifeId::new(number),
@@ -292,8 +292,9 @@ mod tests {
             beat_age_ms: 0,
             cores: 2,
         };
-        let report = |of: i64, reason: Option<&str>, folder: &str| {
-            let peer = PeerReport { life: LifeId::new(of), node: "x".to_owned(), reason: reason.map(str::to_owned) };
+        let report = |peer_life: i64, reason: Option<&str>, folder: &str| {
+            let peer =
+                PeerReport { life: LifeId::new(peer_life), node: "x".to_owned(), reason: reason.map(str::to_owned) };
             Report { peers: vec![peer], folder: Some(folder.to_owned()) }
         };
         let cluster = |names: [&str; 2], reports: [Report; 2]| {
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!((rows.len(), rows[1].age_ms), (2, None));
         let broken = cluster(["a", "a"], [report(2, Some("refused"), "f"), report(1, None, "g")]);
         assert_eq!(failed(&broken), ["peers", "names", "files"]);
-        // A report on a process that has ended.
+        // A report about a process that has ended.
         let ended = cluster(["a", "b"], [report(9, Some("refused"), "f"), report(1, None, "f")]);
         assert!(failed(&ended).is_empty());
     }

@@ -1,4 +1,4 @@
-//! `hotline completions`: completions of the command line for shells.
+//! `hotline completions`: prints the command line's completions for a shell.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// The command without hidden options, which the generators do not leave out.
+/// The command without hidden options, which the generators would include.
 fn without_hidden_options(command: &Command) -> Command {
     let options = command.get_arguments().filter(|option| !option.is_hide_set()).map(without_relations);
     let subcommands = command.get_subcommands().map(without_hidden_options);

@@ -10,7 +10,7 @@ use super::{Cli, Failure, GlobalArgs, Refusal, config_file, failure};
 use crate::telemetry;
 
 /// Options whose whole value is masked if it is not a URL.
-const SECRETS: [&str; 2] = ["database-url", "smtp-url"];
+const SECRET_OPTIONS: [&str; 2] = ["database-url", "smtp-url"];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -21,7 +21,7 @@ pub enum Command {
     Print,
 }
 
-/// An option, with its value.
+/// An option, with the value that is in effect.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct EffectiveOption {
     option: String,
@@ -30,7 +30,7 @@ pub(super) struct EffectiveOption {
 }
 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
-    let invalid = |failure: Failure| Refusal::configuration(failure::chain(&*failure));
+    let invalid = |failure: Failure| Refusal::configuration(failure::message_with_causes(&*failure));
     let service = Cli::read_service().map_err(invalid)?;
     match command {
         Command::Check => {
@@ -51,19 +51,19 @@ pub(super) fn explicit_options_text(options: &[EffectiveOption]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Every option of the service in these matches; `file` lists the options that the configuration file sets.
+/// Every option of the service in these matches; `options_in_file` are those that the configuration file sets.
 pub(super) fn effective_options(
     declaration: &Declaration,
     matches: &ArgMatches,
-    file: &[String],
+    options_in_file: &[String],
 ) -> Vec<EffectiveOption> {
     let serve_options = declaration.find_subcommand("serve").into_iter().flat_map(Declaration::get_arguments);
     let database_options = declaration.get_arguments().filter(|option| config_file::is_database_option(option));
     let visible = database_options.chain(serve_options).filter(|option| !option.is_hide_set());
-    visible.filter_map(|option| effective_option(option, matches, file)).collect()
+    visible.filter_map(|option| effective_option(option, matches, options_in_file)).collect()
 }
 
-fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Option<EffectiveOption> {
+fn effective_option(option: &Arg, matches: &ArgMatches, options_in_file: &[String]) -> Option<EffectiveOption> {
     let (id, long) = (option.get_id().as_str(), option.get_long()?);
     let values = matches.try_get_raw(id).ok().flatten();
     let value = values.map(|values| {
@@ -73,7 +73,7 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
     let source = match matches.value_source(id) {
         Some(ValueSource::CommandLine) => "command line",
         Some(ValueSource::EnvVariable) => "environment",
-        _ if file.iter().any(|key| key == long) => "file",
+        _ if options_in_file.iter().any(|name| name == long) => "file",
         _ => "default",
     };
     Some(EffectiveOption { option: long.to_owned(), value, source })
@@ -83,7 +83,7 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
 fn mask_password(option: &str, value: &str) -> String {
     match masked_url(value) {
         Some(url) => url,
-        None if SECRETS.contains(&option) => MASK.to_owned(),
+        None if SECRET_OPTIONS.contains(&option) => MASK.to_owned(),
         None => value.to_owned(),
     }
 }

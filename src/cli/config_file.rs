@@ -26,22 +26,22 @@ const SERVICE_COMMANDS: &[&str] = &["serve", "demo"];
 const COMMANDS_WITH_SERVICE_OPTIONS: &[&str] = &["backup", "restore", "check", "doctor"];
 
 /// Options whose environment variable counts as unset if it is empty. A Compose file sets a variable without a value to
-/// the empty text.
+/// the empty string.
 const EMPTY_IS_UNSET: [&str; 2] = ["database-url", "smtp-url"];
 
-/// The values of an option that the file or a variable in an old spelling sets, as on the command line.
+/// The values that the file, or a variable in an old spelling, sets for an option, written as on the command line.
 struct OptionDefault {
     long: String,
     values: Vec<String>,
 }
 
-/// Makes the values of the file the options' defaults, and those of variables in old spellings, which override the
-/// file.
+/// Makes the values in the file, and those of variables in old spellings, the options' defaults. These variables
+/// override the file.
 ///
 /// # Errors
 /// When the file cannot be read or is not TOML, or a key or a value is refused.
-pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failure> {
-    let mut defaults = read_defaults(&command, explicit)?;
+pub fn apply(command: Command, explicit_path: Option<&Path>) -> Result<Command, Failure> {
+    let mut defaults = read_defaults(&command, explicit_path)?;
     let service = SERVICE_COMMANDS.first().and_then(|name| command.find_subcommand(name));
     let old_values = service.map(|service| environment::old_values(service, |name| std::env::var(name).ok()));
     for (long, value) in old_values.unwrap_or_default() {
@@ -49,7 +49,7 @@ pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failu
         defaults.push(OptionDefault { long, values: vec![value] });
     }
     let command = command.mut_args(without_empty_variable);
-    let command = command.mut_subcommands(|noun| noun.mut_args(without_empty_variable));
+    let command = command.mut_subcommands(|subcommand| subcommand.mut_args(without_empty_variable));
     Ok(with_defaults(command, &defaults))
 }
 
@@ -67,14 +67,14 @@ fn without_empty_variable(option: Arg) -> Arg {
 ///
 /// # Errors
 /// As [`apply`].
-pub fn options_in_file(command: &Command, explicit: Option<&Path>) -> Result<Vec<String>, Failure> {
-    Ok(read_defaults(command, explicit)?.into_iter().map(|default| default.long).collect())
+pub fn options_in_file(command: &Command, explicit_path: Option<&Path>) -> Result<Vec<String>, Failure> {
+    Ok(read_defaults(command, explicit_path)?.into_iter().map(|default| default.long).collect())
 }
 
-fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<OptionDefault>, Failure> {
-    let path = explicit.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
-    let text = match read_file(&path, explicit.is_none()) {
-        Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(Vec::new()),
+fn read_defaults(command: &Command, explicit_path: Option<&Path>) -> Result<Vec<OptionDefault>, Failure> {
+    let path = explicit_path.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
+    let text = match read_file(&path, explicit_path.is_none()) {
+        Err(error) if error.kind() == ErrorKind::NotFound && explicit_path.is_none() => return Ok(Vec::new()),
         result => result.map_err(|error| refusal(&path, &error))?,
     };
     Ok(parse(command, &text).map_err(|reason| refusal(&path, &reason))?)
@@ -158,7 +158,7 @@ fn argument_values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
         (value, _) => argument_value(option, value).map(|text| vec![text]),
     }?;
     let long = option.get_long().unwrap_or_default();
-    // The option's own parser checks the values already here, so that an error can name the key.
+    // The option's own parser checks the values here as well, so that an error can name the key.
     Command::new("hotline")
         .no_binary_name(true)
         .arg(option.clone())
@@ -173,7 +173,7 @@ fn argument_value(option: &Arg, value: &Value) -> Result<String, String> {
     let has_unit = type_id == TypeId::of::<Duration>() || type_id == TypeId::of::<Size>();
     match value {
         Value::Boolean(flag) if type_id == TypeId::of::<bool>() => Ok(flag.to_string()),
-        // A number without a unit has that of the option's old name, for example seconds for `idle_after_s`.
+        // A number without a unit gets the unit of the option's old name, for example seconds for `idle_after_s`.
         Value::Integer(number) if is_number || has_unit => Ok(number.to_string()),
         Value::String(text) if !is_number && type_id != TypeId::of::<bool>() => Ok(text.clone()),
         _ if type_id == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
@@ -191,10 +191,11 @@ fn invalid_value_reason(error: &clap::Error) -> String {
 fn with_defaults(command: Command, defaults: &[OptionDefault]) -> Command {
     let command =
         command.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option });
-    command.mut_subcommands(|noun| {
+    command.mut_subcommands(|subcommand| {
         // `company update` has its own options with the same names.
-        let has_service_options = [SERVICE_COMMANDS, COMMANDS_WITH_SERVICE_OPTIONS].concat().contains(&noun.get_name());
-        noun.mut_args(|option| if has_service_options { with_default(option, defaults) } else { option })
+        let has_service_options =
+            [SERVICE_COMMANDS, COMMANDS_WITH_SERVICE_OPTIONS].concat().contains(&subcommand.get_name());
+        subcommand.mut_args(|option| if has_service_options { with_default(option, defaults) } else { option })
     })
 }
 
@@ -210,17 +211,17 @@ mod tests {
     use clap::FromArgMatches;
 
     use super::*;
-    use crate::cli::{Cli, Command as Noun};
+    use crate::cli::{Cli, Command as CliCommand};
     use crate::config::{DatabaseArgs, ServeArgs};
 
     /// The arguments of `serve` with this file and these further arguments.
-    fn parse_serve(text: &str, line: &[&str]) -> (ServeArgs, DatabaseArgs) {
+    fn parse_serve(text: &str, arguments: &[&str]) -> (ServeArgs, DatabaseArgs) {
         let command = crate::cli::command();
         let defaults = parse(&command, text).expect("a valid file");
-        let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], line].concat());
+        let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], arguments].concat());
         let cli = Cli::from_arg_matches(&matches).expect("a valid command line");
         match cli.command {
-            Noun::Serve(args) => (args, cli.global.database),
+            CliCommand::Serve(args) => (args, cli.global.database),
             _ => unreachable!("the command is serve"),
         }
     }
@@ -326,8 +327,8 @@ mod tests {
         assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
         // A shared folder, instead of the bucket above.
-        let settings = |text: &str, line: &[&str]| {
-            let (args, database) = parse_serve(text, line);
+        let settings = |text: &str, arguments: &[&str]| {
+            let (args, database) = parse_serve(text, arguments);
             args.settings(&database)
         };
         let shared = settings("media_shared = \"/mnt/files\"", &[]).expect("settings");
@@ -351,8 +352,8 @@ mod tests {
     }
 
     /// The settings as text, for comparison.
-    fn settings_text(text: &str, line: &[&str]) -> String {
-        let (args, database) = parse_serve(text, line);
+    fn settings_text(text: &str, arguments: &[&str]) -> String {
+        let (args, database) = parse_serve(text, arguments);
         let settings = args.settings(&database).expect("settings");
         format!("{args:?} {:?} {:?}", settings.events.enabled, settings.events.retention_days)
     }

@@ -1,4 +1,4 @@
-//! `hotline contact`: erases people.
+//! `hotline contact`: erases contacts.
 
 use std::time::Duration;
 
@@ -20,23 +20,23 @@ use crate::service::OfflineService;
 /// The minimum of `--timeout`, and the unit of a number that has none.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How often a running service is queried.
+/// How often the command checks whether a running service has finished.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Erase a contact with everything that is stored about the person, and report what was removed
-    #[command(override_usage = "hotline contact erase <ID> --company <ID> [OPTIONS]", after_help = ERASE)]
+    #[command(override_usage = "hotline contact erase <ID> --company <ID> [OPTIONS]", after_help = ERASE_HELP)]
     Erase(Erase),
 }
 
-const ERASE: &str = "\
+const ERASE_HELP: &str = "\
 Sessions are ended and tickets closed, then the contact is deleted with its tickets, messages, files, sessions, scheduled \
 messages and places on cards, lists and campaigns; then its data is removed from events, deliveries and recorded \
 responses. This cannot be undone. The output lists what was removed, and what remains where.
 
 A running service does it. If none runs, the command does it, with the options of `serve` from the environment and the \
-configuration file. A contact that was deleted before can be erased as well. To repeat an interrupted command is safe.";
+configuration file. A contact that was deleted before can be erased as well. Repeating an interrupted command is safe.";
 
 #[derive(Args)]
 pub struct Erase {

@@ -163,10 +163,10 @@ async fn run_on_schema<T>(
     let pending = match access {
         TableAccess::AnySchema | TableAccess::Restore => None,
         TableAccess::Write => {
-            migration::ready_to_write(db).await?;
+            migration::ensure_writable(db).await?;
             None
         }
-        TableAccess::Read => migration::ready_to_read(db).await?,
+        TableAccess::Read => migration::ensure_readable(db).await?,
     };
     match (work(db).await, pending) {
         // The older schema lacks what the command reads.

@@ -1,4 +1,5 @@
-//! Warns about `HOTLINE_…` variables that no option reads, because they are probably misspelled.
+//! Warns about `HOTLINE_…` variables that no option reads, because they are probably misspelled, and reads those in
+//! old spellings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,7 @@ pub fn old_values(command: &Command, get_variable: impl Fn(&str) -> Option<Strin
     values.collect()
 }
 
-/// The old spellings of an option's variable, from those of the option; none if the option has no variable.
+/// The old spellings of an option's variable, derived from those of the option; none if the option has no variable.
 fn old_variables(option: &Arg) -> Vec<String> {
     let has_variable = option.get_env().is_some();
     let aliases = option.get_all_aliases().unwrap_or_default().into_iter().filter(|_| has_variable);

@@ -77,7 +77,7 @@ pub fn exit_code_help() -> String {
 
 /// Prints the error, and returns its exit code.
 pub fn report(failure: &(dyn StdError + 'static)) -> ExitCode {
-    print(&chain(failure));
+    print(&message_with_causes(failure));
     classify(failure).code().into()
 }
 
@@ -130,7 +130,8 @@ fn masked_message(error: &clap::Error) -> Option<String> {
 }
 
 fn without_password(value: &str) -> String {
-    // The URL may be impossible to parse. A value that begins with `-` is an option with a placeholder for its value.
+    // A URL with `@` that cannot be parsed is masked completely. An option (`-`) is shown with a placeholder for its
+    // value.
     let mask_if_not_url =
         if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
     masked_url(value).unwrap_or_else(|| mask_if_not_url.to_owned())
@@ -144,19 +145,19 @@ fn is_json() -> bool {
 }
 
 /// The error and its causes: many errors name only the attempt, and leave the reason to their source.
-pub fn chain(failure: &(dyn StdError + 'static)) -> String {
+pub fn message_with_causes(failure: &(dyn StdError + 'static)) -> String {
     let mut message = String::new();
     let mut next = Some(failure);
     while let Some(error) = next {
-        let statement = error.downcast_ref::<sqlx::Error>();
-        let reason = statement.map_or_else(|| error.to_string(), without_values);
+        let statement_error = error.downcast_ref::<sqlx::Error>();
+        let reason = statement_error.map_or_else(|| error.to_string(), without_values);
         if message.is_empty() {
             message = reason;
         } else if !message.contains(&reason) {
             message = format!("{message}: {reason}");
         }
         // The cause of a failed statement would repeat PostgreSQL's text, with a line number of PostgreSQL's source.
-        next = error.source().filter(|_| statement.is_none());
+        next = error.source().filter(|_| statement_error.is_none());
     }
     message
 }
@@ -220,7 +221,7 @@ fn classify_service(error: &ServiceError) -> Exit {
         ServiceError::Listen { error, .. } => match error.kind() {
             // A machine may start its services before it has its addresses.
             ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Exit::Retry,
-            ErrorKind::PermissionDenied => Exit::Rights,
+            ErrorKind::PermissionDenied => Exit::AccessDenied,
             _ => Exit::Configuration,
         },
     }
@@ -231,10 +232,10 @@ fn classify_store(error: &Error) -> Exit {
         Error::NotFound(_) | Error::Taken(_) | Error::Changed | Error::InUse => Exit::Usage,
         Error::Unavailable(_) => Exit::Unavailable,
         Error::Unreachable { reach: Reach::Away, .. } => Exit::Unavailable,
-        Error::Unreachable { reach: Reach::Denied, .. } => Exit::Rights,
+        Error::Unreachable { reach: Reach::Denied, .. } => Exit::AccessDenied,
         Error::Unreachable { reach: Reach::Misconfigured, .. } => Exit::Configuration,
         // A standby may be promoted.
-        Error::Unsuitable(unsuitable) if unsuitable.is_passing() => Exit::Unavailable,
+        Error::Unsuitable(unsuitable) if unsuitable.is_temporary() => Exit::Unavailable,
         // A time service sets the clock some time after a machine has started.
         Error::ClockDifference { .. }
         | Error::Unknown(_)
@@ -255,7 +256,7 @@ fn classify_store(error: &Error) -> Exit {
         | Error::IncompatibleMember { .. } => Exit::Configuration,
         Error::Journal(error) => classify_journal(error),
         Error::Key(error) => classify_key(error),
-        Error::Entry { .. }
+        Error::UndecodableEntry { .. }
         | Error::Superseded { .. }
         | Error::Older { .. }
         | Error::UnreplayedJournal { .. }
@@ -289,7 +290,7 @@ fn classify_key(error: &KeyError) -> Exit {
 
 fn classify_private_server(error: &ClusterError) -> Exit {
     match error {
-        ClusterError::OtherOwner { .. } | ClusterError::Unreachable { .. } => Exit::Rights,
+        ClusterError::OtherOwner { .. } | ClusterError::Unreachable { .. } => Exit::AccessDenied,
         ClusterError::InUse { .. } => Exit::Retry,
         ClusterError::NotServed { .. }
         | ClusterError::ExitedEarly { .. }
@@ -314,7 +315,7 @@ fn classify_statement(error: &sqlx::Error) -> Exit {
     let code_has_prefix =
         |prefixes: &[&str]| code.as_ref().is_some_and(|code| prefixes.iter().any(|prefix| code.starts_with(prefix)));
     match error {
-        _ if code_has_prefix(&DENIED) => Exit::Rights,
+        _ if code_has_prefix(&DENIED) => Exit::AccessDenied,
         _ if code_has_prefix(&OLDER_SCHEMA) => Exit::Configuration,
         sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Exit::Configuration,
         _ if is_outage(error) => Exit::Unavailable,
@@ -323,14 +324,14 @@ fn classify_statement(error: &sqlx::Error) -> Exit {
 }
 
 fn classify_io(error: &IoError) -> Exit {
-    if error.kind() == ErrorKind::PermissionDenied { Exit::Rights } else { Exit::Io }
+    if error.kind() == ErrorKind::PermissionDenied { Exit::AccessDenied } else { Exit::Io }
 }
 
 /// The exit code for a file or folder that is created if it does not exist.
 fn classify_new_file(error: &IoError) -> Exit {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Exit::Io,
-        ErrorKind::PermissionDenied => Exit::Rights,
+        ErrorKind::PermissionDenied => Exit::AccessDenied,
         _ => Exit::CannotCreate,
     }
 }
@@ -366,19 +367,19 @@ mod tests {
             ("--company is required".into(), Exit::Usage),
             (Error::NotFound("token").into(), Exit::Usage),
             (ServiceError::Store(Error::Journal(journal_io(ErrorKind::StorageFull))).into(), Exit::Io),
-            (Error::Journal(journal_io(ErrorKind::PermissionDenied)).into(), Exit::Rights),
+            (Error::Journal(journal_io(ErrorKind::PermissionDenied)).into(), Exit::AccessDenied),
             (Error::Journal(create).into(), Exit::CannotCreate),
             (Error::ForeignJournal { journal: "x".to_owned() }.into(), Exit::Data),
             (Error::Key(KeyError::NoKey { path: PathBuf::new() }).into(), Exit::Configuration),
             (unreachable(Reach::Away).into(), Exit::Unavailable),
-            (unreachable(Reach::Denied).into(), Exit::Rights),
+            (unreachable(Reach::Denied).into(), Exit::AccessDenied),
             (ServiceError::Store(unreachable(Reach::Misconfigured)).into(), Exit::Configuration),
             (sqlx::Error::PoolTimedOut.into(), Exit::Unavailable),
             (sqlx::Error::RowNotFound.into(), Exit::Internal),
             (Error::NotOwner.into(), Exit::Retry),
             (Error::ClockDifference { difference: nine_seconds, maximum: nine_seconds }.into(), Exit::Retry),
             (listen(ErrorKind::AddrNotAvailable).into(), Exit::Retry),
-            (listen(ErrorKind::PermissionDenied).into(), Exit::Rights),
+            (listen(ErrorKind::PermissionDenied).into(), Exit::AccessDenied),
             (json.into(), Exit::Internal),
             (IoError::from(ErrorKind::StorageFull).into(), Exit::Io),
             (Refusal::configuration("hotline.toml: unknown key").into(), Exit::Configuration),
@@ -424,8 +425,8 @@ mod tests {
         let statement = || sqlx::Error::Database(Box::new(FakeDatabaseError("permission denied for table companies")));
         let cluster = ClusterError::Database { action: "read its settings", source: statement() };
         let expected = "PostgreSQL reports: permission denied for table companies";
-        assert_eq!(chain(&statement()), expected);
-        let message = chain(&ServiceError::Postgres(cluster));
+        assert_eq!(message_with_causes(&statement()), expected);
+        let message = message_with_causes(&ServiceError::Postgres(cluster));
         assert!(message.ends_with(&format!("could not read its settings: {expected}")), "{message}");
     }
 

@@ -45,7 +45,7 @@ impl Finding {
 ///
 /// # Errors
 /// If there is a problem.
-pub fn finish(findings: Vec<Finding>, output: OutputArgs) -> Result<(), Failure> {
+pub fn print_findings(findings: Vec<Finding>, output: OutputArgs) -> Result<(), Failure> {
     let problems = findings.iter().filter(|finding| finding.result == Outcome::Problem);
     let problems = problems.map(|finding| finding.check).collect::<Vec<_>>().join(", ");
     output.many("checks", &["check", "result", "found", "next"], findings)?;

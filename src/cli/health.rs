@@ -40,8 +40,8 @@ struct HealthReport {
 pub async fn run(args: HealthArgs, global: &GlobalArgs) -> Result<(), Failure> {
     match request_health(args).await {
         Ok(health) => global.output.one(health),
-        // Containers distinguish healthy from unhealthy only.
-        Err(failure) => Err(Refusal::new(Exit::Finding, failure::chain(&*failure)).into()),
+        // One exit code for all failures: container runtimes distinguish only healthy from unhealthy.
+        Err(failure) => Err(Refusal::new(Exit::Finding, failure::message_with_causes(&*failure)).into()),
     }
 }
 

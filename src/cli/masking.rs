@@ -1,4 +1,4 @@
-//! Values of options as they are shown: without passwords.
+//! Masks the passwords in values of options before they are shown.
 
 use url::Url;
 

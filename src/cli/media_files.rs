@@ -17,16 +17,16 @@ pub async fn find_missing(
     exists: impl Fn(&FileKey) -> bool,
     mut on_missing: impl FnMut(&FileKey),
 ) -> Result<usize, Failure> {
-    let (mut last, mut count) = (None, 0);
+    let (mut after, mut count) = (None, 0);
     loop {
-        let page = files_after(snapshot, last.as_ref(), PAGE_FILES).await?;
-        let Some(end) = page.last().cloned() else { return Ok(count) };
+        let page = files_after(snapshot, after.as_ref(), PAGE_FILES).await?;
+        let Some(last) = page.last().cloned() else { return Ok(count) };
         count += page.len();
         let absent: Vec<FileKey> = page.into_iter().filter(|file| !exists(file)).collect();
         if !absent.is_empty() {
             referenced_files(db, &absent).await?.iter().for_each(&mut on_missing);
         }
-        last = Some(end);
+        after = Some(last);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `hotline migrate`: brings the schema of a database to that of this release, also while the service is running.
+//! `hotline migrate`: migrates the schema of a database to that of this release, also while the service is running.
 
 use clap::Args;
 use hotline_persistence::migration::{self, MigrationProgress};
@@ -24,10 +24,15 @@ pub async fn run(args: MigrateArgs, global: &GlobalArgs) -> Result<(), Failure> 
         return global.output.many("migrations", &["number", "name", "locks"], plan);
     }
     // Progress is printed to standard error: standard output has only the result.
-    let mut progress = |progress: &MigrationProgress<'_>| eprintln!("hotline: {progress}");
+    let mut print_progress = |progress: &MigrationProgress<'_>| eprintln!("hotline: {progress}");
     let applied = with_any_schema(&global.database, async |db| {
-        Ok(migration::run(db, &schema::supported_migrations().await?, args.migration.migration_wait, &mut progress)
-            .await?)
+        Ok(migration::run(
+            db,
+            &schema::supported_migrations().await?,
+            args.migration.migration_wait,
+            &mut print_progress,
+        )
+        .await?)
     });
     global.output.many("migrations", &["number", "name", "durationMs"], applied.await?)
 }

@@ -1,4 +1,4 @@
-//! The command line: one file per noun.
+//! The command line. Most commands, like `company`, have a file or folder of their own.
 
 mod admin;
 mod archive;
@@ -79,7 +79,7 @@ struct GlobalArgs {
     output: OutputArgs,
 }
 
-const CONFIGURATION: &str = "\
+const CONFIGURATION_HELP: &str = "\
 Every option of `serve` and `demo` can also be set by an environment variable (HOTLINE_…) or by a key of the
 configuration file, with `_` for `-`. The command line overrides the environment, which overrides the file. Example file:
   database_url = \"postgres://hotline@db.example/hotline\"
@@ -89,7 +89,7 @@ configuration file, with `_` for `-`. The command line overrides the environment
 
 All other commands work whether the service is running or stopped. A running service applies changes within a second.";
 
-const BACKUP: &str = "\
+const BACKUP_HELP: &str = "\
 The service may keep running. The result shows the time up to which the backup is complete: every change that was
 acknowledged before it is included. Files of messages are linked to those of the backup before, so a further backup needs
 space for new files only. Files in a bucket are not included. Needs `pg_dump` of the database's version.
@@ -97,24 +97,24 @@ space for new files only. Files in a bucket are not included. Needs `pg_dump` of
 Example:
   hotline backup backups --keep 7";
 
-const RESTORE: &str = "\
+const RESTORE_HELP: &str = "\
 Run it as the user of the service, with its --data-dir, and with --database-url if the service has one: the database must
 exist and be empty. Every file is verified before anything is written. Needs `pg_restore`.
 
 Stop the installation that was backed up before you start the restored one: both would send the same messages.";
 
-const CHECK: &str = "\
+const CHECK_HELP: &str = "\
 Changes nothing; the service may keep running. Reads the whole journal and whole tables. The exit code is 0 if nothing is
 wrong, and 1 if a check found a problem.
 
 Example:
   hotline check";
 
-const MIGRATION: &str = "\
+const MIGRATION_HELP: &str = "\
 A migration waits for a lock for two seconds at a time, and names the session that holds it, so that requests continue
 meanwhile. `hotline serve` migrates as well, unless it runs with --migrate=false.";
 
-const DOCTOR: &str = "\
+const DOCTOR_HELP: &str = "\
 Takes the options of `serve`, so that it examines what the service would use: ports, disk, PostgreSQL, clocks, the other
 processes of a cluster, the credentials of channels, webhooks and the mail relay. Nothing is sent to a contact. The exit
 code is 0 if nothing has to be done, and 1 if a check found a problem.";
@@ -159,13 +159,13 @@ enum Command {
     #[command(subcommand)]
     Cluster(cluster::Command),
     /// Back up the installation: tables, journal, message files and keys
-    #[command(after_help = BACKUP)]
+    #[command(after_help = BACKUP_HELP)]
     Backup(backup::BackupArgs),
     /// Restore a backup into an empty data folder and an empty database
-    #[command(after_help = RESTORE)]
+    #[command(after_help = RESTORE_HELP)]
     Restore(restore::RestoreArgs),
     /// Check that journal, tables, files and keys agree
-    #[command(after_help = CHECK)]
+    #[command(after_help = CHECK_HELP)]
     Check(check::CheckArgs),
     /// Check or print the configuration of the service
     #[command(subcommand)]
@@ -174,10 +174,10 @@ enum Command {
     #[command(after_help = "In a Dockerfile:\n  HEALTHCHECK CMD [\"hotline\", \"health\"]")]
     Health(health::HealthArgs),
     /// Migrate the database to the schema of this release; the service may keep running
-    #[command(after_help = MIGRATION)]
+    #[command(after_help = MIGRATION_HELP)]
     Migrate(migrate::MigrateArgs),
     /// Examine the machine, the database and the network of the service
-    #[command(after_help = DOCTOR)]
+    #[command(after_help = DOCTOR_HELP)]
     Doctor(Box<doctor::DoctorArgs>),
     /// Export a company with its files
     Export(archive::ExportArgs),
@@ -249,7 +249,7 @@ impl Cli {
     fn read_service() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let matches = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
-        let mut line = vec![OsString::from("hotline"), OsString::from("serve")];
+        let mut arguments = vec![OsString::from("hotline"), OsString::from("serve")];
         for option in declaration.get_arguments().filter(|option| option.is_global_set()) {
             let (id, long) = (option.get_id().as_str(), option.get_long().unwrap_or_default());
             let is_passed_on = long != "json" && matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -257,31 +257,31 @@ impl Cli {
             for value in values.into_iter().flatten() {
                 let mut argument = OsString::from(format!("--{long}="));
                 argument.push(value);
-                line.push(argument);
+                arguments.push(argument);
             }
         }
         let path = matches.get_one::<PathBuf>("config").cloned();
-        Self::parse_service(declaration, path.as_deref(), line)
+        Self::parse_service(declaration, path.as_deref(), arguments)
     }
 
     /// The options of the service on this command line, with the file as it is now. Unlike [`Cli::read`], it never ends
     /// the process.
-    fn read_again() -> Result<ServiceOptions, Failure> {
+    fn reread_service() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let matches = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
         let path = matches.get_one::<PathBuf>("config").cloned();
         Self::parse_service(declaration, path.as_deref(), std::env::args_os().collect())
     }
 
-    /// Parses the command line `line`, with the file at `path`. Fails if the command does not run the service.
+    /// Parses the command line `arguments`, with the file at `path`. Fails if the command does not run the service.
     fn parse_service(
         declaration: clap::Command,
         path: Option<&Path>,
-        line: Vec<OsString>,
+        arguments: Vec<OsString>,
     ) -> Result<ServiceOptions, Failure> {
         let options_in_file = config_file::options_in_file(&declaration, path)?;
         let declaration = config_file::apply(declaration, path)?;
-        let matches = declaration.clone().try_get_matches_from(line).map_err(|error| usage_message(&error))?;
+        let matches = declaration.clone().try_get_matches_from(arguments).map_err(|error| usage_message(&error))?;
         let cli = Self::from_arg_matches(&matches).map_err(|error| usage_message(&error))?;
         match (cli.command, matches.subcommand()) {
             (Command::Serve(args) | Command::Demo(args), Some((_, service))) => {
@@ -312,7 +312,7 @@ impl Cli {
 /// contain the argument, which may be a secret.
 fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
     for (position, argument) in arguments.enumerate().skip(1) {
-        if controls::has_refused(&argument.to_string_lossy()) {
+        if controls::contains_refused(&argument.to_string_lossy()) {
             return Err(format!("argument {position} {}", controls::REFUSED));
         }
     }
@@ -321,7 +321,9 @@ fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), Stri
 
 /// The declaration of the command line.
 pub fn command() -> clap::Command {
-    booleans::unify_booleans(Cli::command().after_help(format!("{CONFIGURATION}\n\n{}", failure::exit_code_help())))
+    booleans::unify_booleans(
+        Cli::command().after_help(format!("{CONFIGURATION_HELP}\n\n{}", failure::exit_code_help())),
+    )
 }
 
 /// Validates a name as the API does.

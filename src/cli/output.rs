@@ -54,7 +54,8 @@ impl OutputArgs {
     }
 }
 
-/// Prints a line. It is no error if the reader of standard output has ended, as `head` does when it has enough lines.
+/// Prints a line. It is not an error if the reader of standard output has ended, as `head` does when it has enough
+/// lines.
 pub fn print(line: impl Display) -> Result<(), super::Failure> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),

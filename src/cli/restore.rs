@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use hotline_persistence::backup::{RestorePlace, is_empty};
+use hotline_persistence::backup::{TargetDatabase, is_empty};
 use hotline_persistence::{PgPool, schema};
 use hotline_postgres::find_program;
 use serde::Serialize;
 
-use super::backup::{self, BackupFileError, Connection, DamagedFiles, JOURNAL, KEY, MEDIA, Manifest, Sums};
+use super::backup::{self, BackupFileError, Checksums, Connection, DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
 use super::database::with_database_to_restore;
 use super::{Failure, GlobalArgs, Refusal, unfinished_restore};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
@@ -74,10 +74,10 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
     })?;
     target.mark_unfinished()?;
     let result = with_database_to_restore(&global.database, async |db| {
-        target.restore(&manifest, &path, &verified.sums, db).await
+        target.restore(&manifest, &path, &verified.checksums, db).await
     })
     .await;
-    // The mark is removed also after a failure: `restore` has then removed what it wrote, unless only `analyze` failed.
+    // The mark is removed after a failure too: `restore` has then removed what it wrote, unless only `analyze` failed.
     let mark_removed = target.remove_mark();
     result?;
     mark_removed?;
@@ -92,8 +92,9 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
 }
 
 fn next_step(manifest: &Manifest) -> String {
-    let bucket = if manifest.files.in_bucket { "; files of messages are in the bucket of --media-store" } else { "" };
-    format!("start it with `hotline serve`, and never together with the installation that was backed up{bucket}")
+    let bucket_note =
+        if manifest.files.in_bucket { "; files of messages are in the bucket of --media-store" } else { "" };
+    format!("start it with `hotline serve`, and never together with the installation that was backed up{bucket_note}")
 }
 
 /// The backup in this folder, or the newest one if it is a folder for backups.
@@ -108,7 +109,7 @@ fn find_backup(dir: &Path) -> Result<PathBuf, Failure> {
 
 /// Refuses a backup whose schema needs a later release.
 fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
-    let (required, newest) = (manifest.database.least_migration, schema::known());
+    let (required, newest) = (manifest.database.least_migration, schema::newest_migration());
     if required <= newest {
         return Ok(());
     }
@@ -121,8 +122,8 @@ fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
     Err(Refusal::configuration(message).into())
 }
 
-/// Refuses a database in which the role would not find the restored tables, because its schema has another name.
-fn check_place(manifest: &Manifest, place: &RestorePlace) -> Result<(), Refusal> {
+/// Refuses a database in which the role would not find the restored tables, because the role's schema has another name.
+fn check_place(manifest: &Manifest, place: &TargetDatabase) -> Result<(), Refusal> {
     let schema = &manifest.database.schema;
     if place.schema.as_ref() == Some(schema) {
         return Ok(());
@@ -175,7 +176,7 @@ impl RestoreTarget<'_> {
         }
     }
 
-    /// Marks the folder as unfinished.
+    /// Marks the data folder as that of an unfinished restore.
     fn mark_unfinished(&self) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         backup::create_folder(folder)?;
@@ -193,18 +194,24 @@ impl RestoreTarget<'_> {
         backup::sync(folder)
     }
 
-    async fn restore(&self, manifest: &Manifest, path: &Path, sums: &Sums, db: &PgPool) -> Result<(), Failure> {
+    async fn restore(
+        &self,
+        manifest: &Manifest,
+        path: &Path,
+        checksums: &Checksums,
+        db: &PgPool,
+    ) -> Result<(), Failure> {
         let place = {
             let mut connection = db.acquire().await?;
             if !is_empty(&mut connection).await? {
                 return Err("the database is not empty: restore into a new one, with `create database`".into());
             }
-            RestorePlace::read(&mut connection).await?
+            TargetDatabase::read(&mut connection).await?
         };
         check_place(manifest, &place)?;
         let program = find_program(PG_RESTORE, self.database.pg_bin.as_deref(), manifest.database.pg_dump).await?;
         let connection = Connection::new(&db.connect_options(), self.database.database_url.as_deref());
-        let result = self.copy_files(path, sums).map_err(Failure::from);
+        let result = self.copy_files(path, checksums).map_err(Failure::from);
         let result = match result {
             Ok(()) => {
                 let path = path.to_owned();
@@ -228,9 +235,9 @@ impl RestoreTarget<'_> {
     }
 
     /// Copies everything but the tables.
-    fn copy_files(&self, path: &Path, sums: &Sums) -> Result<(), BackupFileError> {
+    fn copy_files(&self, path: &Path, checksums: &Checksums) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
-        for name in sums.keys() {
+        for name in checksums.keys() {
             let to = match name.split_once('/') {
                 Some((MEDIA, rest)) => self.media.join(rest),
                 Some((JOURNAL, rest)) => folder.join(JOURNAL).join(rest),

@@ -17,7 +17,7 @@ pub enum Command {
     #[command(
         override_usage = "hotline retention set --company <ID> --after <DURATION> [OPTIONS]",
         after_help = "Contacts and the figures of reports are kept. A running service starts within seconds, and deletes at \
-        most some two thousand conversations per second. Deletion cannot be undone.\n\n\
+        most about two thousand conversations per second. Deletion cannot be undone.\n\n\
         Example:\n  hotline retention set --company 1 --after 365d"
     )]
     Set {
@@ -42,7 +42,7 @@ pub enum Command {
     List,
 }
 
-/// The company: by its option, or positional, which is the old spelling.
+/// The company, given by `--company` or, in the old spelling, as a positional argument.
 #[derive(Args)]
 pub struct CompanyArgs {
     /// Company ID
@@ -59,7 +59,7 @@ impl CompanyArgs {
     }
 }
 
-/// The retention period: by its option, or in days, which is the old spelling.
+/// The retention period, given by `--after` or, in the old spelling, by `--days`.
 #[derive(Args)]
 pub struct PeriodArgs {
     /// Time for which a closed conversation is kept, in whole days

@@ -1,4 +1,4 @@
-//! A service that is started as root.
+//! Checks whether the service may be started as root.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn refusal(data_dir: &Path, user: &str) -> String {
     )
 }
 
-/// The user's name, or its id as `sudo -u` takes it if there is none.
+/// The user's name or, if there is none, the user's id, as `sudo -u` takes it.
 fn sudo_user(uid: u32) -> String {
     let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     user.map_or_else(|| format!("'#{uid}'"), |user| user.name)

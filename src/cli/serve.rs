@@ -65,7 +65,9 @@ fn log_start(settings: &crate::service::Settings) {
         commit = crate::version::COMMIT,
         data_dir = %settings.data_dir.display(),
         database,
-        options = Cli::read_again().map(|service| config::explicit_options_text(&service.options)).unwrap_or_default(),
+        options = Cli::reread_service()
+            .map(|service| config::explicit_options_text(&service.options))
+            .unwrap_or_default(),
         "starting"
     );
 }
@@ -94,8 +96,8 @@ fn raise_file_limit() {
     }
 }
 
-/// Ends the process after an interrupted start, with status 0. At once: the runtime would wait for threads that still
-/// read the journal.
+/// Ends the process at once after an interrupted start, with status 0: the runtime would otherwise wait for threads
+/// that still read the journal.
 pub(super) async fn end_interrupted_start() -> ! {
     tracing::info!("stopped during the start; nothing was acknowledged");
     telemetry::stop().await;

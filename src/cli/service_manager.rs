@@ -15,7 +15,7 @@ use crate::health::LivenessCheck;
 /// How often the process asks for more time during a start or a stop.
 const EXTEND_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The time that each request asks for, in microseconds: systemd ends a process that hangs after it.
+/// The time that each request asks for, in microseconds: systemd ends a process that hangs for longer.
 const EXTENSION_US: u32 = 30_000_000;
 
 /// Maximum time for which a start asks: a journal of 4 GiB is replayed in minutes, a migration of a large database may
@@ -61,7 +61,7 @@ pub(super) struct StartNotices(JoinHandle<()>);
 /// Reports that a start has begun.
 pub(super) fn notify_starting() -> StartNotices {
     notify(&[NotifyState::Status("starting")]);
-    StartNotices(tokio::spawn(request_time("starting: recovering and migrating", START_TIME_MAX)))
+    StartNotices(tokio::spawn(extend_timeout("starting: recovering and migrating", START_TIME_MAX)))
 }
 
 impl Drop for StartNotices {
@@ -70,8 +70,8 @@ impl Drop for StartNotices {
     }
 }
 
-/// Asks for more time again and again, for at most `time_max`.
-async fn request_time(status: &str, time_max: Duration) {
+/// Asks for more time repeatedly, for at most `time_max`.
+async fn extend_timeout(status: &str, time_max: Duration) {
     let started_at = Instant::now();
     while started_at.elapsed() < time_max {
         notify(&[NotifyState::ExtendTimeoutUsec(EXTENSION_US), NotifyState::Status(status)]);
@@ -84,13 +84,13 @@ pub(super) fn notify_ready(address: &str) {
     notify(&[NotifyState::Ready, NotifyState::Status(&format!("ready on {address}"))]);
 }
 
-/// Reports that the service stops, and asks for more time until the process ends.
+/// Reports that the service is stopping, and asks for more time until the process ends.
 pub(super) fn notify_stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
-    tokio::spawn(request_time("stopping", STOP_TIME_MAX));
+    tokio::spawn(extend_timeout("stopping", STOP_TIME_MAX));
 }
 
-/// Reports that the service begins to read files again.
+/// Reports that the service has begun to reload its files.
 pub(super) fn notify_reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => notify(&[NotifyState::Reloading, now]),
@@ -98,7 +98,7 @@ pub(super) fn notify_reloading() {
     }
 }
 
-/// Reports that the service has read files again.
+/// Reports that the service has reloaded its files.
 pub(super) fn notify_reloaded() {
     notify(&[NotifyState::Ready]);
 }

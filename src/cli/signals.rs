@@ -69,7 +69,8 @@ async fn handle_reloads(mut hang_up: Signal, keys: Arc<OnceLock<Keyring>>) {
 
 /// Reads the key file and the log filter again. What cannot be read stays as it was.
 fn reload(keys: Option<&Keyring>) {
-    let filter = Cli::read_again().and_then(|service| Ok(telemetry::reload(service.args.logs.log_filter.as_deref())?));
+    let filter =
+        Cli::reread_service().and_then(|service| Ok(telemetry::reload(service.args.logs.log_filter.as_deref())?));
     if let Err(error) = &filter {
         tracing::warn!(%error, "could not read the log filter again; keeping the previous one");
     }

@@ -1,4 +1,4 @@
-//! The name of a new record: positional, or by `--name`, the old spelling.
+//! The name of a new record, given as a positional argument or, in the old spelling, by `--name`.
 
 use clap::Args;
 

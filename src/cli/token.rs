@@ -132,7 +132,7 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createToken");
             let work = async || {
                 let mut transaction = db.begin().await?;
-                if tokens::are_full(&mut transaction, self.company).await? {
+                if tokens::has_max_tokens(&mut transaction, self.company).await? {
                     let message = format!("the company has reached its maximum number of tokens ({TOKENS_MAX})");
                     return Err(message.into());
                 }

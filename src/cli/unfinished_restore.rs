@@ -1,6 +1,6 @@
 //! The mark of an unfinished restore: a file in the data folder. While it exists, the folder and the database are empty
-//! or contain a part of a backup, and every other command refuses them: a service would create a new installation
-//! there.
+//! or contain a part of a backup, and every other command refuses them: otherwise a service could create a new
+//! installation there.
 
 use std::path::Path;
 

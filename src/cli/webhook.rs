@@ -19,7 +19,7 @@ use super::database::{read_database, with_database, with_secrets};
 use super::{Failure, GlobalArgs};
 use crate::api::webhooks::{Delivery, ReplayResult, TestResult, WebhookWithSecret, test_event};
 use crate::config;
-use crate::web::request::values::{FromField, Name, WebAddress};
+use crate::web::request::values::{FromField, Name, WebhookAddress};
 use crate::webhooks::{Webhooks, new_secret};
 
 #[derive(Subcommand)]
@@ -118,7 +118,7 @@ pub struct Create {
     networks: WebhookNetworkArgs,
 }
 
-/// The endpoint of a new webhook: positional, or by the option of the old spelling.
+/// The endpoint of a new webhook, given as a positional argument or, in the old spelling, by `--url`.
 #[derive(Args)]
 pub struct UrlArgs {
     /// URL of the endpoint
@@ -385,7 +385,7 @@ async fn replay_deliveries(
 
 /// Validates a URL as the API does.
 fn parse_url(text: &str) -> Result<String, String> {
-    Ok(WebAddress::from_text(text)?.0)
+    Ok(WebhookAddress::from_text(text)?.0)
 }
 
 fn parse_description(text: &str) -> Result<Description, String> {

@@ -60,7 +60,7 @@ impl EdgeBody {
                 return Ok(());
             }
         };
-        let length = length(head);
+        let length = content_length(head);
         // A body without a length is chunked, or a WebSocket's stream.
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         let is_small = length.map_or(is_chunked, |length| length <= RETAINED_BYTES_MAX as u64);
@@ -83,7 +83,7 @@ impl EdgeBody {
         Ok(())
     }
 
-    /// The payload for a handler of this process. `None`: it was already sent elsewhere.
+    /// The payload for a handler of this process; `None` if the body was consumed.
     pub(super) fn into_payload(self) -> Option<Payload> {
         match self {
             Self::None => Some(Payload::None),
@@ -99,13 +99,13 @@ impl EdgeBody {
     }
 
     /// Whether the body can still be sent in full.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn can_be_sent(&self) -> bool {
         !matches!(self, Self::Consumed)
     }
 }
 
 /// The length of the body according to the head.
-pub(super) fn length(head: &RequestHead) -> Option<u64> {
+pub(super) fn content_length(head: &RequestHead) -> Option<u64> {
     head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(budget.used(), 0);
         }
         let none = EdgeBody::of(Payload::None);
-        assert!(none.is_whole() && matches!(none, EdgeBody::None));
+        assert!(none.can_be_sent() && matches!(none, EdgeBody::None));
     }
 
     #[actix_web::test]

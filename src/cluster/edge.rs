@@ -1,4 +1,4 @@
-//! Routes requests at the edge of a cluster.
+//! The edge of a cluster: routes each request that arrives at this process to the process that serves its company.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,9 +38,10 @@ use crate::web::response::error::OutcomeUnknown;
 /// callers wait for a response.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Pauses between retries in case no notification arrives: a company's gate opens without one. Each pause is twice the
-/// previous one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company,
-/// and its new owner must not have to refuse each of them twenty times a second.
+/// Pauses between retries in case no notification arrives: a company's gate, closed while the company's state is
+/// dropped from memory, opens without one. Each pause is twice the previous one, up to the maximum, and a notification resets it. Thousands of
+/// requests may wait for the same company, and its new owner must not have to refuse each of them twenty times a
+/// second.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(25);
 const RETRY_PAUSE_MAX: Duration = Duration::from_millis(400);
 
@@ -56,8 +57,8 @@ struct Inner {
     stopping: watch::Receiver<bool>,
     signer: Signer,
     budget: RetainedBudget,
-    /// How long a request waits until its company has an owner.
-    wait: Duration,
+    /// How long a request waits at most until its company has an owner.
+    wait_time_max: Duration,
 }
 
 impl Edge {
@@ -70,14 +71,14 @@ impl Edge {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let signer = Signer::new(membership.peer_key());
-        let (budget, wait) = (retained_budget(), WAIT_TIME_MAX);
-        Self(Arc::new(Inner { membership, directory, ownership, metrics, stopping, signer, budget, wait }))
+        let (budget, wait_time_max) = (retained_budget(), WAIT_TIME_MAX);
+        Self(Arc::new(Inner { membership, directory, ownership, metrics, stopping, signer, budget, wait_time_max }))
     }
 
-    /// The same edge with another wait.
+    /// The same edge with another `wait_time_max`.
     #[cfg(test)]
-    pub(super) fn with_wait(self, wait: Duration) -> Self {
-        Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("the only reference") }))
+    pub(super) fn with_wait_time_max(self, wait_time_max: Duration) -> Self {
+        Self(Arc::new(Inner { wait_time_max, ..Arc::into_inner(self.0).expect("the only reference") }))
     }
 }
 
@@ -107,7 +108,7 @@ impl ThreadEdge {
     fn route(&self, company: CompanyId, slot: Slot) -> Route {
         let Inner { membership, ownership, .. } = self.inner();
         match membership.placement.owner(slot) {
-            // Acquired before the handler starts: the company cannot move until this request has ended.
+            // The presence is acquired before the handler starts: the company cannot move until this request has ended.
             Owner::Local => ownership.try_enter(company).map_or(Route::Unassigned, Route::Local),
             Owner::Remote(peer) => Route::Remote(peer),
             Owner::Unassigned => Route::Unassigned,
@@ -127,20 +128,20 @@ impl ThreadEdge {
     }
 
     /// Answers a request from any client.
-    pub(super) async fn respond<S>(&self, routes: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    pub(super) async fn respond<S>(&self, handlers: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
         let (company, slot) = match self.scope_and_slot(request.head()) {
             (RequestScope::Company(company), Some(slot)) => (company, slot),
-            (RequestScope::Public, _) => return Ok(routes.call(request).await?.into()),
-            _ => return self.serve(routes, request, None).await,
+            (RequestScope::Public, _) => return Ok(handlers.call(request).await?.into()),
+            _ => return self.serve(handlers, request, None).await,
         };
         let closer = ConnectionCloser::of(&request);
         let mut body = EdgeBody::of(request.take_payload());
         let placement = &self.inner().membership.placement;
-        let deadline = Instant::now() + self.inner().wait;
+        let deadline = Instant::now() + self.inner().wait_time_max;
         let mut has_waited = false;
         // Whether an earlier owner may have made the change. Then a refusal by a later owner does not mean that nothing
         // was changed.
@@ -152,7 +153,7 @@ impl ThreadEdge {
                 Route::Local(presence) => {
                     let Some(payload) = body.into_payload() else { return Ok(self.unavailable(request.head())) };
                     *request.payload() = payload;
-                    let response = self.serve(routes, request, Some((company, presence))).await?;
+                    let response = self.serve(handlers, request, Some((company, presence))).await?;
                     if may_have_executed && asks_to_retry(&response) {
                         return self.close_connection(closer).await;
                     }
@@ -162,7 +163,7 @@ impl ThreadEdge {
                     Ok(response) if may_have_executed && asks_to_retry(&response) => {}
                     Ok(response) => return Ok(response),
                     Err(ForwardError::Body(error)) => return Ok(error_response(request.head(), &body_error(error))),
-                    Err(ForwardError::Unknown) if is_repeatable(request.head()) && body.is_whole() => {
+                    Err(ForwardError::Unknown) if is_repeatable(request.head()) && body.can_be_sent() => {
                         may_have_executed |= !is_read(request.head());
                         self.inner().metrics.cluster.add_retried();
                     }
@@ -175,10 +176,10 @@ impl ThreadEdge {
                 self.inner().metrics.cluster.add_waited();
             }
             let now = Instant::now();
-            if now >= deadline || !body.is_whole() {
+            if now >= deadline || !body.can_be_sent() {
                 break;
             }
-            // Retry in any case, whether notified or not.
+            // Retries whether notified or not.
             let is_notified = timeout_at(deadline.min(now + pause), placement.wait_for_change(version)).await.is_ok();
             pause = if is_notified { RETRY_PAUSE_MIN } else { RETRY_PAUSE_MAX.min(pause * 2) };
         }
@@ -200,7 +201,7 @@ impl ThreadEdge {
         let Inner { membership, signer, stopping, budget, metrics, .. } = self.inner();
         let head = request.head();
         body.read(head, budget).await.map_err(ForwardError::Body)?;
-        let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
+        let signed = signer.sign(head, Forwarded { life: peer.life, client: request.peer_addr() });
         metrics.cluster.add_forwarded();
         let stop =
             StopConditions { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
@@ -210,10 +211,11 @@ impl ThreadEdge {
         Ok(response)
     }
 
-    /// Answers another process for the companies that are served here; for others it answers that it is not the owner.
+    /// Answers a request from another process. If this process knows the request's company but does not serve it, it
+    /// answers that it is not the owner.
     pub(super) async fn respond_to_peer<S>(
         &self,
-        routes: &S,
+        handlers: &S,
         mut request: Request,
     ) -> Result<Response<BoxBody>, S::Error>
     where
@@ -228,25 +230,25 @@ impl ThreadEdge {
             return not_owner();
         }
         let scope_and_slot = self.scope_and_slot(request.head());
-        // A peer's check of whether it reaches this process is no forwarded request, and a stop does not wait for it.
+        // A peer's check whether it reaches this process is not a forwarded request, and a stop does not wait for it.
         if !matches!(scope_and_slot, (RequestScope::Public, _)) {
             self.inner().metrics.cluster.add_received();
         }
-        request.head_mut().peer_addr = forwarded.peer;
+        request.head_mut().peer_addr = forwarded.client;
         match scope_and_slot {
             (RequestScope::Company(company), Some(slot)) => match self.route(company, slot) {
-                Route::Local(presence) => self.serve(routes, request, Some((company, presence))).await,
+                Route::Local(presence) => self.serve(handlers, request, Some((company, presence))).await,
                 Route::Remote(_) | Route::Unassigned => not_owner(),
             },
             // A peer's check, or a company that this process does not know yet or no longer.
-            _ => self.serve(routes, request, None).await,
+            _ => self.serve(handlers, request, None).await,
         }
     }
 
     /// Serves a request with this process's own handlers. The response is sent only while the lease holds.
     async fn serve<S>(
         &self,
-        routes: &S,
+        handlers: &S,
         request: Request,
         company_presence: Option<(CompanyId, Presence)>,
     ) -> Result<Response<BoxBody>, S::Error>
@@ -263,18 +265,18 @@ impl ThreadEdge {
         if let Some((company, presence)) = company_presence {
             request.extensions_mut().insert(AcquiredPresence::new(company, presence));
         }
-        let response: Response<BoxBody> = routes.call(request).await?.into();
+        let response: Response<BoxBody> = handlers.call(request).await?.into();
         if response.extensions().contains::<OutcomeUnknown>() {
             return self.close_connection(closer).await;
         }
         if !lease.holds() {
-            // A change that was made must not be answered `503`, which means that nothing was changed.
+            // A change that was made must not be answered with `503`, which means that nothing was changed.
             let is_change = !is_read && response.status().as_u16() < 400;
             if is_change {
                 return self.close_connection(closer).await;
             }
             self.inner().metrics.cluster.add_refused();
-            return Ok(with_common_headers(unavailable(), id));
+            return Ok(with_common_headers(unavailable_response(), id));
         }
         if response.body().size() != BodySize::Stream {
             return Ok(response);
@@ -289,7 +291,7 @@ impl ThreadEdge {
     }
 }
 
-fn unavailable() -> Response<BoxBody> {
+fn unavailable_response() -> Response<BoxBody> {
     ApiError::unavailable().error_response().into()
 }
 
@@ -313,7 +315,7 @@ fn asks_to_retry(response: &Response<BoxBody>) -> bool {
 }
 
 /// Whether the request may be sent twice: it changes nothing, or its idempotency key prevents a second execution. Calls
-/// of the panel may return a secret, so their keys do not allow it.
+/// of the panel may return a secret, so a key does not make them repeatable.
 fn is_repeatable(head: &RequestHead) -> bool {
     let has_key =
         applies_to(&head.method) && head.headers.contains_key(IDEMPOTENCY_KEY) && head.uri.path().starts_with(API);

@@ -1,5 +1,5 @@
-//! The outermost layer of a listener. Once the stop is announced, each public response closes its connection, so that
-//! it does not close later, while the next request is being sent.
+//! The outermost service of a listener. Once the process has announced its stop, each response to a client closes its
+//! connection: closed later, the connection could end while the client is sending its next request.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -15,22 +15,22 @@ use super::edge::{Edge, ThreadEdge};
 use crate::health::Health;
 use crate::web::connections::Side;
 
-/// All routes, behind the edge if the process is a cluster member.
-pub struct EdgeService<F> {
+/// Creates the service of each serving thread: all routes, behind the edge if the process is a cluster member.
+pub struct EdgeServiceFactory<F> {
     routes: F,
     edge: Option<Edge>,
     side: Side,
     health: Health,
 }
 
-impl<F: ServiceFactory<Request>> EdgeService<F> {
-    /// The service of a serving thread.
+impl<F: ServiceFactory<Request>> EdgeServiceFactory<F> {
+    /// A factory for these routes.
     pub fn new<I: IntoServiceFactory<F, Request>>(routes: I, edge: Option<Edge>, side: Side, health: Health) -> Self {
         Self { routes: routes.into_factory(), edge, side, health }
     }
 }
 
-impl<F> ServiceFactory<Request> for EdgeService<F>
+impl<F> ServiceFactory<Request> for EdgeServiceFactory<F>
 where
     F: ServiceFactory<Request>,
     F::Response: Into<Response<BoxBody>>,
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// The service of a thread.
+/// The service of one serving thread.
 pub struct ThreadService<S> {
     routes: Rc<S>,
     edge: Option<Rc<ThreadEdge>>,

@@ -25,7 +25,7 @@ use super::relay::{RelayedBody, StopConditions, splice};
 use super::signer::FORWARDED;
 use crate::web::connections::MinRateStream;
 
-/// Timeout of a response once its request is sent. Whatever a handler waits for has its own timeout of seconds.
+/// Timeout of a response once its request is sent. Normally, whatever a handler waits for has a shorter timeout.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How long to wait for a response when the request could not be sent completely: the other side refused it, or has
@@ -34,7 +34,7 @@ const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger
 /// ones are streamed: the process that serves the company counts their memory until they are sent.
-const WHOLE_BYTES_MAX: u64 = crate::web::connections::ANSWER_PIECE_BYTES as u64;
+const WHOLE_BODY_BYTES_MAX: u64 = crate::web::connections::RESPONSE_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
 const HOP_BY_HOP: [HeaderName; 7] =
@@ -80,7 +80,7 @@ impl Forwarder {
         let life_ended = stop.life_ended();
         let exchange = async {
             if is_websocket {
-                link.write(&out).await.map_err(|error| write_error(error.is_started))?;
+                link.write(&out).await.map_err(|error| write_error(error.is_partly_sent))?;
                 return read_response_head(&mut link, &mut codec).await.map(ReceivedHead::after_request);
             }
             match std::mem::replace(body, EdgeBody::Consumed) {
@@ -96,7 +96,7 @@ impl Forwarder {
                     let written = link.write(&out).await;
                     match written {
                         Ok(()) => read_response_head(&mut link, &mut codec).await.map(ReceivedHead::after_request),
-                        Err(error) if error.is_started => {
+                        Err(error) if error.is_partly_sent => {
                             let response = timeout(EARLY_RESPONSE_TIME_MAX, link.read_head(&mut codec)).await;
                             response.ok().and_then(Result::ok).map(ReceivedHead::early).ok_or(ForwardError::Unknown)
                         }
@@ -105,29 +105,29 @@ impl Forwarder {
                 }
             }
         };
-        let ReceivedHead { head: response, is_request_sent } = tokio::select! {
+        let ReceivedHead { head: response_head, is_request_sent } = tokio::select! {
             biased;
             received = exchange => received?,
             () = life_ended => return Err(ForwardError::Unknown),
         };
-        if response.status == StatusCode::MISDIRECTED_REQUEST {
-            if is_request_sent && response.keep_alive() && codec.message_type() == MessageType::None {
+        if response_head.status == StatusCode::MISDIRECTED_REQUEST {
+            if is_request_sent && response_head.keep_alive() && codec.message_type() == MessageType::None {
                 self.links.release(peer.life, link);
             }
             return Err(ForwardError::NotOwner);
         }
-        let is_switching = response.status == StatusCode::SWITCHING_PROTOCOLS;
+        let is_switching = response_head.status == StatusCode::SWITCHING_PROTOCOLS;
         if is_websocket && is_switching {
             let payload = match std::mem::replace(body, EdgeBody::Consumed) {
                 EdgeBody::Unread(payload) | EdgeBody::Streamed(_, payload) => payload,
                 EdgeBody::None | EdgeBody::Retained(..) | EdgeBody::Consumed => Payload::None,
             };
-            let mut response = to_response(response, BoxBody::new(splice(link, payload, stop)));
+            let mut response = to_response(response_head, BoxBody::new(splice(link, payload, stop)));
             response.head_mut().set_connection_type(ConnectionType::Upgrade);
             return Ok(response);
         }
         let response =
-            PeerResponse { peer, link, codec, head: response, is_reusable: is_request_sent && !is_websocket };
+            PeerResponse { peer, link, codec, head: response_head, is_reusable: is_request_sent && !is_websocket };
         self.read_response(response, head.method == Method::HEAD, stop).await
     }
 
@@ -156,9 +156,9 @@ impl Forwarder {
             };
             return Ok(to_response(head, body));
         }
-        if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
+        if let Some(length) = length.filter(|length| *length <= WHOLE_BODY_BYTES_MAX) {
             let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-            read_whole(&mut link, bytes, stop).await?;
+            read_body(&mut link, bytes, stop).await?;
             let whole_body = link.buffer.split_to(bytes).freeze();
             if is_reusable {
                 self.links.release(peer.life, link);
@@ -179,7 +179,7 @@ impl Forwarder {
 /// The head of a response.
 struct ReceivedHead {
     head: ResponseHead,
-    /// Whether the whole request was sent before; otherwise the connection cannot be reused.
+    /// Whether the whole request was sent before the head arrived; otherwise the connection cannot be reused.
     is_request_sent: bool,
 }
 
@@ -204,14 +204,14 @@ struct PeerResponse<'a> {
     is_reusable: bool,
 }
 
-fn write_error(is_started: bool) -> ForwardError {
-    if is_started { ForwardError::Unknown } else { ForwardError::Unreachable }
+fn write_error(is_partly_sent: bool) -> ForwardError {
+    if is_partly_sent { ForwardError::Unknown } else { ForwardError::Unreachable }
 }
 
 /// Reads this many bytes of a response, with the same limits as for its head. The handler has finished, so its effect
 /// is final; if the bytes do not arrive, only its response is lost.
-async fn read_whole(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
-    let read = timeout(RESPONSE_TIME_MAX, async {
+async fn read_body(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
+    let read_all = timeout(RESPONSE_TIME_MAX, async {
         while link.buffer.len() < bytes {
             link.read_more().await.map_err(|_| ForwardError::Unknown)?;
         }
@@ -219,7 +219,7 @@ async fn read_whole(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> 
     });
     tokio::select! {
         biased;
-        read = read => read.unwrap_or(Err(ForwardError::Unknown)),
+        read = read_all => read.unwrap_or(Err(ForwardError::Unknown)),
         () = stop.life_ended() => Err(ForwardError::Unknown),
     }
 }
@@ -266,7 +266,7 @@ async fn stream_body(
         }
         Ok::<(), ForwardError>(())
     };
-    let mut response = std::pin::pin!(async {
+    let mut read_head = std::pin::pin!(async {
         use actix_codec::Decoder;
         use tokio::io::AsyncReadExt;
         loop {
@@ -281,16 +281,16 @@ async fn stream_body(
     });
     tokio::select! {
         biased;
-        response = &mut response => response.map(ReceivedHead::early),
+        head = &mut read_head => head.map(ReceivedHead::early),
         sent = send_all => match sent {
             Ok(()) => {
-                let read = timeout(RESPONSE_TIME_MAX, response).await;
-                read.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::after_request)
+                let head = timeout(RESPONSE_TIME_MAX, read_head).await;
+                head.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::after_request)
             }
             Err(ForwardError::Body(error)) => Err(ForwardError::Body(error)),
             Err(_) => {
-                let response = timeout(EARLY_RESPONSE_TIME_MAX, response).await;
-                response.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::early)
+                let head = timeout(EARLY_RESPONSE_TIME_MAX, read_head).await;
+                head.unwrap_or(Err(ForwardError::Unknown)).map(ReceivedHead::early)
             }
         },
     }
@@ -316,7 +316,7 @@ impl Length {
     }
 
     fn of_streamed(head: &RequestHead) -> Self {
-        body::length(head).map_or(Self::Chunked, Self::Bytes)
+        body::content_length(head).map_or(Self::Chunked, Self::Bytes)
     }
 }
 

@@ -28,7 +28,7 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Maximum number of idle connections that a thread retains per process: the usual number of concurrent requests.
 const IDLE_MAX: usize = 256;
 
-/// How long sent data may stay unacknowledged by the other machine: then the machine or the network is down.
+/// How long sent data may stay unacknowledged before the other machine or the network counts as down.
 const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Size of the read buffer.
@@ -45,7 +45,7 @@ pub(super) struct PeerLink {
 #[derive(Default)]
 pub(super) struct PeerLinks {
     peers: RefCell<HashMap<LifeId, PeerConnections>>,
-    codec: ServiceConfig,
+    codec_config: ServiceConfig,
 }
 
 #[derive(Default)]
@@ -59,12 +59,12 @@ struct PeerConnections {
 pub(super) struct Unreachable;
 
 impl PeerLinks {
-    /// An idle connection of this thread, or a new one. Before it opens one, it drops connections to lives that have
-    /// ended.
+    /// An idle connection of this thread, or a new one. Before a new one is opened, connections to lives (runs of a
+    /// process) that have ended are dropped.
     ///
     /// # Errors
     /// When the other side cannot be reached.
-    pub(super) async fn get(&self, peer: &Peer, is_current: impl Fn(LifeId) -> bool) -> Result<PeerLink, Unreachable> {
+    pub(super) async fn get(&self, peer: &Peer, life_exists: impl Fn(LifeId) -> bool) -> Result<PeerLink, Unreachable> {
         let now = Instant::now();
         {
             let mut peers = self.peers.borrow_mut();
@@ -77,7 +77,7 @@ impl PeerLinks {
             if connections.unreachable_since.is_some_and(|since| now.duration_since(since) < UNREACHABLE_TIME) {
                 return Err(Unreachable);
             }
-            peers.retain(|life, _| is_current(*life));
+            peers.retain(|life, _| life_exists(*life));
         }
         let attempt = timeout(CONNECT_TIME_MAX, PeerLink::connect(&peer.address)).await;
         let error = match attempt {
@@ -101,7 +101,7 @@ impl PeerLinks {
 
     /// A parser for responses.
     pub(super) fn codec(&self) -> ClientCodec {
-        ClientCodec::new(self.codec.clone())
+        ClientCodec::new(self.codec_config.clone())
     }
 }
 
@@ -125,12 +125,12 @@ impl PeerLink {
 
     /// Writes all bytes. The error says whether any of them were sent.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
-        let mut is_started = false;
+        let mut is_partly_sent = false;
         while !bytes.is_empty() {
             match self.stream.write(bytes).await {
-                Ok(0) | Err(_) => return Err(WriteError { is_started }),
+                Ok(0) | Err(_) => return Err(WriteError { is_partly_sent }),
                 Ok(written) => {
-                    is_started = true;
+                    is_partly_sent = true;
                     bytes = bytes.get(written..).unwrap_or_default();
                 }
             }
@@ -138,7 +138,7 @@ impl PeerLink {
         Ok(())
     }
 
-    /// Reads the head of a response. The codec continues with its body.
+    /// Reads the head of a response. The codec is then ready to decode the body.
     pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, ResponseError> {
         loop {
             if let Some(head) = codec.decode(&mut self.buffer).map_err(|_| ResponseError)? {
@@ -162,7 +162,7 @@ impl PeerLink {
 #[derive(Debug)]
 pub(super) struct WriteError {
     /// Whether the other side may have received some of them.
-    pub(super) is_started: bool,
+    pub(super) is_partly_sent: bool,
 }
 
 /// The connection ended before the response did, or the response is invalid.

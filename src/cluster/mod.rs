@@ -1,7 +1,7 @@
 //! This process as a member of a cluster, in two halves.
 //!
-//! **The member** joins, sends heartbeats, takes over from dead processes, and gives and takes slots. The authority is
-//! PostgreSQL ([`hotline_persistence::cluster`]).
+//! **The member** joins, sends heartbeats, takes over from dead processes, and hands slots over to others or
+//! receives theirs. The authority is PostgreSQL ([`hotline_persistence::cluster`]).
 //!
 //! **The edge** answers a request that may arrive at any process: it determines the request's company
 //! (`request_scope`), looks up which process serves that company, and forwards the request unchanged (`forward`) to a
@@ -14,7 +14,7 @@
 //!   response, as it does when a process is killed;
 //! - nothing from memory is sent without the lease.
 //!
-//! A single process has neither half; each of its requests only checks one `Option`.
+//! A standalone process has neither half; each of its requests only checks one `Option`.
 
 mod body;
 mod edge;
@@ -33,5 +33,5 @@ mod signer;
 mod tests;
 
 pub use edge::Edge;
-pub use edge_service::EdgeService;
+pub use edge_service::EdgeServiceFactory;
 pub use member::{DropCompany, Member, MemberDeps, QuiesceCompanies};

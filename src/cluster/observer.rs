@@ -94,7 +94,7 @@ mod tests {
         assert!(suspects(1000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(suspects(2000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(suspects(2900, &[(1, 0), (2, 7), (3, 0)]).is_empty());
-        assert_eq!(suspects(3000, &[(1, 0), (2, 7), (3, 0)]), [3], "the own heartbeat is ignored");
+        assert_eq!(suspects(3000, &[(1, 0), (2, 7), (3, 0)]), [3], "its own heartbeat is ignored");
         assert_eq!(suspects(4000, &[(1, 0), (2, 7), (3, 0)]), [3]);
         assert_eq!(suspects(5000, &[(1, 0), (2, 7), (3, 0)]), [3]);
         assert_eq!(suspects(5900, &[(1, 0), (2, 7), (3, 0)]), [2, 3]);

@@ -12,7 +12,7 @@ pub const MOVES_MAX: usize = 64;
 const IMBALANCE_PERCENT: usize = 10;
 
 /// The slots to reassign: those that no process serves, those of draining lives, and, when nothing else is in progress,
-/// some of those whose owners have more than their share by processors.
+/// some of those whose owners have more than their share, which is proportional to their processors.
 pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slot, LifeId)> {
     let mut quotas = Quotas::of(lives, slots.len());
     if quotas.0.is_empty() {
@@ -70,12 +70,12 @@ impl Quotas {
     /// Shares in proportion to processors, by the Webster/Sainte-Laguë method: slots are assigned one by one, each to
     /// the life with the highest ratio of processors to twice its slots plus one. With this rounding, no life's share
     /// grows when another joins.
-    fn of(lives: &[LifeRow], slots: usize) -> Self {
+    fn of(lives: &[LifeRow], slot_count: usize) -> Self {
         let cores = |life: &LifeRow| u64::try_from(life.cores).unwrap_or(1).max(1);
         let mut candidates: Vec<_> =
             lives.iter().filter(|life| !life.draining).map(|life| (life.life, cores(life), 0)).collect();
         candidates.sort_by_key(|(life, ..)| *life);
-        for _ in 0..slots {
+        for _ in 0..slot_count {
             let next = candidates.iter_mut().reduce(|best, other| {
                 let (_, best_cores, best_target) = *best;
                 let (_, other_cores, other_target) = *other;
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn from_any_state_every_slot_gets_a_life_that_takes_slots_evenly(
+        fn from_any_state_slots_are_divided_evenly_among_the_lives_that_take_slots(
             lives in lives(),
             owners in prop::collection::vec((0..8_i64, 0..8_i64), usize::from(SLOTS)),
         ) {

@@ -1,7 +1,7 @@
-//! Checks that another process of the cluster is reached at its address, and that it is that process. Two requests to
-//! its listener prove it. The first is for a life that never existed: only a listener with this installation's key
-//! responds `421`. The second is for the life of that process, and must not be answered `421`. Neither is counted as
-//! forwarded.
+//! Checks that another process of the cluster can be reached at its address, and that no other process answers there.
+//! Two requests to its listener prove it. The first is for a life that never existed: only a listener with this
+//! installation's key responds with `421`. The second is for the life of that process, and must not be answered with
+//! `421`. Neither is counted as forwarded.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn request(address: &str, signer: &Signer, life: LifeId) -> Result<StatusC
 fn request_text(address: &str, signer: &Signer, life: LifeId) -> String {
     let mut head = RequestHead::default();
     head.uri = Uri::from_static(PATH);
-    let signed = signer.sign(&head, Forwarded { life, peer: None });
+    let signed = signer.sign(&head, Forwarded { life, client: None });
     format!("GET {PATH} HTTP/1.1\r\nhost: {address}\r\n{FORWARDED}: {signed}\r\nconnection: close\r\n\r\n")
 }
 

@@ -67,9 +67,9 @@ impl StopConditions {
     }
 }
 
-/// The body of a response, as a stream.
+/// The body of another process's response, as a stream.
 pub(super) struct RelayedBody {
-    /// `None` once all of it was received.
+    /// `None` once the stream has ended.
     link: Option<PeerLink>,
     codec: ClientPayloadCodec,
     /// Where the connection is returned to after the whole body; `None`: it cannot be used again.
@@ -115,15 +115,15 @@ impl Stream for RelayedBody {
                     return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
                 }
             }
-            let has_read = read_some(Pin::new(&mut link.stream), &mut link.buffer, cx);
-            if has_read.is_pending() {
+            let read = read_some(Pin::new(&mut link.stream), &mut link.buffer, cx);
+            if read.is_pending() {
                 ready!(this.stopped.as_mut().poll(cx));
                 this.link = None;
                 // The reader of an event stream reconnects, and continues after the last event that it received.
                 let end = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
                 return Poll::Ready(end);
             }
-            if !matches!(has_read, Poll::Ready(Ok(true))) {
+            if !matches!(read, Poll::Ready(Ok(true))) {
                 this.link = None;
                 return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
             }
@@ -161,7 +161,7 @@ async fn forward_bytes(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
 /// The bytes that the other process sends over a socket.
 pub(super) struct SocketBody {
     reader: OwnedReadHalf,
-    /// Received bytes that were not passed on yet; at first those that came together with the head.
+    /// Received bytes that have not been passed on yet; at first those that came together with the head.
     buffer: BytesMut,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
 }

@@ -29,7 +29,7 @@ pub(super) struct Forwarded {
     /// The life that the request is for.
     pub(super) life: LifeId,
     /// The address of the client's connection.
-    pub(super) peer: Option<SocketAddr>,
+    pub(super) client: Option<SocketAddr>,
 }
 
 impl Signer {
@@ -51,9 +51,9 @@ impl Signer {
         let (text, signature) = header.to_str().ok()?.rsplit_once(' ')?;
         let signature = hex::decode(signature).ok()?;
         self.mac(head, text).verify_slice(&signature).ok()?;
-        let (life, peer) = text.split_once(' ')?;
-        let peer = if peer == UNKNOWN { None } else { Some(peer.parse().ok()?) };
-        Some(Forwarded { life: LifeId::new(life.parse().ok()?), peer })
+        let (life, client) = text.split_once(' ')?;
+        let client = if client == UNKNOWN { None } else { Some(client.parse().ok()?) };
+        Some(Forwarded { life: LifeId::new(life.parse().ok()?), client })
     }
 
     fn mac(&self, head: &RequestHead, text: &str) -> Hmac<Sha256> {
@@ -70,8 +70,8 @@ impl Signer {
 
 impl Forwarded {
     fn text(self) -> String {
-        match self.peer {
-            Some(peer) => format!("{} {peer}", self.life),
+        match self.client {
+            Some(client) => format!("{} {client}", self.life),
             None => format!("{} {UNKNOWN}", self.life),
         }
     }
@@ -98,8 +98,9 @@ mod tests {
     #[test]
     fn a_signature_is_valid_for_its_own_request_only() {
         let signer = Signer::new(&[7; 64]);
-        for peer in [None, Some("192.0.2.1:4711"), Some("[2001:db8::1]:80")] {
-            let content = Forwarded { life: LifeId::new(12), peer: peer.map(|peer| peer.parse().expect("an address")) };
+        for client in [None, Some("192.0.2.1:4711"), Some("[2001:db8::1]:80")] {
+            let client = client.map(|client| client.parse().expect("an address"));
+            let content = Forwarded { life: LifeId::new(12), client };
             let value = signer.sign(&head(Method::POST, "/api/v1/tickets?a=b"), content);
             let read = |signer: &Signer, method, target, value: &str| {
                 let mut head = head(method, target);
@@ -116,7 +117,7 @@ mod tests {
             assert_eq!(read_own(""), None);
         }
         let mut get = head(Method::GET, "/");
-        let value = signer.sign(&get, Forwarded { life: LifeId::new(1), peer: None });
+        let value = signer.sign(&get, Forwarded { life: LifeId::new(1), client: None });
         set_header(&mut get, &value);
         assert!(signer.read(&get).is_some());
         get.headers.append(FORWARDED, HeaderValue::from_static("1 -"));

@@ -9,7 +9,7 @@ use super::database::DatabaseArgs;
 use super::values::address;
 use crate::service::ClusterSettings;
 
-/// One of many processes on one database. Without `--cluster-listen` a process is alone.
+/// One of many processes on one database. Without `--cluster-listen` a process is standalone.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
     /// Address and port for the other processes of a cluster, on a private network; without it, this is the only
@@ -25,7 +25,7 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The settings of a cluster member; `None`: the process is alone.
+    /// The settings of a cluster member; `None` for a standalone process.
     ///
     /// # Errors
     /// Every requirement of a cluster that is missing.
@@ -63,7 +63,7 @@ impl ClusterArgs {
     }
 }
 
-/// Maximum length of a process's name, the same as of a host name.
+/// Maximum length of a process's name, the same as that of a host name.
 const NODE_CHARACTERS_MAX: usize = 253;
 
 /// Parses the name of a process: one word.

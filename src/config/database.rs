@@ -44,7 +44,7 @@ impl DatabaseArgs {
     /// The database of the URL, if there is one.
     ///
     /// # Errors
-    /// When the URL is invalid, or a file of TLS that it names cannot be read.
+    /// When the URL is invalid, or a TLS file that it names cannot be read.
     pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
         self.url().map(|url| parse_url(url, |name| std::env::var(name).ok())).transpose()
     }
@@ -120,22 +120,22 @@ fn refuse_several_hosts(url: &str) -> Result<(), String> {
     if hosts.contains(',') { Err(SEVERAL_HOSTS.to_owned()) } else { Ok(()) }
 }
 
-/// Checks the settings of TLS in the URL and in the environment, and completes them as libpq does.
+/// Checks the TLS settings in the URL and in the environment, and completes them as libpq does.
 fn check_tls(
     options: PgConnectOptions,
     parameters: &[(String, String)],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<PgConnectOptions, String> {
-    let find_setting = |names: &[&str], environment: &str| {
+    let find_setting = |names: &[&str], variable_name: &str| {
         let in_url = parameters.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
         let in_url = in_url.map(|(name, value)| (name.clone(), value.clone()));
-        in_url.or_else(|| Some((environment.to_owned(), variable(environment)?)))
+        in_url.or_else(|| Some((variable_name.to_owned(), variable(variable_name)?)))
     };
     if let Some((name, value)) = find_setting(&["sslmode", "ssl-mode"], "PGSSLMODE")
         && value.parse::<PgSslMode>().is_err()
     {
         return Err(format!(
-            "{name}: `{value}` is not a mode of TLS; use disable, allow, prefer, require, verify-ca or verify-full"
+            "{name}: `{value}` is not a TLS mode; use disable, allow, prefer, require, verify-ca or verify-full"
         ));
     }
     let root = find_setting(&["sslrootcert", "ssl-root-cert", "ssl-ca"], "PGSSLROOTCERT");
@@ -156,7 +156,7 @@ fn check_tls(
     Ok(options.ssl_mode(mode))
 }
 
-/// Checks that a file of TLS can be read; the error names it. The value may also be the text of a certificate or key.
+/// Checks that a TLS file can be read; the error names it. The value may also be the text of a certificate or key.
 fn check_file(name: &str, value: &str) -> Result<(), String> {
     if value.starts_with("-----BEGIN ") {
         return Ok(());

@@ -49,7 +49,7 @@ pub struct DurabilityArgs {
 }
 
 impl DurabilityArgs {
-    /// Refuses limits of the private PostgreSQL with another database, where they would have no effect.
+    /// Refuses limits of the private PostgreSQL when another database is used: they would have no effect.
     ///
     /// # Errors
     /// When such a limit is given.

@@ -15,7 +15,7 @@ const RETENTION_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Events, and where they may be sent.
 #[derive(Args, Clone, Debug)]
 pub struct EventArgs {
-    /// Whether there are events; without them, `/events` and `/webhooks` answer 404
+    /// Record events; without them, `/events` and `/webhooks` answer 404
     #[arg(long, env = "HOTLINE_EVENTS", default_value = "true", action = ArgAction::Set)]
     pub events: bool,
     /// Old spelling of --events=false
@@ -26,8 +26,8 @@ pub struct EventArgs {
         default_value = units::display(DAY * EventOptions::default().retention_days), value_name = "DURATION",
         value_parser = units::days(DAY..=RETENTION_MAX))]
     pub event_retention: Duration,
-    /// Private network that webhook endpoints may be in; on this machine, also over http (repeatable or
-    /// comma-separated)
+    /// Private network that webhook endpoints may be in; an endpoint on this machine may also use http (repeatable
+    /// or comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = network,
         value_name = "CIDR")]
     pub webhook_allow_network: Vec<IpNet>,
@@ -39,7 +39,7 @@ impl EventArgs {
         let days = self.event_retention.as_secs() / DAY.as_secs();
         EventOptions {
             enabled: self.events && !self.no_events,
-            // The parser has refused what is more than a year.
+            // The parser has refused more than a year.
             retention_days: u32::try_from(days).unwrap_or(u32::MAX),
         }
     }

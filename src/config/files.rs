@@ -1,4 +1,4 @@
-//! The options of message files.
+//! The options of message files: where they are stored, and their limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const MEDIA: &str = "media";
 /// Upper bound of a file's size.
 const SIZE_MAX: Size = Size(4 * GIB.0);
 
-/// Upper bound of the free space that is demanded: an exbibyte.
+/// Upper bound of the free space that is required: an exbibyte.
 const FREE_SPACE_MAX: Size = Size(1 << 60);
 
 /// Upper bound of a URL's validity: a year.
@@ -67,7 +67,7 @@ pub struct FileArgs {
 }
 
 impl MediaPlaceArgs {
-    /// The folder of files; with a bucket, it has only those that are being uploaded.
+    /// The folder of files; with a bucket, it contains only those that are being uploaded.
     ///
     /// # Errors
     /// When two places are given.
@@ -81,7 +81,7 @@ impl MediaPlaceArgs {
 }
 
 impl FileArgs {
-    /// The settings of files.
+    /// The settings of `media` from these options.
     ///
     /// # Errors
     /// When two places are given.

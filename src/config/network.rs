@@ -14,8 +14,8 @@ use crate::web::connections::CONNECTIONS_PER_ADDRESS;
 /// Maximum delay of a stop: much longer than load balancers need, which check every few seconds.
 const NOTICE_MAX: Duration = Duration::from_secs(600);
 
-/// Default delay of a stop in a cluster, where other processes take the requests. The delay of a single process is 0 by
-/// default: no other process could take its requests, and its restart would only take longer.
+/// Default delay of a stop in a cluster, where other processes take the requests. The delay of a standalone process is
+/// 0 by default: no other process could take its requests, and its restart would only take longer.
 const CLUSTER_NOTICE: Duration = Duration::from_secs(5);
 
 /// Listeners, and addresses of clients and of the service.

@@ -7,7 +7,7 @@ use super::values::mailbox;
 use crate::mail::{MailOptions, Relay};
 use crate::panel::PanelOptions;
 
-/// E-mail, and the sign-in of administrators.
+/// E-mail, and how administrators sign in.
 #[derive(Args, Clone, Debug)]
 pub struct PanelArgs {
     /// SMTP server for invitations and password links; without it, administrators pass the links on. `smtp://` uses
@@ -28,7 +28,7 @@ impl PanelArgs {
     /// # Errors
     /// When the relay's URL is invalid, or an option of mail is missing.
     pub(super) fn panel(&self, public_url: Option<&str>) -> Result<PanelOptions, String> {
-        Ok(PanelOptions { mail: self.mail(public_url)?, admins_need_factor: self.require_admin_second_factor })
+        Ok(PanelOptions { mail: self.mail(public_url)?, admins_need_second_factor: self.require_admin_second_factor })
     }
 
     /// The relay, if there is one. Not parsed by clap, whose errors show the value, which may include a password.
@@ -43,7 +43,7 @@ impl PanelArgs {
         let from = self.mail_from.as_ref().ok_or("--smtp-url requires --mail-from, the sender of e-mails")?;
         // The `Host` of a request can be forged, and an e-mail must not contain a link to another host.
         if public_url.is_none() {
-            return Err("--smtp-url requires --public-url, with which the links in e-mails begin".to_owned());
+            return Err("--smtp-url requires --public-url, the start of the links in e-mails".to_owned());
         }
         Ok(Some(MailOptions::new(relay, from.clone())))
     }

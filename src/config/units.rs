@@ -1,5 +1,5 @@
-//! Durations and sizes with their unit: `30s`, `64MiB`. A number without a unit has the option's default unit: the one
-//! in its old name, if it has one.
+//! Durations and sizes with their unit: `30s`, `64MiB`. A number without a unit has the option's default unit: that of
+//! the option's old name, if there is one, such as seconds for `--idle-after-s`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -19,7 +19,7 @@ pub const HOUR: Duration = Duration::from_secs(3600);
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Upper bound of durations that have no smaller one: a hundred years. The present minus a duration must be a date that
-/// `chrono` and PostgreSQL have.
+/// `chrono` and PostgreSQL can represent.
 const DURATION_MAX: Duration = Duration::from_secs(36_500 * DAY.as_secs());
 
 /// Any duration up to [`DURATION_MAX`].

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::events::{self, After, EventKind, Portion, StoredEvent, Subject};
+use hotline_persistence::tables::events::{self, After, EventKind, ReadLimits, StoredEvent, Subject};
 use hotline_persistence::tables::webhooks::Endpoint;
 use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery};
 use hotline_persistence::{CompanyId, LoggedEventId};
@@ -14,7 +14,7 @@ use crate::api::events::{SerializedEvent, serialize_events, serialize_page};
 use crate::api::messages::ViewContext;
 use crate::app::App;
 
-/// Maximum bytes of the events that are serialized together: about as many as a queue holds before it reads no more.
+/// Maximum bytes of the events that are serialized together: about as many as a queue holds before reading stops.
 const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// The next events of the log.
@@ -46,8 +46,8 @@ pub(super) async fn page(
         // Only types of a newer release: this one knows none of them.
         return Err("the webhook has event types that this release does not support".to_owned());
     }
-    let portion = Portion { events: limit, bytes: BYTES_AT_ONCE };
-    let stored_page = events::read(app.db(company), company, after, &kinds, portion).await.map_err(reason)?;
+    let limits = ReadLimits { events: limit, bytes: BYTES_AT_ONCE };
+    let stored_page = events::read(app.db(company), company, after, &kinds, limits).await.map_err(reason)?;
     let heads = event_heads(&stored_page.events);
     let page = serialize_page(app.db(company), company, stored_page, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let page = page.map_err(reason)?;

@@ -1,6 +1,6 @@
 //! The dispatcher: delivers every event to the webhooks that want it, at least once, and in order per record.
 //!
-//! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
+//! It has its own thread; only test deliveries share its HTTP client. Each active webhook has a courier (`courier/`),
 //! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: after a few
 //! failures its courier sends one event at a time, waiting deliveries are in the table, and the permits for concurrent
 //! attempts are divided among companies and among the endpoints of each (`attempt_limit.rs`).
@@ -127,7 +127,7 @@ impl DeliveryControl {
     }
 }
 
-/// The dispatcher's handle of a courier.
+/// The dispatcher's handle to a courier.
 struct CourierHandle {
     settings: watch::Sender<Arc<Endpoint>>,
     /// Tells the courier to retire.
@@ -146,7 +146,7 @@ async fn retire_all(couriers: Vec<CourierHandle>) {
         if timeout_at(until, ended).await.is_err() {
             task.abort();
         }
-        // Dropped earlier, it would mean to the courier that its webhook was deleted.
+        // If it were dropped earlier, the courier would assume that its webhook was deleted.
         drop(settings);
     }
 }
@@ -171,8 +171,8 @@ struct Dispatcher {
     /// Companies whose deliveries are paused.
     paused: BTreeSet<CompanyId>,
     reads: JoinSet<Result<Vec<Endpoint>>>,
-    /// The companies of these reads, without those whose deliveries were paused since: what was read of them is out of
-    /// date.
+    /// The companies of these reads, without those whose deliveries were paused since then: what was read of them is
+    /// out of date.
     reading: HashMap<Id, CompanyId>,
     /// The company whose read was started last. Reads continue with the next higher id among `changed`, so that a
     /// company whose reads fail does not delay the others.
@@ -366,7 +366,7 @@ impl Dispatcher {
         }
     }
 
-    /// Ensures that each active webhook has a courier with its current settings, and no other webhook has one.
+    /// Ensures that each active webhook has a courier with its current settings, and that no other webhook has one.
     fn spawn_couriers(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
         let is_active = |key: &WebhookKey| endpoints.iter().any(|endpoint| endpoint.id == key.1);
         self.running.retain(|key, _| key.0 != company || is_active(key));
@@ -425,7 +425,7 @@ async fn delete_expired(shared: &Shared, company: CompanyId) -> Result<()> {
     for webhook in webhooks {
         loop {
             let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
-            let dropped = deliveries::drop_to(db(), company, webhook, first - 1).await?;
+            let dropped = deliveries::delete_through(db(), company, webhook, first - 1).await?;
             if dropped.has_due {
                 deliveries::wake(db(), company, webhook).await?;
             }
@@ -435,5 +435,5 @@ async fn delete_expired(shared: &Shared, company: CompanyId) -> Result<()> {
         }
     }
     let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
-    deliveries::drop_zones_to(db(), company, first - 1).await
+    deliveries::delete_zones_before(db(), company, first - 1).await
 }

@@ -53,8 +53,8 @@ fn changed_template(field: &str, value: &Value) -> Option<ChangedTemplate> {
     })
 }
 
-/// The account was disabled, enabled, restricted or deleted, or no longer belongs to the app. What else is reported of
-/// it, such as a review, changes nothing about sending.
+/// The account was disabled, enabled, restricted or deleted, or no longer belongs to the app. Other reports, such as
+/// the result of a review, do not affect sending.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/account_update>
 fn account_update(value: &Value) -> Option<AccountNewsKind> {
     let event = text(value, "event")?;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alert_that_only_informs_is_none() {
+    fn an_alert_that_only_informs_is_ignored() {
         let alert =
             |severity: &str| json!({"alert_severity": severity, "alert_type": "X", "alert_description": "Look."});
         assert_eq!(parse("account_alerts", &alert("INFORMATIONAL")), None);

@@ -27,11 +27,11 @@ use crate::web::{ApiError, ApiResult};
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/overview>
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The minimum pace of a call. Providers call from data centres, and wait some 10 seconds for the response.
+/// The minimum pace of a call. Providers call from data centres, and wait about 10 seconds for the response.
 const MIN_RATE: MinRate = MinRate { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
 
-/// Memory of a value in a list or object once it is parsed. Calls of providers have some 20 values, of 20 bytes each,
-/// for a message.
+/// Memory of a value in a list or object once it is parsed. Calls of providers have about 20 values, of 20 bytes
+/// each, for a message.
 const VALUE_BYTES: usize = 100;
 
 /// How long a call waits for memory.
@@ -46,27 +46,27 @@ pub(super) struct CallLimits {
     /// Bytes in total.
     pub bytes: usize,
     /// Bytes per channel: four calls of maximum size.
-    pub of_channel_bytes: usize,
+    pub bytes_per_channel: usize,
     /// Bytes per company, however many channels it has: less than half of the total.
-    pub of_company_bytes: usize,
+    pub bytes_per_company: usize,
     /// Additional bytes for channels that use at most `small_bytes`: when others have used up the total, a normal call
-    /// of some KiB need not wait.
+    /// of a few KiB need not wait.
     pub reserved_bytes: usize,
     /// The maximum that a channel may use to get some of `reserved_bytes`.
     pub small_bytes: usize,
     /// Calls per channel: enough for a provider's burst, and more than a channel processes in a moment.
-    pub of_channel_calls: usize,
+    pub calls_per_channel: usize,
 }
 
 impl Default for CallLimits {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
-            of_channel_bytes: 16 << 20,
-            of_company_bytes: 24 << 20,
+            bytes_per_channel: 16 << 20,
+            bytes_per_company: 24 << 20,
             reserved_bytes: 16 << 20,
             small_bytes: 256 << 10,
-            of_channel_calls: 256,
+            calls_per_channel: 256,
         }
     }
 }
@@ -80,7 +80,7 @@ enum MemoryOwner {
     Channel(ChannelKey),
 }
 
-/// All calls that are read or processed. Cheap to clone.
+/// All calls that are being read or processed. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct CallBudget(Arc<Inner>);
 
@@ -135,10 +135,10 @@ impl Default for CallBudget {
 impl CallBudget {
     fn with(limits: CallLimits) -> Self {
         let CallLimits { bytes: all, reserved_bytes: reserved, small_bytes: small, .. } = limits;
-        let permits = KeyedPermits::new(PermitLimits::of_key(limits.of_channel_calls));
+        let permits = KeyedPermits::new(PermitLimits::of_key(limits.calls_per_channel));
         let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, move |key| match key {
-            MemoryOwner::Company(_) => limits.of_company_bytes,
-            MemoryOwner::Channel(_) => limits.of_channel_bytes,
+            MemoryOwner::Company(_) => limits.bytes_per_company,
+            MemoryOwner::Channel(_) => limits.bytes_per_channel,
         });
         Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
@@ -183,8 +183,8 @@ impl CallBudget {
                 return Allocation::Granted;
             }
             let channel = *call.permit.key();
-            let is_channel_full = memory.used_by(&MemoryOwner::Channel(channel)) + bytes > limits.of_channel_bytes;
-            let is_company_full = memory.used_by(&MemoryOwner::Company(channel.0)) + bytes > limits.of_company_bytes;
+            let is_channel_full = memory.used_by(&MemoryOwner::Channel(channel)) + bytes > limits.bytes_per_channel;
+            let is_company_full = memory.used_by(&MemoryOwner::Company(channel.0)) + bytes > limits.bytes_per_company;
             let fullest = match () {
                 () if is_channel_full => Some(channel),
                 () if is_company_full => calls.fullest_channel(Some(channel.0)),
@@ -336,11 +336,11 @@ mod tests {
     fn budget() -> CallBudget {
         CallBudget::with(CallLimits {
             bytes: 10,
-            of_channel_bytes: 4,
-            of_company_bytes: 6,
+            bytes_per_channel: 4,
+            bytes_per_company: 6,
             reserved_bytes: 2,
             small_bytes: 1,
-            of_channel_calls: 3,
+            calls_per_channel: 3,
         })
     }
 

@@ -21,7 +21,7 @@ const BODY_BYTES_MAX: usize = 65_536;
 /// Maximum length of a name, the same as in the API.
 const NAME_CHARACTERS_MAX: usize = 255;
 
-/// Maximum length of a URL or another free text, in characters.
+/// Maximum length of a URL or other free text, in characters.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
 /// Maximum size of an id, the same as for the ids of sent messages.
@@ -102,7 +102,7 @@ pub(super) enum EventKind {
     OptOut { from: Box<Sender>, at: Option<DateTime<Utc>> },
     /// A person has another number or id from now on.
     IdentityChanged(Box<ChangedSender>),
-    /// A contact came by a link, and has not written yet.
+    /// A contact came through a link, and has not written yet.
     Referral { address: String, referral: Referral },
 }
 
@@ -161,15 +161,15 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
 
 /// Replaces escapes of unpaired surrogates.
 fn replace_unpaired_surrogates(json: &str) -> String {
-    let mut whole = String::with_capacity(json.len());
+    let mut replaced = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(start) = rest.find('\\') {
         let (before, escape) = rest.split_at(start);
-        whole.push_str(before);
+        replaced.push_str(before);
         let length = match (code_unit(escape), escape.get(6..).and_then(code_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
             (Some(0xD800..=0xDFFF), _) => {
-                whole.push_str("\\ufffd");
+                replaced.push_str("\\ufffd");
                 rest = &escape[6..];
                 continue;
             }
@@ -177,14 +177,14 @@ fn replace_unpaired_surrogates(json: &str) -> String {
             // The backslash and the character it escapes.
             (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
         };
-        whole.push_str(&escape[..length]);
+        replaced.push_str(&escape[..length]);
         rest = &escape[length..];
     }
-    whole.push_str(rest);
-    whole
+    replaced.push_str(rest);
+    replaced
 }
 
-/// The code unit of a `\uXXXX` escape at the beginning of a text.
+/// The code unit of a `\uXXXX` escape at the beginning of a string.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
@@ -200,7 +200,7 @@ pub(super) fn text(value: &Value, field: &str) -> Option<String> {
     scalar(value.get(field)?).map(|text| truncate(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
 
-/// A text of a nested object.
+/// A text field of a nested object.
 pub(super) fn text_at(value: &Value, pointer: &str) -> Option<String> {
     scalar(value.pointer(pointer)?).map(|text| truncate(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
@@ -224,13 +224,13 @@ pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     Some(name).filter(|name| !visible_text::is_blank(name))
 }
 
-/// The last four characters of a text.
+/// The last four characters of a string.
 pub(super) fn last_four(text: &str) -> &str {
     let start = text.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
     &text[start..]
 }
 
-/// A time in seconds or milliseconds since 1970, as a number or a text.
+/// A time in seconds or milliseconds since 1970, as a number or a string.
 pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
     let number: i64 = scalar(value.get(field)?)?.parse().ok()?;
     if number > SECONDS_MAX { DateTime::from_timestamp_millis(number) } else { DateTime::from_timestamp(number, 0) }
@@ -295,7 +295,7 @@ pub(super) fn failure(errors: &[Value]) -> MessageError {
     }
 }
 
-/// A text, or a number as a text, without characters that cannot be stored.
+/// A string, or a number as a string, without characters that cannot be stored.
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {

@@ -29,8 +29,8 @@ const DEPTH_MAX: usize = 8;
 const KEY_CHARACTERS_MAX: usize = 255;
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
-/// The context of a phone's message: whether it was forwarded, the product it is about, and the advertisement that
-/// brought the contact.
+/// The context of a phone channel's message: whether it was forwarded, the product it is about, and the advertisement
+/// that brought the contact.
 pub(super) fn from_context(message: &Value) -> MessageContent {
     let context = message.get("context").unwrap_or(&Value::Null);
     let is_set = |flag: &str| context.get(flag).and_then(Value::as_bool) == Some(true);
@@ -47,14 +47,14 @@ pub(super) fn from_context(message: &Value) -> MessageContent {
     }
 }
 
-/// The chosen option of a phone's message. Its id is stored, because two options may have the same title.
+/// The chosen option of a phone channel's message. Its id is stored, because two options may have the same title.
 pub(super) fn chosen_option(part: &Value) -> Option<ChosenOption> {
     let reply = ["button_reply", "list_reply"].into_iter().find_map(|kind| part.get(kind))?;
     let [id, title, description] = ["id", "title", "description"].map(|field| text(reply, field));
     Some(ChosenOption { id, payload: None, title, description })
 }
 
-/// The submitted form of a phone's message.
+/// The submitted form of a phone channel's message.
 pub(super) fn form(part: &Value) -> Option<SubmittedForm> {
     let reply = part.get("nfm_reply")?;
     let answers = reply.get("response_json").and_then(Value::as_str);
@@ -62,7 +62,7 @@ pub(super) fn form(part: &Value) -> Option<SubmittedForm> {
     Some(SubmittedForm { name: text(reply, "name"), answers: answers.as_ref().and_then(bounded_copy) })
 }
 
-/// The order of a phone's message.
+/// The order of a phone channel's message.
 pub(super) fn order(part: &Value) -> PlacedOrder {
     let items = list(part, "product_items").iter().take(ITEMS_MAX).map(|item| OrderItem {
         retailer_id: id(item, "product_retailer_id"),
@@ -85,7 +85,7 @@ pub(super) fn location(
     SharedLocation { latitude, longitude, name, address, url }
 }
 
-/// The shared contacts of a phone's message, with field names in camel case, as in the API.
+/// The shared contacts of a phone channel's message, with field names in camel case, as in the API.
 pub(super) fn contacts(message: &Value) -> Vec<Value> {
     list(message, "contacts").iter().take(ITEMS_MAX).filter_map(|card| bounded_copy_with(card, camel_case)).collect()
 }
@@ -99,7 +99,7 @@ pub(super) fn story(reference: &Value) -> StoryReference {
     }
 }
 
-/// The advertisement or post that brought the contact of a phone; `None` if it has no content.
+/// The advertisement or post that brought the contact of a phone channel; `None` if it has no content.
 fn phone_referral(value: &Value) -> Option<MessageReferral> {
     let media_url = ["image_url", "video_url", "thumbnail_url"].iter().find_map(|field| text(value, field));
     non_empty(MessageReferral {
@@ -164,7 +164,7 @@ pub(super) fn bounded_copy(value: &Value) -> Option<Value> {
     bounded_copy_with(value, as_is)
 }
 
-/// As [`bounded_copy`], with converted keys.
+/// Like [`bounded_copy`], with converted keys.
 fn bounded_copy_with(value: &Value, convert_key: fn(&str) -> String) -> Option<Value> {
     let mut bytes_left = STRUCTURE_BYTES_MAX;
     let copy = copy_value(value, convert_key, DEPTH_MAX, &mut bytes_left);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_a_form_are_data_only_if_they_are_an_object() {
+    fn answers_of_a_form_are_kept_only_if_they_are_an_object() {
         let answers = |json: &str| {
             form(&json!({"nfm_reply": {"name": "flow", "response_json": json}})).and_then(|form| form.answers)
         };
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_texts_too() {
+    fn numbers_are_also_read_from_strings() {
         let item = json!({"a": 2, "b": "2.5", "c": "many", "d": "inf", "e": null});
         let read = ["a", "b", "c", "d", "e", "f"].map(|field| number(&item, field));
         assert_eq!(read, [Some(2.0), Some(2.5), None, None, None, None]);

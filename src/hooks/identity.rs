@@ -21,7 +21,7 @@ pub(super) fn parse(message: &Value) -> Option<ChangedSender> {
     let new_id = first_id(&["user_id", "new_user_id"]);
     let old_id = first_id(&["previous_user_id", "old_user_id"]).or_else(|| id(message, "from_user_id"));
     let (old, new) = match kind.as_str() {
-        // `customer_changed_number` and `new_wa_id` are the names of earlier versions.
+        // `customer_changed_number` and `new_wa_id` are the names in earlier versions of the API.
         "user_changed_number" | "customer_changed_number" => {
             let old = sender(id(message, "from"), old_id);
             (old, sender(first_id(&["wa_id", "new_wa_id"]), new_id))

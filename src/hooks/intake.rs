@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use hotline_actors::services::{EchoMessage, Echoed, InboundMessage, MessageRevision, Revised, Sender};
+use hotline_actors::services::{EchoMessage, EchoOutcome, InboundMessage, MessageRevision, Revised, Sender};
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::campaigns::PausedReason;
 use hotline_persistence::tables::channels::{ChangedTemplate, ChannelRow, ChannelSettings, ChannelType};
@@ -44,35 +44,37 @@ pub(super) async fn process_call(
     let settings = channel.settings()?;
     let Call { events, news, mut ignored, unreadable } = call;
     let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
-    // First, so that the messages of the same call find the contact by its new number or id.
+    // Processed first, so that the messages of the same call find the contact by its new number or id.
     let (changes, events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|event| matches!(event.kind, EventKind::IdentityChanged(_)));
     let counts = Counts::default();
     let context = IntakeContext { engine, downloads, company };
     for CallEvent { account, kind } in changes {
-        match addressee(&organization, channel, &settings, account.as_deref()) {
+        match channel_of_event(&organization, channel, &settings, account.as_deref()) {
             Some(channel) => process_conversation(context, channel, vec![kind], &counts).await?,
             None => ignored += 1,
         }
     }
-    // Processed after the other events, so that the statuses of single messages are recorded before.
-    let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
+    // Processed after the other events, so that the statuses of single messages are recorded first.
+    let mut statuses_until: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
-        let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };
-        match addressee(&organization, channel, &settings, account.as_deref()) {
-            Some(channel) => group.entry((channel, conversation_key(&kind))).or_default().push(kind),
+        let is_until = matches!(kind, EventKind::StatusesUntil { .. });
+        let target = if is_until { &mut statuses_until } else { &mut conversations };
+        match channel_of_event(&organization, channel, &settings, account.as_deref()) {
+            Some(channel) => target.entry((channel, conversation_key(&kind))).or_default().push(kind),
             None => ignored += 1,
         }
     }
-    for group in [conversations, watermarks] {
-        let group =
-            stream::iter(group).map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
-        let outcomes: Vec<Result<(), Refusal>> = group.buffer_unordered(CONCURRENT_CONVERSATIONS_MAX).collect().await;
+    for conversations in [conversations, statuses_until] {
+        let processing = stream::iter(conversations)
+            .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
+        let outcomes: Vec<Result<(), Refusal>> =
+            processing.buffer_unordered(CONCURRENT_CONVERSATIONS_MAX).collect().await;
         if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
             return Err(refusal);
         }
     }
-    // News of the account come last: each is recorded again when the provider repeats a call that has failed.
+    // News of the account comes last: if a later step failed, the repeated call would record it again.
     for news in news {
         let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
         process_news(engine, &channels, news.kind).await?;
@@ -162,8 +164,11 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
             let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
             // If the number of the news or of the channel is unknown, the account's only channel is meant.
             let may_have_number = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
-            let only = if let [only] = channels { Some(only).filter(|only| may_have_number(only)) } else { None };
-            match channels.iter().find(has_number).or(only) {
+            let only_channel = match channels {
+                [channel] => Some(channel).filter(|channel| may_have_number(channel)),
+                _ => None,
+            };
+            match channels.iter().find(has_number).or(only_channel) {
                 Some(channel) => engine.inbound.record_phone_news(channel, &news).await?,
                 None => tracing::info!("provider has reported the quality of a number without a channel"),
             }
@@ -178,15 +183,15 @@ async fn change_template(engine: &Engine, channels: &[&ChannelRow], template: &C
     let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id).collect();
     if let Some(reason) = template.status.as_deref().and_then(PausedReason::of_template) {
         let name_and_language = (template.name.as_str(), template.language.as_deref());
-        engine.campaigns.pause_of_template(company, &ids, name_and_language, reason).await?;
+        engine.campaigns.pause_for_template(company, &ids, name_and_language, reason).await?;
     }
     engine.inbound.record_template_change(company, &ids, template).await
 }
 
 /// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs
-/// to its own channel, if the company has one with the same secret, and otherwise to none; on Instagram, to the called
-/// channel.
-fn addressee(
+/// to that number's channel if the company has one with the same secret; otherwise to none, or on Instagram to the
+/// called channel.
+fn channel_of_event(
     organization: &Organization,
     called_channel: &ChannelRow,
     settings: &ChannelSettings,
@@ -319,16 +324,16 @@ async fn receive_echo(
 ) -> Result<EventOutcome, Refusal> {
     let received = context.engine.inbound.receive_echo(context.company, channel, echo);
     match act_as(By::user(None, None), received).await? {
-        Echoed::Message(message) => {
+        EchoOutcome::Message(message) => {
             context.downloads.begin(&message);
             Ok(EventOutcome::Processed)
         }
-        Echoed::Repeated => Ok(EventOutcome::Repeated),
-        Echoed::Own => Ok(EventOutcome::Ignored),
+        EchoOutcome::Repeated => Ok(EventOutcome::Repeated),
+        EchoOutcome::Own => Ok(EventOutcome::Ignored),
     }
 }
 
-/// Maximum messages that a provider's message becomes: one for each file, and one for the picture of its story.
+/// Maximum number of messages that a provider's message becomes: one for each file, and one for its story's picture.
 const PARTS_MAX: usize = 33;
 
 /// Revises a message. The files of a deleted one are removed, or no longer downloaded.
@@ -368,8 +373,8 @@ async fn revise_message(
                 }
             }
             // An earlier call may have failed after this part.
-            Revised::Repeated if has_parts => {}
-            Revised::Early | Revised::Repeated => break,
+            Revised::Unchanged if has_parts => {}
+            Revised::Early | Revised::Unchanged => break,
         }
     }
     Ok(outcome)

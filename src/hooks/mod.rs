@@ -57,7 +57,7 @@ use crate::web::response::schema::Schemas;
 use crate::web::tenant::Tenant;
 use crate::web::{ApiError, ApiResult};
 
-/// The path.
+/// The path of the hooks.
 pub const PATH: &str = "/hooks/{publicKey}";
 
 /// Maximum size of a challenge: a provider sends a number.
@@ -77,7 +77,7 @@ fn paths(table: &mut Table<'_>) {
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::outside_api(schemas, "hooks", |_| "");
     paths(&mut table);
-    table.finish().into_iter().flat_map(|at| at.operations).collect()
+    table.finish().into_iter().flat_map(|entry| entry.operations).collect()
 }
 
 /// Registers the hooks.
@@ -85,8 +85,8 @@ pub fn configure(services: &mut web::ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, "hooks", |_| "");
     paths(&mut table);
-    for at in table.finish() {
-        services.service(at.into_resource());
+    for entry in table.finish() {
+        services.service(entry.into_resource());
     }
 }
 
@@ -111,7 +111,8 @@ pub async fn verify(
         }
     }
     let expected = channel.settings()?.verify_token;
-    let is_token_valid = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
+    let is_token_valid =
+        expected.zip(token).is_some_and(|(expected, token)| signature::is_same_secret(&expected, &token));
     if !is_token_valid {
         let message = "the verify token is missing or invalid".to_owned();
         return Err(hooks.wrong_guesses.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
@@ -205,7 +206,7 @@ fn caller_address(request: &HttpRequest, app: &App) -> Option<Address> {
 /// The channel that the path names.
 fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> ApiResult<ChannelRow> {
     let directory = app.engine.directory();
-    let key = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
+    let key = request.match_info().get("publicKey").and_then(|public_key| directory.channel(public_key));
     let channel = key.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {

@@ -25,7 +25,7 @@ pub(super) fn is_valid(headers: &HeaderMap, body: &[u8], secret: &Secret) -> boo
 }
 
 /// Whether two secrets are equal. Compares their hashes, which have the same length, in constant time.
-pub(super) fn is_same(secret: &Secret, candidate: &str) -> bool {
+pub(super) fn is_same_secret(secret: &Secret, candidate: &str) -> bool {
     !secret.0.is_empty() && bool::from(key::hash(&secret.0).ct_eq(&key::hash(candidate)))
 }
 
@@ -65,7 +65,11 @@ mod tests {
     #[test]
     fn only_the_same_token_is_accepted_and_no_empty_one() {
         let secret = Secret("verify me".to_owned());
-        assert!(is_same(&secret, "verify me"));
-        assert!(!is_same(&secret, "verify m") && !is_same(&secret, "") && !is_same(&Secret(String::new()), ""));
+        assert!(is_same_secret(&secret, "verify me"));
+        assert!(
+            !is_same_secret(&secret, "verify m")
+                && !is_same_secret(&secret, "")
+                && !is_same_secret(&Secret(String::new()), "")
+        );
     }
 }

@@ -1,26 +1,26 @@
-//! The calls of the social channels. Both send `messaging` events:
+//! The calls of the social channels, Messenger and Instagram. Both send `messaging` events:
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/messages>,
 //! and the pages beside it: `message-deliveries`, `message-reads`, `message-reactions`, `messaging_postbacks` and
 //! `messaging_referrals`; for Instagram <https://developers.facebook.com/docs/instagram-messaging/webhooks> and
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
-//! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
+//! A text stays a text; each file becomes a message, the first one with the text as its caption; a chosen button
 //! (`postback`) or quick reply becomes its title. Other attachments (a shared post) become a text that names and links
 //! them. The picture of a story is a file as well, because the provider shows it for a day only:
-//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. The same in structured
-//! form, for programs, is the message's `content` (`content.rs`). Neither channel sends the contact's name.
+//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. The message's `content`
+//! has the same in structured form, for programs (`content.rs`). Neither channel sends the contact's name.
 //!
 //! Messages that the account has sent come back (`is_echo`,
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/message-echoes>):
 //! those of other apps become messages of the company; our own are recognized, and confirm a campaign's message
 //! whose response was lost. While another app handles a conversation, its events come as `standby`
 //! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
-//! they have the same form, but the contact does not wait for the company. A change of the app that handles a
+//! they have the same form, but the contact is not waiting for the company. A change of the app that handles a
 //! conversation (`pass_thread_control`, `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
 //!
-//! News are not messages: a reaction, an edit (`message_edit`,
-//! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) and a withdrawal
-//! (`is_deleted`, <https://developers.facebook.com/docs/instagram-platform/webhooks>) change their message. Any other
+//! News is not a message: a reaction, an edit (`message_edit`,
+//! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) or a deletion
+//! (`is_deleted`, <https://developers.facebook.com/docs/instagram-platform/webhooks>) changes its message. Any other
 //! event becomes a notice in the open ticket, if there is one.
 
 use std::iter;
@@ -62,12 +62,12 @@ const EVENT_FIELDS: [&str; 8] = [
     "messaging_referrals",
 ];
 
-/// One of the two networks.
+/// Messenger or Instagram.
 #[derive(Clone, Copy)]
 pub(super) struct Network {
     /// The origin of new contacts.
     pub origin: &'static str,
-    /// The network's name; also that of its own app, and the beginning of the name of a contact without one.
+    /// The network's name; also that of its own app, and the beginning of a contact's fallback name.
     pub name: &'static str,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn parse_call(json: &Value, network: Network) -> Call {
 
 impl Network {
     fn add_event(self, account: Option<&str>, event: &Value, call: &mut Call) {
-        // News of the account's apps, which have no contact.
+        // News of the account's apps has no contact.
         if event.get("app_roles").is_some() {
             call.ignored += 1;
             return;
@@ -121,7 +121,7 @@ impl Network {
     fn parse_event(self, parties: &Parties, event: &Value) -> Option<Vec<EventKind>> {
         let Parties { contact, direction } = parties;
         if let Some(message) = event.get("message") {
-            return self.parse_messages(parties, event, message);
+            return self.parse_message_event(parties, event, message);
         }
         if let Some(reaction) = event.get("reaction") {
             return revision(reaction, event, parse_reaction(*direction, event, reaction)?).map(|kind| vec![kind]);
@@ -148,7 +148,7 @@ impl Network {
     }
 
     /// The messages of an element, or the deletion of one.
-    fn parse_messages(
+    fn parse_message_event(
         self,
         Parties { contact, direction }: &Parties,
         event: &Value,
@@ -188,17 +188,17 @@ impl Network {
     }
 
     /// A message without content.
-    fn new_message(self, sender: &str, event: &Value, message_id: String) -> InboundMessage {
+    fn new_message(self, contact: &str, event: &Value, message_id: String) -> InboundMessage {
         // A message of the company has the contact as its recipient.
-        let side = if id_at(event, "/recipient/id").as_deref() == Some(sender) { "recipient" } else { "sender" };
+        let side = if id_at(event, "/recipient/id").as_deref() == Some(contact) { "recipient" } else { "sender" };
         InboundMessage {
             message_id,
             written_at: time(event, "timestamp"),
             from: Sender {
                 number: None,
-                address: Some(sender.to_owned()),
+                address: Some(contact.to_owned()),
                 name: name_at(event, &format!("/{side}/name")),
-                fallback_name: format!("{} {}", self.name, last_four(sender)),
+                fallback_name: format!("{} {}", self.name, last_four(contact)),
                 social_username: name_at(event, &format!("/{side}/username")),
                 is_group: false,
                 origin: self.origin,
@@ -215,7 +215,7 @@ impl Network {
     }
 
     /// One message for each file, or one for the text; empty if the event is ignored, `None` if it is unreadable.
-    fn parse_message(self, sender: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
+    fn parse_message(self, contact: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
         let mid = id(message, "mid")?;
         let written_text = message.get("text").and_then(Value::as_str).map(str::to_owned);
         let story = message.pointer("/reply_to/story");
@@ -234,19 +234,19 @@ impl Network {
             quotes: id_at(message, "/reply_to/mid"),
             referral: content::contact_referral(content.referral.as_ref()),
             content,
-            ..self.new_message(sender, event, mid.clone())
+            ..self.new_message(contact, event, mid.clone())
         };
         // The provider has one message where we have several: each needs its own id for deduplication.
         let further_messages = media.zip(2..).map(|(media, number)| InboundMessage {
             media: Some(media),
-            ..self.new_message(sender, event, format!("{mid}#{number}"))
+            ..self.new_message(contact, event, format!("{mid}#{number}"))
         });
         Some(iter::once(first).chain(further_messages).collect())
     }
 
-    fn parse_postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
+    fn parse_postback(self, contact: &str, event: &Value, postback: &Value) -> InboundMessage {
         // Older events have no id. The contact and the time in milliseconds identify them.
-        let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
+        let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", contact, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));
         let label = title.clone().or_else(|| payload.clone());
         let content = MessageContent {
@@ -257,18 +257,18 @@ impl Network {
             body: body(label.unwrap_or_else(|| placeholder("postback"))),
             referral: content::contact_referral(content.referral.as_ref()),
             content,
-            ..self.new_message(sender, event, message_id)
+            ..self.new_message(contact, event, message_id)
         }
     }
 
-    /// A notice of an event that this release does not know; `None` if it has no content.
-    fn parse_notice(self, sender: &str, event: &Value) -> Option<EventKind> {
+    /// A notice of an event of any other kind; `None` if it has no content.
+    fn parse_notice(self, contact: &str, event: &Value) -> Option<EventKind> {
         let mut parts = event.as_object()?.iter();
         // Objects with an id are the sender and the recipient.
         let (kind, part) = parts.find(|(_, part)| part.is_object() && part.get("id").is_none())?;
         tracing::info!(kind, "provider sent news of a kind without an effect");
-        let message_id = synthetic_id("notice", sender, event);
-        let from = self.new_message(sender, event, message_id.clone()).from;
+        let message_id = synthetic_id("notice", contact, event);
+        let from = self.new_message(contact, event, message_id.clone()).from;
         let handled_by = match kind.as_str() {
             // The first is sent to the app that gets control, the second to the app that loses it.
             "pass_thread_control" => Some(HandledBy::default()),
@@ -279,7 +279,7 @@ impl Network {
     }
 }
 
-/// The two sides of an event.
+/// The contact of an event, and the side that caused it.
 struct Parties {
     /// The provider's id of the contact.
     contact: String,
@@ -288,7 +288,7 @@ struct Parties {
 }
 
 impl Parties {
-    /// The sender and the recipient of an event of this account; `None` if it has no sender. Echoes name the account as
+    /// The parties of an event of this account; `None` if it has no sender. Echoes name the account as
     /// their sender, but earlier versions of the API did not.
     fn of(account: Option<&str>, event: &Value) -> Option<Self> {
         let (sender, recipient) = (id_at(event, "/sender/id")?, id_at(event, "/recipient/id"));
@@ -305,13 +305,13 @@ impl Parties {
     }
 }
 
-/// The structure of a message.
+/// The structured content of a message.
 fn content_of(message: &Value) -> MessageContent {
     let quick_reply = message.get("quick_reply");
     let attachments = list(message, "attachments");
     let is_story = |kind: String| STORY_KINDS.contains(&kind.as_str());
-    let mention = attachments.iter().find(|attachment| text(attachment, "type").is_some_and(is_story));
-    let story = message.pointer("/reply_to/story").or_else(|| mention?.get("payload"));
+    let story_attachment = attachments.iter().find(|attachment| text(attachment, "type").is_some_and(is_story));
+    let story = message.pointer("/reply_to/story").or_else(|| story_attachment?.get("payload"));
     let location_attachment =
         attachments.iter().find(|attachment| attachment.pointer("/payload/coordinates").is_some());
     let location = location_attachment.map(|attachment| {
@@ -328,7 +328,7 @@ fn content_of(message: &Value) -> MessageContent {
     }
 }
 
-/// The advertisement, link or product that a message came by.
+/// The advertisement, link or product that led to a message.
 fn referral_content(referral: &Value) -> MessageContent {
     MessageContent {
         referral: content::social_referral(referral),
@@ -347,7 +347,7 @@ fn is_set(message: &Value, flag: &str) -> bool {
     message.get(flag).and_then(Value::as_bool) == Some(true)
 }
 
-/// The event of a revision. `part` contains the id of the message that is revised; `None` if it does not.
+/// The event of a revision; `None` if `part` does not contain the id of the revised message.
 fn revision(part: &Value, event: &Value, revision: Revision) -> Option<EventKind> {
     let revision = MessageRevision { message_id: id(part, "mid")?, revision, at: time(event, "timestamp") };
     Some(EventKind::Revision(Box::new(revision)))
@@ -373,12 +373,12 @@ fn parse_edit(direction: Direction, event: &Value, edit: &Value) -> Option<Revis
 }
 
 /// An id for events to which the provider gives none.
-fn synthetic_id(kind: &str, sender: &str, event: &Value) -> String {
-    format!("{kind}:{sender}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
+fn synthetic_id(kind: &str, contact: &str, event: &Value) -> String {
+    format!("{kind}:{contact}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
 }
 
 /// The status of our messages: of each named message, or, if none is named, of all up to a time.
-fn parse_statuses(sender: &str, event: &Value, receipt: &Value, status: &DeliveryStatus) -> Vec<EventKind> {
+fn parse_statuses(contact: &str, event: &Value, receipt: &Value, status: &DeliveryStatus) -> Vec<EventKind> {
     let at = time(receipt, "watermark").or_else(|| time(event, "timestamp"));
     let mut message_ids: Vec<String> =
         list(receipt, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
@@ -386,7 +386,7 @@ fn parse_statuses(sender: &str, event: &Value, receipt: &Value, status: &Deliver
     if message_ids.is_empty() {
         let until = time(receipt, "watermark");
         let status_until =
-            |until| EventKind::StatusesUntil { address: sender.to_owned(), status: status.clone(), until };
+            |until| EventKind::StatusesUntil { address: contact.to_owned(), status: status.clone(), until };
         return until.map(status_until).into_iter().collect();
     }
     let status_of = |message_id| EventKind::Status { message_id, names: None, status: status.clone(), at };

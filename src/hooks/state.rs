@@ -20,7 +20,7 @@ impl Hooks {
         Self { wrong_guesses: WrongGuesses::default(), budget: CallBudget::default(), downloads }
     }
 
-    /// Drops everything known of a company.
+    /// Drops everything known about a company.
     pub fn forget(&self, company: CompanyId) {
         // Calls have permits only while they run.
         let Self { wrong_guesses, budget: _, downloads } = self;

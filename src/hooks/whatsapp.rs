@@ -7,30 +7,30 @@
 //! | kind | message |
 //! |---|---|
 //! | `text` | the text |
-//! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
+//! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it has been fetched, with its caption |
 //! | `location`, `contacts`, `order` | a text with their content, line by line |
 //! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to, or the form's content |
 //! | `unsupported` | a text that names what the contact has sent |
 //!
-//! The same in structured form, for programs, is the message's `content` (`content.rs`).
+//! The message's `content` has the same in structured form, for programs (`content.rs`).
 //!
 //! What the company's people write in the WhatsApp Business app comes as `smb_message_echoes`, in the same forms:
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/smb_message_echoes>. It
 //! becomes a message of the company. The API reports no other messages of an account, so these are never our own.
 //!
-//! All others are news, which neither open a ticket nor count as messages:
+//! All other kinds are news, which neither opens a ticket nor counts as a message:
 //!
 //! | kind | effect |
 //! |---|---|
 //! | `edit`, `revoke` (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages/edit>, `…/revoke`) | its message is edited or deleted |
-//! | `reaction` (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages/reaction>) | a reaction of its message |
+//! | `reaction` (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages/reaction>) | a reaction to its message |
 //! | `system` (…/messages/system) of a changed number or id | the contact's identities change |
 //! | any other | a notice in the open ticket, if there is one |
 //!
 //! `user_preferences` with which a person stops marketing messages, and statuses that say so (131050), opt them out of
 //! campaigns.
 //!
-//! News of the account and its templates are in [`account`].
+//! News of the account and its templates is parsed in [`account`].
 //!
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
@@ -114,7 +114,7 @@ fn add_messages(value: &Value, call: &mut Call) {
 fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
     let at = time(status, "timestamp");
     let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
-    if let Some((id, target)) = ReactionTarget::of_callback_data(&callback_data) {
+    if let Some((id, target)) = ReactionTarget::parse_callback_data(&callback_data) {
         let DeliveryStatus::Failed(error) = delivery_status else { return None };
         return Some(EventKind::ReactionRefused { id, target, error, at });
     }
@@ -142,7 +142,7 @@ fn add_echoes(value: &Value, call: &mut Call) {
     }
 }
 
-/// Opts out people who stop the business's marketing messages. Resuming them does not opt them in again: only the
+/// Opts out people who stop the business's marketing messages. Resuming these does not opt people in again: only the
 /// company can do that.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences>
 fn add_preferences(value: &Value, call: &mut Call) {
@@ -263,7 +263,7 @@ fn message_body(kind: &str, message: &Value, content: &mut MessageContent) -> Op
         }
         "contacts" => {
             content.contacts = content::contacts(message);
-            lines(list(message, "contacts").iter().map(card_line))
+            lines(list(message, "contacts").iter().map(contact_line))
         }
         "order" => {
             content.order = Some(content::order(part));
@@ -281,7 +281,7 @@ fn is_message(kind: &str, message: &Value) -> bool {
     KINDS.contains(&kind) || FILE_KINDS.contains(&kind) || is_unshown
 }
 
-/// Parses news: a change of an earlier message, or a notice. `direction` is outbound if they come from the company's
+/// Parses news: a change of an earlier message, or a notice. `direction` is outbound if it comes from the company's
 /// app.
 fn parse_news(
     kind: &str,
@@ -344,7 +344,7 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     sender_of(id(message, "from"), id(message, "from_user_id"), contacts)
 }
 
-/// A person by their number in `from`, and by their id in `address`, with the name from `contacts`.
+/// The person with the number in `from` and the id in `address`, and with the name from `contacts`.
 fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) -> Option<Sender> {
     let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
     // If `from` is not a number, it is the id of a sender without another one.
@@ -389,12 +389,12 @@ fn interactive_body(part: &Value) -> Option<String> {
 }
 
 /// A shared contact, on one line.
-fn card_line(card: &Value) -> Option<String> {
+fn contact_line(contact: &Value) -> Option<String> {
     let list_values =
-        |field: &str, value: &str| list(card, field).iter().filter_map(|entry| text(entry, value)).collect();
+        |field: &str, value: &str| list(contact, field).iter().filter_map(|entry| text(entry, value)).collect();
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(name_at(card, "/name/formatted_name").or_else(|| name_at(card, "/name/first_name")));
-    parts.extend(text_at(card, "/org/company"));
+    parts.extend(name_at(contact, "/name/formatted_name").or_else(|| name_at(contact, "/name/first_name")));
+    parts.extend(text_at(contact, "/org/company"));
     parts.extend::<Vec<String>>(list_values("phones", "phone"));
     parts.extend::<Vec<String>>(list_values("emails", "email"));
     parts.extend::<Vec<String>>(list_values("urls", "url"));

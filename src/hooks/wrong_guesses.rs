@@ -15,13 +15,13 @@ use crate::web::{ApiError, ApiResult};
 
 /// Wrong guesses of one kind per address and minute; further ones get `429`. Enough for setting up a channel. Each
 /// channel counts separately, because a provider calls for many channels from one address.
-const REFUSED_PER_MINUTE_MAX: u32 = 60;
+const GUESSES_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Maximum number of counters, some 100 bytes each.
+/// Maximum number of counters, about 100 bytes each.
 const COUNTERS_MAX: usize = 10_000;
 
-/// The kind of a guess.
+/// What is guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum GuessKind {
     /// A channel's public key.
@@ -34,20 +34,20 @@ pub(super) enum GuessKind {
 
 /// Recent wrong guesses.
 pub(super) struct WrongGuesses {
-    refusals: TtlCache<(Option<Address>, GuessKind), Arc<AtomicU32>>,
+    counters: TtlCache<(Option<Address>, GuessKind), Arc<AtomicU32>>,
 }
 
 impl Default for WrongGuesses {
     fn default() -> Self {
-        Self { refusals: TtlCache::new(COUNTERS_MAX, MINUTE) }
+        Self { counters: TtlCache::new(COUNTERS_MAX, MINUTE) }
     }
 }
 
 impl WrongGuesses {
     /// Drops the guesses at a company's channels.
     pub(super) fn forget(&self, company: CompanyId) {
-        let Self { refusals } = self;
-        refusals.remove_where(|(_, guess)| match guess {
+        let Self { counters } = self;
+        counters.remove_where(|(_, guess)| match guess {
             GuessKind::Key => false,
             GuessKind::Signature((owner, _)) | GuessKind::Token((owner, _)) => *owner == company,
         });
@@ -59,8 +59,8 @@ impl WrongGuesses {
     /// # Errors
     /// `429`.
     pub(super) fn check(&self, address: Option<Address>, guess: GuessKind) -> ApiResult<()> {
-        let count = self.refusals.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
-        if count < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
+        let count = self.counters.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
+        if count < GUESSES_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
     }
 
     /// Counts a wrong guess and returns the response: `refusal`, or `429` when there were too many.
@@ -68,7 +68,7 @@ impl WrongGuesses {
         if let Err(limited) = self.check(address, guess) {
             return limited;
         }
-        self.refusals.get_or_insert_with(&(address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
+        self.counters.get_or_insert_with(&(address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
         refusal
     }
 }
@@ -90,7 +90,7 @@ mod tests {
         let address = |last| Some(Address::of(IpAddr::from([192, 0, 2, last])));
         let guess = GuessKind::Signature(CHANNEL);
         let refuse = |address, guess| wrong_guesses.refuse(address, guess, ApiError::unauthorized());
-        for _ in 0..REFUSED_PER_MINUTE_MAX {
+        for _ in 0..GUESSES_PER_MINUTE_MAX {
             assert_eq!(refuse(address(7), guess).status.as_u16(), 401);
         }
         let refused = refuse(address(7), guess);

@@ -1,5 +1,5 @@
 //! Outgoing mail: e-mails to people, sent to an SMTP relay. The queue is bounded, each e-mail is attempted once, and
-//! each attempt has a timeout: a person who misses an e-mail requests another one.
+//! each attempt has a timeout: a person who misses an e-mail can request another one.
 
 mod relay;
 
@@ -24,15 +24,15 @@ use crate::tls;
 /// Timeout of an e-mail, from the connection to the relay's acceptance.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum number of e-mails that wait or are being sent, some kilobytes each. An installation sends a few in an hour:
+/// Maximum number of e-mails that wait or are being sent, a few kilobytes each. An installation sends a few in an hour:
 /// more means abuse, or a relay that hangs.
 const QUEUE_MAX: u32 = 200;
 
 /// Maximum number of these that were requested without signing in (password links). The rest is for administrators.
 const UNAUTHENTICATED_MAX: usize = QUEUE_MAX as usize / 2;
 
-/// Maximum connections to the relay, so that one that hangs does not delay the others; and how many of them may be used
-/// for e-mails that were requested without signing in.
+/// Maximum connections to the relay: several, so that one e-mail that hangs does not delay the others; and how many of
+/// them may be used for e-mails that were requested without signing in.
 const CONNECTIONS_MAX: usize = 4;
 const UNAUTHENTICATED_CONNECTIONS_MAX: usize = CONNECTIONS_MAX / 2;
 
@@ -68,7 +68,7 @@ pub enum MailError {
     Disconnected,
     /// The timeout has expired.
     #[error("the relay took longer than {} s", .0.as_secs_f32())]
-    Time(Duration),
+    TimedOut(Duration),
     /// The service is shutting down.
     #[error("the service is stopping")]
     Stopping,
@@ -86,7 +86,7 @@ impl MailError {
                 None if error.is_response() => "the relay's answer could not be read".to_owned(),
                 None => format!("the relay could not be used: {error}"),
             },
-            Self::Disconnected | Self::Time(_) | Self::Stopping => self.to_string(),
+            Self::Disconnected | Self::TimedOut(_) | Self::Stopping => self.to_string(),
         }
     }
 }
@@ -164,7 +164,7 @@ impl Mailer {
             Ok(Ok(true)) => Ok(()),
             Ok(Ok(false)) => Err(MailError::Disconnected),
             Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(MailError::Time(self.send_time_max)),
+            Err(_) => Err(MailError::TimedOut(self.send_time_max)),
         }
     }
 
@@ -200,7 +200,7 @@ impl Mailer {
             Ok(()) => self.metrics.mails.add_sent(),
             Err(error) => {
                 self.metrics.mails.add_failed();
-                // Logs must not contain personal data: neither the recipient, nor a relay's reply, which quotes it.
+                // Logs must not contain personal data: neither the recipient, nor a relay's reply, which may quote it.
                 tracing::warn!(error = error.without_recipient(), "could not send an e-mail");
             }
         }
@@ -218,7 +218,7 @@ impl Mailer {
         let message = self.build_message(email)?;
         match timeout(self.send_time_max, self.transport.send(message)).await {
             Ok(result) => Ok(result.map(drop)?),
-            Err(_) => Err(MailError::Time(self.send_time_max)),
+            Err(_) => Err(MailError::TimedOut(self.send_time_max)),
         }
     }
 
@@ -247,7 +247,7 @@ impl Mailer {
         drop(timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await);
     }
 
-    /// Waits until the queue is empty, at most for the timeout of an e-mail; further ones are refused.
+    /// Waits until the queue is empty, at most for the timeout of an e-mail; e-mails after that are refused.
     pub async fn close(&self) {
         let all_permits = timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await;
         if all_permits.is_err() {

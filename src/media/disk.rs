@@ -12,7 +12,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use tokio::task::spawn_blocking;
 
-/// Maximum chunks that are written at a time: in total, but no more than there are processors, and per company.
+/// Maximum chunks that are written at a time, in total (but no more than there are processors) and per company.
 const WRITES_MAX: usize = 4;
 const COMPANY_WRITES_MAX: usize = 1;
 
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// No write of a test waits so long.
+    /// No write of a test waits this long.
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[tokio::test]
@@ -81,7 +81,7 @@ mod tests {
             let disk = disk.clone();
             async move { disk.run(CompanyId::new(1), move || released.recv().map_err(io::Error::other)).await }
         });
-        while disk.0.keys() == 0 {
+        while disk.0.key_count() == 0 {
             tokio::task::yield_now().await;
         }
         let waiting = tokio::spawn({

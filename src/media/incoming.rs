@@ -1,4 +1,4 @@
-//! Incoming files are written to a folder on disk, and are never completely in memory. At the start, the files that an
+//! Incoming files are written to a folder on disk, and are never completely in memory. At startup, the files that an
 //! earlier process left in the folder are removed.
 
 use std::fs::{DirEntry, Permissions};
@@ -23,7 +23,7 @@ use super::space::{DiskSpace, NoDiskSpace};
 /// Permissions of the folders.
 const PRIVATE: u32 = 0o700;
 
-/// Bytes per read from disk: large enough to limit the number of reads, and 50 readers use only 3 MiB.
+/// Bytes per read from disk: large enough to limit the number of reads, small enough that 50 readers use only 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
 
 /// Bytes per write to disk: small enough that the company's next file waits only briefly.
@@ -32,11 +32,11 @@ const WRITE_BYTES: usize = 128 * 1024;
 /// Prefix of every file name in the folder.
 const NAME_PREFIX: &str = "arriving-";
 
-/// Disk space is reserved in steps of at least this size while a file arrives, because its size is not known before.
+/// Disk space is reserved in steps of at least this size while a file arrives, because its size is not known yet.
 const SPACE_STEP_BYTES: u64 = 256 * 1024;
 
-/// The age since the last write at which a file in a shared folder is removed: another process may still receive or
-/// store a younger one. No request takes this long.
+/// How long after its last write a file in a shared folder is removed: another process may still be receiving or
+/// storing a younger one. No request takes this long.
 const LEFTOVER_AGE_MIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder of incoming files. Cheap to clone.
@@ -71,8 +71,8 @@ pub(super) struct SpooledFile {
 }
 
 impl Incoming {
-    /// Opens the subfolder of `folder`, and removes the files that an earlier process left there: all of them, or only
-    /// old ones if other processes use the folder too (`is_shared`).
+    /// Opens the subfolder `incoming` of `folder`, and removes the files that an earlier process left there: all of
+    /// them, or only old ones if other processes use the folder too (`is_shared`).
     pub(super) fn open(folder: &Path, space: DiskSpace, disk: Disk, is_shared: bool) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It contains people's private files, so no other user of the machine may read it.
@@ -105,8 +105,8 @@ impl Incoming {
         let mut head = BytesMut::new();
         let (file, size) = self
             .copy(company, stream, file, bytes_max, |chunk| {
-                let head_part = head_bytes.saturating_sub(head.len()).min(chunk.len());
-                head.extend_from_slice(&chunk[..head_part]);
+                let taken_bytes = head_bytes.saturating_sub(head.len()).min(chunk.len());
+                head.extend_from_slice(&chunk[..taken_bytes]);
             })
             .await?;
         Ok(SpooledFile { path, file, size, head: head.freeze() })
@@ -128,7 +128,7 @@ impl Incoming {
         Ok(chunks(file).boxed())
     }
 
-    /// Copies a stream to a file, and returns its length.
+    /// Copies a stream to the file, and returns the file and its size.
     async fn copy<E>(
         &self,
         company: CompanyId,
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_leaves_new_files_in_a_shared_folder() {
+    fn opening_keeps_new_files_in_a_shared_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         let open = |is_shared| {
             Incoming::open(folder.path(), DiskSpace::of(Vec::new(), 0), Disk::default(), is_shared).expect("opened")

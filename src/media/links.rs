@@ -1,8 +1,8 @@
 //! Signed URLs of files: each gives access to one file for a limited time and cannot be forged.
 //!
 //! `/media/{company}/{id}?name=…&type=…&expires=…&signature=…`. The signature (HMAC-SHA-256) covers everything else, so
-//! files are served without a database look-up: even during an outage, and never to another company. The name is in the
-//! query because paths are logged and names may be private.
+//! files are served without a database look-up, even during an outage, and no URL can be turned into one for another
+//! file. The name is in the query because paths are logged and names may be private.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ const OCTET_STREAM: &str = "application/octet-stream";
 const MEANINGLESS_TYPES: &[&str] =
     &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
 
-/// Container formats of both audio and video: the content alone does not show which.
+/// Container formats that may hold audio or video: the first bytes do not show which.
 const AUDIO_VIDEO_CONTAINERS: &[&str] = &[
     "video/mp4",
     "video/webm",
@@ -40,14 +40,14 @@ const AUDIO_VIDEO_CONTAINERS: &[&str] = &[
 const DOCUMENT_CONTAINERS: &[&str] =
     &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
 
-/// Types of pictures with a fixed signature: a file without it is not of such a type, even if it is declared.
+/// Types of pictures with a fixed signature: a file without it is not of such a type, even if declared so.
 const DETECTABLE_PICTURES: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
 
 /// Determines the type of a file with this head.
 ///
 /// # Errors
-/// [`FileError::TypeUnknown`] when it cannot be determined, [`FileError::TypeMismatch`] when the content belongs to
-/// another category than the declared type, or is not the picture that is declared.
+/// [`FileError::TypeUnknown`] when it cannot be determined, [`FileError::TypeMismatch`] when the content does not
+/// belong to the declared type's category, or is not the picture that is declared.
 pub(super) fn detect(head: &[u8], declared: &FileDeclaration) -> Result<String, FileError> {
     let declared_type =
         declared.mime_type.as_deref().and_then(essence).or_else(|| type_of_name(declared.file_name.as_deref()?));
@@ -122,7 +122,7 @@ fn type_of_content(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether these bytes are text: UTF-8 without the control characters that texts do not contain.
+/// Whether these bytes are text: UTF-8 with no control characters other than those that occur in texts.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_remembered_once_and_up_to_the_limit_also_those_that_come_back() {
+    fn files_are_remembered_once_and_up_to_the_limit_even_when_returned() {
         let new_files = |count: usize| -> Vec<FileKey> {
             (0..count).map(|_| (CompanyId::new(1), MediaId::new(clock::now()))).collect()
         };

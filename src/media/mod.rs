@@ -53,11 +53,11 @@ pub use storage::StoreUrl;
 use storage::{Storage, UnfinishedUpload};
 pub use unreferenced_files::UnreferencedFiles;
 
-/// Default maximum size of a file.
+/// Default maximum size of a file that is uploaded.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Default of the maximum size of a file that is fetched from a provider: the largest that contacts can send, a
-/// document on WhatsApp.
+/// Default maximum size of a file that is fetched from a provider: the largest that contacts can send, a document on
+/// WhatsApp.
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
 pub const FETCHED_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
@@ -172,7 +172,7 @@ impl Media {
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);
         let folder = options.folder.clone();
         let store = options.store.clone();
-        let open = tokio::task::spawn_blocking(move || {
+        let opening = tokio::task::spawn_blocking(move || {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
             let space = DiskSpace::of(watched, options.free_bytes_min);
@@ -180,7 +180,7 @@ impl Media {
             let id = options.is_shared.then(|| marker::id_of(&folder)).transpose()?;
             Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?, id))
         });
-        let (incoming, storage, shared_folder_id) = open.await.map_err(io::Error::other)??;
+        let (incoming, storage, shared_folder_id) = opening.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
             bytes_max,
             fetched_bytes_max,
@@ -260,7 +260,7 @@ impl Media {
         Ok(Upload { file, mime_type, file_name })
     }
 
-    /// Stores a received file durably. The message that refers to it must be journaled within the hour; otherwise the
+    /// Stores a received file durably. The message that refers to it must be journaled within an hour; otherwise the
     /// file is removed.
     ///
     /// # Errors
@@ -348,7 +348,7 @@ impl Media {
         }
     }
 
-    /// The files that were requested and are not in the store, since the last call; at most some dozens.
+    /// The files requested since the last call that are not in the store; at most a few dozen.
     pub fn take_missing(&self) -> Vec<FileKey> {
         self.0.missing.take()
     }

@@ -2,7 +2,7 @@
 
 use super::mime_type;
 
-/// Maximum length of a name, as of every name in the API.
+/// Maximum length of a name, the same as for every name in the API.
 const CHARACTERS_MAX: usize = 255;
 
 /// Removes folders and unprintable characters from a name; returns a default name if nothing is left.

@@ -1,4 +1,4 @@
-//! Files for providers.
+//! Opens the files of messages that are sent to providers.
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt};
@@ -16,7 +16,7 @@ impl MediaFiles for Media {
             let StoredMedia { id, mime_type, file_name, size, voice } = stored.ok_or(MediaUnavailable::Gone)?;
             let file = media.read(company, &id, None).await.map_err(|error| match error {
                 ReadError::NotFound => MediaUnavailable::Gone,
-                ReadError::Unavailable(reason) => MediaUnavailable::Later(reason),
+                ReadError::Unavailable(reason) => MediaUnavailable::StorageUnavailable(reason),
             })?;
             let content = file.into_stream().map_err(std::io::Error::other).boxed();
             // Providers check a file's name as well as its type.

@@ -12,7 +12,7 @@ use object_store::client::{
 
 use crate::tls;
 
-/// Maximum size of a response that is not a file: a list of a thousand names has some hundred KiB.
+/// Maximum size of a response that is not a file: a list of a thousand names has a few hundred KiB.
 const RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Creates clients with this limit.

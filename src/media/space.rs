@@ -14,7 +14,7 @@ use nix::sys::statvfs::statvfs;
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
-/// How long a reading of the free space is used: other programs also write to the disk.
+/// How long a reading of the free space is used; not longer, because other programs also write to the disk.
 const READING_VALID_FOR: Duration = Duration::from_secs(1);
 
 /// The monitored disks. Cheap to clone.

@@ -101,7 +101,7 @@ impl Storage {
         self.path(&[id.hour(), &company.to_string(), id.as_str()])
     }
 
-    /// Stores an incoming file, atomically and durably. The caller aborts what is left in `unfinished`, also after it
+    /// Stores an incoming file, atomically and durably. The caller must abort what is left in `unfinished`, even if it
     /// has dropped the future.
     pub(super) async fn put(
         &self,
@@ -190,7 +190,7 @@ async fn rename(store: &LocalFileSystem, from: &Path, to: &Path) -> Result<(), E
     store.rename(from, to).await
 }
 
-/// The key of the file at a path; `None` if the service has not written an object there.
+/// The key of the file at a path; `None` for an object that this service has not written.
 fn file_key(path: &Path) -> Option<FileKey> {
     let mut parts = path.as_ref().rsplit('/');
     let id = parts.next()?.parse().ok()?;
@@ -198,8 +198,8 @@ fn file_key(path: &Path) -> Option<FileKey> {
     Some((company, id))
 }
 
-/// An upload in parts that has begun and is not complete. It is kept apart from the future that uploads: if that is
-/// dropped, the parts would remain in the bucket.
+/// An upload in parts that has begun and is not complete. It is kept outside the future that uploads, so that the parts
+/// can be removed from the bucket even if that is dropped.
 #[derive(Default)]
 pub(super) struct UnfinishedUpload(Option<Box<dyn MultipartUpload>>);
 

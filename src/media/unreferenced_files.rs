@@ -22,7 +22,7 @@ impl UnreferencedFiles {
     pub async fn store(media: &Media, company: CompanyId, uploads: Vec<Upload>) -> Result<Self, Unavailable> {
         let mut stored = Self { media: media.clone(), company, files: Vec::with_capacity(uploads.len()) };
         for upload in uploads {
-            // Boxed: a large future, which a message without files would carry and copy.
+            // Boxed, because even a message without files would carry and copy this large future.
             stored.files.push(Box::pin(media.publish(company, upload)).await?);
         }
         Ok(stored)

@@ -1,4 +1,4 @@
-//! Metrics of a cluster member: requests that its edge forwards or receives, and slots.
+//! Metrics of a cluster member: requests that its edge (`crate::cluster`) forwards or receives, and slots.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::requests::LATENCY_NS_BOUNDS;
 
-/// The counters.
+/// What a process counts and measures as a member of its cluster.
 #[derive(Debug)]
 pub struct ClusterMetrics {
     forwarded: AtomicU64,
@@ -18,13 +18,13 @@ pub struct ClusterMetrics {
     waited: AtomicU64,
     refused: AtomicU64,
     aborted: AtomicU64,
-    fenced: AtomicU64,
+    fenced_lives: AtomicU64,
     cancelled_moves: AtomicU64,
     opened_slots: AtomicU64,
     handed_over_slots: AtomicU64,
     forward_ns: Histogram,
     takeover_ms: AtomicU64,
-    reached: Mutex<BTreeMap<String, bool>>,
+    reachability: Mutex<BTreeMap<String, bool>>,
 }
 
 impl Default for ClusterMetrics {
@@ -36,13 +36,13 @@ impl Default for ClusterMetrics {
             waited: 0.into(),
             refused: 0.into(),
             aborted: 0.into(),
-            fenced: 0.into(),
+            fenced_lives: 0.into(),
             cancelled_moves: 0.into(),
             opened_slots: 0.into(),
             handed_over_slots: 0.into(),
             forward_ns: Histogram::new(LATENCY_NS_BOUNDS),
             takeover_ms: 0.into(),
-            reached: Mutex::default(),
+            reachability: Mutex::default(),
         }
     }
 }
@@ -68,16 +68,16 @@ counters! {
     add_forwarded, forwarded;
     /// A request was received from another process.
     add_received, received;
-    /// A request with unknown outcome was forwarded again, because it may be repeated.
+    /// The outcome of a forwarded request was unknown, but the request may be repeated, so it was sent again.
     add_retried, retried;
-    /// A request waited for an owner of its company.
+    /// A request waited for a process that serves its company.
     add_waited, waited;
-    /// A request was refused with a retry time: its company has no owner, or the lease has expired.
+    /// A request was refused with a retry time: no process serves its company, or this process's lease has expired.
     add_refused, refused;
     /// The connection of a request was closed, because its outcome is unknown.
     add_aborted, aborted;
-    /// The life of an unresponsive process was ended.
-    add_fenced, fenced;
+    /// An unresponsive process was fenced: this process has ended its life.
+    add_fenced_life, fenced_lives;
     /// A move of slots was cancelled.
     add_cancelled_move, cancelled_moves;
 }
@@ -113,19 +113,19 @@ impl ClusterMetrics {
         self.handed_over_slots.load(Ordering::Relaxed)
     }
 
-    /// The slots of an ended life were reassigned, this long after it was suspected.
+    /// The slots of a fenced process were reassigned this long after it was suspected to be dead.
     pub fn set_takeover(&self, duration: Duration) {
         self.takeover_ms.store(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Sets whether each of the other processes is reached, by its node.
-    pub fn set_reached(&self, reached: BTreeMap<String, bool>) {
-        *self.reached.lock() = reached;
+    /// Sets whether each of the other processes is reachable, by the name of its node.
+    pub fn set_reachability(&self, reachability: BTreeMap<String, bool>) {
+        *self.reachability.lock() = reachability;
     }
 
-    /// Whether each of the other processes is reached, by its node.
-    pub fn reached(&self) -> BTreeMap<String, bool> {
-        self.reached.lock().clone()
+    /// Whether each of the other processes is reachable, by the name of its node.
+    pub fn reachability(&self) -> BTreeMap<String, bool> {
+        self.reachability.lock().clone()
     }
 
     /// The duration of the last takeover; zero if there was none.

@@ -65,11 +65,11 @@ pub struct Metrics {
     pub webhooks: WebhookMetrics,
     /// E-mails to people.
     pub mails: MailMetrics,
-    /// The edge of a cluster.
+    /// This process as a member of a cluster.
     pub cluster: ClusterMetrics,
     /// Disks and backups.
     pub host: HostMetrics,
-    /// The conditions that an operator must know of.
+    /// The conditions that an operator must know about.
     pub conditions: ActiveConditions,
     replays: AtomicU64,
     started_at: Instant,

@@ -76,8 +76,8 @@ pub fn cpu_time() -> Option<Duration> {
     Some(Duration::from_micros(micros[0].saturating_add(micros[1])))
 }
 
-/// When the process was started, in seconds since 1970. Computed once: the system counts from the start of the machine,
-/// so every computation differs by a few milliseconds, and an alert counts changes of this as restarts.
+/// When the process was started, in seconds since 1970. Computed once: the system reports it relative to the machine's
+/// start, so repeated computations differ by a few milliseconds, and an alert counts changes of the value as restarts.
 pub fn start_time_s() -> Option<f64> {
     static START: OnceLock<Option<f64>> = OnceLock::new();
     *START.get_or_init(read_start_time_s)

@@ -40,7 +40,7 @@ const NO_ROUTE: &str = "none";
 pub struct Requests {
     routes: Routes,
     /// The paths of the route table, then [`NO_ROUTE`].
-    names: Vec<String>,
+    route_names: Vec<String>,
     /// The operations by route; for each route, one per method in [`METHODS`].
     operations: Vec<OperationCounters>,
 }
@@ -69,33 +69,33 @@ pub(super) struct OperationSample<'a> {
 impl Requests {
     pub(super) fn new(paths: Vec<String>) -> Self {
         let routes = Routes::of(&paths);
-        let mut names = paths;
-        names.push(NO_ROUTE.to_owned());
+        let mut route_names = paths;
+        route_names.push(NO_ROUTE.to_owned());
         let new_counters = || OperationCounters {
             statuses: std::array::from_fn(|_| AtomicU64::new(0)),
             latency_ns: Histogram::new(LATENCY_NS_BOUNDS),
         };
-        let operations = std::iter::repeat_with(new_counters).take(names.len() * METHODS.len()).collect();
-        Self { routes, names, operations }
+        let operations = std::iter::repeat_with(new_counters).take(route_names.len() * METHODS.len()).collect();
+        Self { routes, route_names, operations }
     }
 
     /// The operation of a request, by its path and its method.
     pub fn find(&self, path: &str, method: &str) -> OperationIndex {
-        let route = self.routes.find(path).unwrap_or(self.names.len() - 1);
+        let route = self.routes.find(path).unwrap_or(self.route_names.len() - 1);
         let method = METHODS.iter().position(|candidate| *candidate == method).unwrap_or(METHODS.len() - 1);
         OperationIndex(route * METHODS.len() + method)
     }
 
     /// The declared route of an operation.
     pub fn route(&self, operation: OperationIndex) -> &str {
-        self.names.get(operation.0 / METHODS.len()).map_or(NO_ROUTE, String::as_str)
+        self.route_names.get(operation.0 / METHODS.len()).map_or(NO_ROUTE, String::as_str)
     }
 
     /// Counts a response.
     pub fn add_response(&self, operation: OperationIndex, status: u16, latency: Duration) {
         let Some(operation) = self.operations.get(operation.0) else { return };
-        let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
-        operation.statuses[status].fetch_add(1, Ordering::Relaxed);
+        let status_index = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        operation.statuses[status_index].fetch_add(1, Ordering::Relaxed);
         operation.latency_ns.add(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
@@ -103,11 +103,10 @@ impl Requests {
     pub(super) fn samples(&self) -> impl Iterator<Item = OperationSample<'_>> {
         self.operations.iter().enumerate().filter_map(|(index, operation)| {
             let statuses = operation.statuses.iter().enumerate();
-            let statuses =
-                statuses.map(|(status, count)| (STATUSES.get(status).copied(), count.load(Ordering::Relaxed)));
+            let statuses = statuses.map(|(index, count)| (STATUSES.get(index).copied(), count.load(Ordering::Relaxed)));
             let statuses: Vec<_> = statuses.filter(|(_, count)| *count > 0).collect();
             (!statuses.is_empty()).then(|| OperationSample {
-                route: &self.names[index / METHODS.len()],
+                route: &self.route_names[index / METHODS.len()],
                 method: METHODS[index % METHODS.len()],
                 statuses,
                 latency_ns: operation.latency_ns.read(),
@@ -133,10 +132,10 @@ mod tests {
         ] {
             requests.add_response(requests.find(path, method), status, latency);
         }
-        let routes: Vec<_> =
+        let counts: Vec<_> =
             requests.samples().map(|sample| (sample.route, sample.method, sample.statuses.clone())).collect();
         assert_eq!(
-            routes,
+            counts,
             [
                 ("/tickets", "GET", vec![(Some(200), 1)]),
                 ("/tickets/{id}", "GET", vec![(Some(200), 1), (Some(404), 1)]),

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_segment_precedes_an_id_if_the_rest_matches() {
+    fn a_literal_segment_takes_precedence_over_an_id_if_the_rest_matches() {
         let routes = Routes::of(&["/a/{id}", "/a/b/c", "/a/{id}/d"].map(str::to_owned));
         assert_eq!(routes.find("/a/7"), Some(0));
         assert_eq!(routes.find("/a/b"), Some(0));

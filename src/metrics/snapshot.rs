@@ -46,7 +46,7 @@ impl MetricsSnapshot {
         registry.register_collector(Box::new(self));
         let mut text = String::new();
         text::encode_registry(&mut text, &registry)?;
-        // The metrics of the process have the names that every Prometheus client uses, so without our prefix.
+        // The metrics of the process have the names that every Prometheus client uses, so they get no prefix.
         let mut process_registry = Registry::default();
         process_registry.register_collector(Box::new(ProcessCollector));
         text::encode_registry(&mut text, &process_registry)?;
@@ -97,7 +97,7 @@ impl Collector for MetricsSnapshot {
         self.retention(&mut writer)?;
         self.cascades(&mut writer)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
-            journal(&mut writer, &stats)?;
+            write_journal(&mut writer, &stats)?;
         }
         self.flushes(&mut writer)?;
         self.database(&mut writer)?;
@@ -111,7 +111,7 @@ impl MetricsSnapshot {
         let conditions = &self.metrics.conditions;
         let help = "Whether the service should receive requests, as /health/ready reports";
         writer.gauge("ready", help, u64::from(conditions.is_ready()))?;
-        let mut samples = writer.gauges("condition", "Whether a condition holds that an operator must know of")?;
+        let mut samples = writer.gauges("condition", "Whether a condition holds that an operator must know about")?;
         for condition in Condition::ALL {
             samples.value([("condition", condition.name())], u64::from(conditions.holds(condition)))?;
         }
@@ -155,25 +155,17 @@ impl MetricsSnapshot {
             let labels = [("route", operation.route), ("method", operation.method)];
             samples.histogram(labels, &operation.latency_ns, NS_PER_S)?;
         }
-        let with_status = |wanted: u16| -> u64 {
+        let count_of = |wanted: u16| -> u64 {
             let statuses = operations.iter().flat_map(|operation| &operation.statuses);
             statuses.filter(|(status, _)| *status == Some(wanted)).map(|(_, count)| count).sum()
         };
-        writer.counter(
-            "http_unauthorized_total",
-            "Requests with a missing or invalid token (401)",
-            with_status(401),
-        )?;
-        writer.counter(
-            "http_rate_limited_total",
-            "Requests above their company's rate limit (429)",
-            with_status(429),
-        )?;
-        // Exists from the start, so that an alert on its increase sees the first one.
+        writer.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", count_of(401))?;
+        writer.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", count_of(429))?;
+        // Exists even while it is 0, so that an alert on its increase sees the first error.
         writer.counter(
             "http_internal_errors_total",
             "Requests answered with an internal error (500)",
-            with_status(500),
+            count_of(500),
         )?;
         writer.counter(
             "http_idempotent_replays_total",
@@ -214,8 +206,8 @@ impl MetricsSnapshot {
         writer.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
         writer.gauge("cluster_peers", "Other processes of the cluster", to_u64(membership.placement.peers().len()))?;
         let mut samples = writer.gauges("cluster_peer_reachable", "Whether a process is reached at its address")?;
-        for (node, is_reached) in metrics.reached() {
-            samples.value([("node", node.as_str())], u64::from(is_reached))?;
+        for (node, is_reachable) in metrics.reachability() {
+            samples.value([("node", node.as_str())], u64::from(is_reachable))?;
         }
         let mut samples =
             writer.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
@@ -226,19 +218,19 @@ impl MetricsSnapshot {
         ] {
             samples.value([("end", end)], moves)?;
         }
-        writer.counter("cluster_seals_total", "Unresponsive processes fenced by this one", metrics.fenced())?;
+        writer.counter("cluster_seals_total", "Unresponsive processes fenced by this one", metrics.fenced_lives())?;
         let help = "Duration of the last takeover";
         writer.gauge("cluster_takeover_seconds", help, metrics.last_takeover().as_secs_f64())
     }
 
     fn actors(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
-        let actors = self.engine.stats();
+        let stats = self.engine.stats();
         let kinds = [
-            ("tickets", actors.tickets),
-            ("sessions", actors.sessions),
-            ("channels", actors.channels),
-            ("schedules", actors.schedules),
-            ("campaigns", actors.campaigns),
+            ("tickets", stats.tickets),
+            ("sessions", stats.sessions),
+            ("channels", stats.channels),
+            ("schedules", stats.schedules),
+            ("campaigns", stats.campaigns),
         ];
         let mut samples = writer.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
@@ -247,7 +239,7 @@ impl MetricsSnapshot {
         writer.gauge(
             "tickets_listed",
             "Open tickets that are counted and listed in memory",
-            to_u64(actors.listed_tickets),
+            to_u64(stats.listed_tickets),
         )?;
         let mut samples = writer.gauges("actor_commands_waiting", "Commands queued for an actor")?;
         for (kind, actors) in &kinds {
@@ -362,7 +354,7 @@ impl MetricsSnapshot {
         let help = "Conversations deleted by retention";
         writer.counter("retention_removed_total", help, retention.removed)?;
         let help = "Time since the oldest overdue conversation was due for deletion";
-        writer.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
+        writer.gauge("retention_oldest_due_seconds", help, retention.longest_overdue.as_secs_f64())
     }
 
     fn cascades(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
@@ -387,7 +379,7 @@ impl MetricsSnapshot {
         let durations = flushes.duration_ns.read();
         writer.histogram("flush_duration_seconds", "Duration of each transaction", &durations, NS_PER_S)?;
         writer.counter("flush_failures_total", "Transactions that failed and are retried", flushes.failed())?;
-        writer.counter("changes_written_total", "Changes written to the tables", queue.written())?;
+        writer.counter("changes_written_total", "Changes written to the tables", queue.changes_written())?;
         writer.counter("rows_rejected_total", "Rows rejected by PostgreSQL; see rejected_changes", rejected::count())
     }
 
@@ -419,7 +411,7 @@ impl MetricsSnapshot {
     }
 }
 
-fn journal(writer: &mut MetricWriter<'_>, stats: &journal::Stats) -> fmt::Result {
+fn write_journal(writer: &mut MetricWriter<'_>, stats: &journal::Stats) -> fmt::Result {
     writer.gauge("journal_queued_records", "Records waiting for the journal's disk", stats.queued_records)?;
     writer.gauge(
         "journal_queued_bytes",

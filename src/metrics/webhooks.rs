@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lag_is_that_of_the_endpoint_that_waits_longest() {
+    fn the_lag_is_the_age_of_the_oldest_waiting_event() {
         let (metrics, now) = (WebhookMetrics::default(), Utc::now());
         assert_eq!(metrics.lag(now), Duration::ZERO);
         let company = CompanyId::new(1);

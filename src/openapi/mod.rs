@@ -37,10 +37,10 @@ struct DocumentParts {
 
 /// The API document of these operations, webhook requests and schemas.
 pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, schemas: Schemas) -> Value {
-    let token = |text: &str| json!({"type": "http", "scheme": "bearer", "description": text});
+    let bearer = |text: &str| json!({"type": "http", "scheme": "bearer", "description": text});
     let security = json!({
-        "token": token("A company's API token: `sk_live_` and 32 characters."),
-        "visitor": token("A visitor session's token, returned by `openVisitorSession`: `vt_` and 32 characters."),
+        "token": bearer("A company's API token: `sk_live_` and 32 characters."),
+        "visitor": bearer("A visitor session's token, returned by `openVisitorSession`: `vt_` and 32 characters."),
     });
     let parts = DocumentParts { title: "Hotline", introduction: INTRODUCTION, security, default_scheme: "token" };
     let mut document = build_document(&parts, operations, schemas);
@@ -109,7 +109,7 @@ fn build_document(parts: &DocumentParts, operations: Vec<Operation>, mut schemas
 /// The introduction of the API document.
 const INTRODUCTION: &str = "Customer service and CRM. Successful responses are `{\"data\": …}`, errors are `{\"error\": \
      {code, message, details}}`. Lists accept `page` or `cursor`, `perPage` and `order`. A `POST` or `PUT` with an \
-     `Idempotency-Key` takes effect once, even if it is repeated. Unknown fields and parameters are ignored. Changes of v1 are \
+     `Idempotency-Key` takes effect once, even if it is repeated. Unknown fields and parameters are ignored. Changes to v1 are \
      backward compatible.\n\nTexts are trimmed before they are validated; a blank optional text is the same as `null`. \
      Control characters other than tab, line feed and carriage return are rejected with `422`. In a `POST`, `null` is the \
      same as omitting the field. Amounts and quantities have at most four decimals and are computed exactly. If a body \
@@ -219,16 +219,16 @@ fn headers() -> Value {
     })
 }
 
-/// A document that is generated at the first request, because few clients request it, and a start should be fast.
+/// A document that is generated at the first request, because few clients request it, and startup should be fast.
 type LazyDocument = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
 
 /// Both documents; each is generated once and then served to all requests.
-pub struct Document {
+pub struct Documents {
     api: LazyDocument,
     panel: LazyDocument,
 }
 
-impl Document {
+impl Documents {
     /// The documents of the API and of the panel's API.
     pub fn of(api: fn() -> Value, panel: fn() -> Value) -> Self {
         let lazy = |document: fn() -> Value| LazyDocument::new(Box::new(move || Bytes::from(document().to_string())));
@@ -237,13 +237,13 @@ impl Document {
 }
 
 /// `GET /api/v1/openapi.json`: the document; no token is required.
-pub async fn show(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.api))
+pub async fn show(documents: Data<Documents>) -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&documents.api))
 }
 
 /// `GET /panel/api/v1/openapi.json`: the panel's document; no session is required.
-pub async fn show_panel(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.panel))
+pub async fn show_panel(documents: Data<Documents>) -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&documents.panel))
 }
 
 /// `GET /docs/…`: the API document as web pages, with the embedded Swagger UI.

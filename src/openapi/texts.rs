@@ -53,7 +53,7 @@ impl Texts {
     }
 
     /// An example of an operation's body.
-    pub fn body(&self, id: &str) -> Option<Value> {
+    pub fn body_example(&self, id: &str) -> Option<Value> {
         self.bodies.get(id).map(|example| json!(example))
     }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn no_schema_uses_multiple_of() {
-        // For validators that use binary floating point, 19.9 is no multiple of 0.0001.
+        // For validators that use binary floating point, 19.9 is not a multiple of 0.0001.
         for document in documents() {
             assert!(!document.to_string().contains("multipleOf"));
         }
@@ -224,7 +224,7 @@ mod tests {
         );
     }
 
-    /// Calls `visit` for each field, also for nested ones, with the path of its schema, its name and its JSON.
+    /// Calls `visit` for each field, including nested ones, with the path of its schema, its name and its JSON.
     fn visit_fields(name: &str, schema: &Value, visit: &mut impl FnMut(&str, &str, &Value)) {
         if let Some(items) = schema.get("items") {
             visit_fields(name, items, visit);

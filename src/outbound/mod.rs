@@ -18,7 +18,7 @@
 //! The operator may allow networks (`--fetch-allow-network`), for a provider of their own or a stub. Within those,
 //! `http` is allowed too.
 //!
-//! Providers at a URL from a channel's settings ([`Outbound::request`]) have their own client too: the same rules,
+//! Providers at a URL from a channel's settings ([`Outbound::request`]) have their own client: the same rules,
 //! reused connections, and no redirects, so that a token is sent only to the configured address.
 //!
 //! Webhooks ([`Outbound::post`]) have their own client with stricter rules: their own allowed networks
@@ -105,7 +105,7 @@ pub enum OutboundError {
 }
 
 impl Outbound {
-    /// Uses the system's resolver.
+    /// The client for files, with the system's resolver.
     ///
     /// # Errors
     /// When the HTTP client cannot be created.
@@ -113,7 +113,7 @@ impl Outbound {
         Self::with_lookup(options, Arc::new(SystemLookup))
     }
 
-    /// Uses another resolver.
+    /// The client for files, with another resolver.
     ///
     /// # Errors
     /// When the HTTP client cannot be created.
@@ -127,7 +127,7 @@ impl Outbound {
     ///
     /// # Errors
     /// When the HTTP client cannot be created.
-    pub fn of_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
+    pub fn for_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
         let policy = NetworkPolicy::strict(options.allowed_networks.clone());
         Self::build(options, lookup, policy, IDLE_PER_HOST_MAX, ClientBuilder::timeout)
     }
@@ -136,7 +136,7 @@ impl Outbound {
     ///
     /// # Errors
     /// When the HTTP client cannot be created.
-    pub fn of_providers(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
+    pub fn for_providers(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
         let policy = NetworkPolicy::new(options.allowed_networks.clone());
         Self::build(options, Arc::new(SystemLookup), policy, IDLE_PER_HOST_MAX, ClientBuilder::timeout)
     }
@@ -182,8 +182,8 @@ impl Outbound {
     ///
     /// # Errors
     /// Why the call failed.
-    pub async fn get(&self, address: &str, bearer: Option<&str>) -> Result<Response, OutboundError> {
-        let mut url = parse(address)?;
+    pub async fn get(&self, url: &str, bearer: Option<&str>) -> Result<Response, OutboundError> {
+        let mut url = parse(url)?;
         let first_origin = url.origin();
         for _ in 0..=REDIRECTS_MAX {
             let client = self.client_for(&url)?;
@@ -211,8 +211,8 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OutboundError::Forbidden`] when the URL is not allowed.
-    pub fn may_call(&self, address: &str) -> Result<(), OutboundError> {
-        self.client_for(&parse(address)?).map(|_| ())
+    pub fn check_url(&self, url: &str) -> Result<(), OutboundError> {
+        self.client_for(&parse(url)?).map(|_| ())
     }
 
     /// Sends JSON to a URL, and returns any response without following redirects. The response's body is not read yet;
@@ -220,8 +220,8 @@ impl Outbound {
     ///
     /// # Errors
     /// Why there was no response.
-    pub async fn post(&self, address: &str, headers: HeaderMap, json: Bytes) -> Result<Response, OutboundError> {
-        let url = parse(address)?;
+    pub async fn post(&self, url: &str, headers: HeaderMap, json: Bytes) -> Result<Response, OutboundError> {
+        let url = parse(url)?;
         let request = self.client_for(&url)?.post(url).header(CONTENT_TYPE, "application/json").headers(headers);
         request.body(json).send().await.map_err(describe_failure)
     }
@@ -230,8 +230,8 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OutboundError::Forbidden`] when the URL is not allowed.
-    pub fn request(&self, method: Method, address: &str) -> Result<RequestBuilder, OutboundError> {
-        let url = parse(address)?;
+    pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
+        let url = parse(url)?;
         Ok(self.client_for(&url)?.request(method, url))
     }
 
@@ -260,11 +260,11 @@ impl Outbound {
     }
 }
 
-fn parse(address: &str) -> Result<Url, OutboundError> {
-    if address.len() > URL_BYTES_MAX {
+fn parse(text: &str) -> Result<Url, OutboundError> {
+    if text.len() > URL_BYTES_MAX {
         return Err(OutboundError::Forbidden("it is too long"));
     }
-    Url::parse(address).map_err(|_| OutboundError::Forbidden("it is not a valid URL"))
+    Url::parse(text).map_err(|_| OutboundError::Forbidden("it is not a valid URL"))
 }
 
 fn parse_redirect(base: &Url, location: &str) -> Result<Url, OutboundError> {

@@ -1,4 +1,4 @@
-//! Which IP addresses may be reached.
+//! Which IP addresses [`super::Outbound`] may connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,13 +18,13 @@ const NOT_PUBLIC_V4: [Ipv4Net; 17] = [
     v4(10, 0, 0, 0, 8),      // private
     v4(100, 64, 0, 0, 10),   // shared by customers of a provider (CGNAT)
     v4(127, 0, 0, 0, 8),     // loopback
-    v4(169, 254, 0, 0, 16),  // link-local, with the metadata of clouds
+    v4(169, 254, 0, 0, 16),  // link-local, with the metadata services of clouds
     v4(172, 16, 0, 0, 12),   // private
     v4(192, 0, 0, 0, 24),    // protocol assignments
     v4(192, 0, 2, 0, 24),    // documentation
     v4(192, 31, 196, 0, 24), // AS112
     v4(192, 52, 193, 0, 24), // AMT
-    v4(192, 88, 99, 0, 24),  // relays of 6to4
+    v4(192, 88, 99, 0, 24),  // 6to4 relays
     v4(192, 168, 0, 0, 16),  // private
     v4(192, 175, 48, 0, 24), // AS112
     v4(198, 18, 0, 0, 15),   // benchmarks
@@ -37,7 +37,7 @@ const NOT_PUBLIC_V4: [Ipv4Net; 17] = [
 /// embedded IPv4 address (mapped, compatible, NAT64) are outside of it.
 const PUBLIC_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// Parts of that range that are not public. <https://www.iana.org/assignments/iana-ipv6-special-registry>
+/// Parts of [`PUBLIC_V6`] that are not public. <https://www.iana.org/assignments/iana-ipv6-special-registry>
 const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
     v6(0x2001, 0, 0, 23), // protocol assignments: Teredo, which contains an IPv4 address, benchmarks, ORCHID
     v6(0x2001, 0xDB8, 0, 32), // documentation
@@ -71,7 +71,8 @@ impl NetworkPolicy {
         !self.allowed.is_empty()
     }
 
-    /// Whether an address may be reached; without TLS, only within the allowed networks.
+    /// Whether an address may be reached. Without TLS, it must be in an allowed network, and with a strict policy also
+    /// belong to this machine.
     pub fn permits(&self, address: IpAddr, is_secure: bool) -> bool {
         if is_secure {
             return self.is_allowed(address) || is_public(address);
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn special_purpose_networks_are_not_public() {
-        for private in [
+        for special in [
             "0.0.0.0",
             "0.1.2.3",
             "10.0.0.1",
@@ -154,7 +155,7 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(!is_public(address(private)), "{private}");
+            assert!(!is_public(address(special)), "{special}");
         }
         for public in [
             "1.1.1.1",
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_networks_are_permitted_also_over_plain_http() {
+    fn allowed_networks_are_permitted_even_over_plain_http() {
         let policy =
             NetworkPolicy::new(vec!["10.1.0.0/16".parse().expect("a range"), "fd00::/8".parse().expect("a range")]);
         for (text, over_https, over_http) in [

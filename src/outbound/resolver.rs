@@ -1,4 +1,4 @@
-//! Resolution of host names when connecting.
+//! Resolves host names to permitted addresses when connecting.
 
 use std::io;
 use std::net::IpAddr;
@@ -36,6 +36,7 @@ impl Lookup for SystemLookup {
 pub(super) struct FilteringResolver {
     lookup: Arc<dyn Lookup>,
     policy: Arc<NetworkPolicy>,
+    /// Whether the connections use TLS.
     is_secure: bool,
 }
 

@@ -1,4 +1,4 @@
-//! [`Outbound`], tested against servers on this machine: none of them may be reached unless it was allowed.
+//! [`Outbound`], tested against servers on this machine: none of them may be reached unless it is allowed.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A resolver with predefined answers for each name: every look-up takes the next one, and the last one remains.
+/// A resolver with predefined answers for each name: every look-up takes the next one, and the last one is repeated.
 #[derive(Default)]
 struct FakeLookup {
     answers: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
@@ -90,16 +90,16 @@ impl Server {
     }
 }
 
-const SECRET: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret";
+const SECRET_RESPONSE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret";
 
-fn outbound_to_public(names: Arc<FakeLookup>) -> Outbound {
-    Outbound::with_lookup(&OutboundOptions::default(), names).expect("a client")
+fn outbound_to_public(lookup: Arc<FakeLookup>) -> Outbound {
+    Outbound::with_lookup(&OutboundOptions::default(), lookup).expect("a client")
 }
 
-fn outbound_allowing(networks: &[&str], names: Arc<FakeLookup>) -> Outbound {
+fn outbound_allowing(networks: &[&str], lookup: Arc<FakeLookup>) -> Outbound {
     let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
     let options = OutboundOptions { allowed_networks, ..OutboundOptions::default() };
-    Outbound::with_lookup(&options, names).expect("a client")
+    Outbound::with_lookup(&options, lookup).expect("a client")
 }
 
 async fn get_error(outbound: &Outbound, url: &str) -> OutboundError {
@@ -108,7 +108,7 @@ async fn get_error(outbound: &Outbound, url: &str) -> OutboundError {
 
 #[tokio::test]
 async fn no_spelling_of_an_address_of_this_machine_is_reached() {
-    let server = Server::start(SECRET).await;
+    let server = Server::start(SECRET_RESPONSE).await;
     let (outbound, port) = (outbound_to_public(FakeLookup::of(&[])), server.port);
     for host in [
         "127.0.0.1",
@@ -144,8 +144,8 @@ async fn no_spelling_of_an_address_of_this_machine_is_reached() {
 
 #[tokio::test]
 async fn only_https_urls_without_credentials_are_called() {
-    let names = FakeLookup::of(&[("public.example", &[&["93.184.215.14"]])]);
-    let outbound = outbound_to_public(names.clone());
+    let lookup = FakeLookup::of(&[("public.example", &[&["93.184.215.14"]])]);
+    let outbound = outbound_to_public(lookup.clone());
     let long = format!("https://public.example/{}", "a".repeat(URL_BYTES_MAX));
     for url in [
         "",
@@ -168,12 +168,12 @@ async fn only_https_urls_without_credentials_are_called() {
         let error = get_error(&outbound, url).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
     }
-    assert_eq!(names.lookups.load(Ordering::Relaxed), 0, "a name was looked up");
+    assert_eq!(lookup.lookups.load(Ordering::Relaxed), 0, "a name was looked up");
 }
 
 #[tokio::test]
 async fn a_host_that_resolves_to_a_private_address_is_refused() {
-    let server = Server::start(SECRET).await;
+    let server = Server::start(SECRET_RESPONSE).await;
     let private = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
     for address in private {
         let outbound = outbound_to_public(FakeLookup::of(&[("inside.example", &[&[address]])]));
@@ -190,15 +190,15 @@ async fn a_host_that_resolves_to_a_private_address_is_refused() {
 /// time is checked again.
 #[tokio::test]
 async fn a_name_that_resolves_differently_is_checked_again() {
-    let server = Server::start(SECRET).await;
+    let server = Server::start(SECRET_RESPONSE).await;
     // An allowed and a forbidden part of loopback stand for public and private: all that matters is that one is
     // permitted.
-    let names = FakeLookup::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
-    let outbound = outbound_allowing(&["127.0.0.2/32"], names.clone());
+    let lookup = FakeLookup::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
+    let outbound = outbound_allowing(&["127.0.0.2/32"], lookup.clone());
     let url = format!("http://rebinds.example:{}/", server.port);
     let first = get_error(&outbound, &url).await;
     assert!(matches!(first, OutboundError::Unreachable(_)), "no server listens at 127.0.0.2: {first}");
-    assert_eq!(names.lookups.load(Ordering::Relaxed), 1, "one look-up for one connection");
+    assert_eq!(lookup.lookups.load(Ordering::Relaxed), 1, "one look-up for one connection");
     let second = get_error(&outbound, &url).await;
     assert!(matches!(second, OutboundError::Forbidden(_)), "{second}");
     // Of several addresses only the permitted ones are tried.
@@ -211,8 +211,8 @@ async fn a_name_that_resolves_differently_is_checked_again() {
 
 #[tokio::test]
 async fn a_redirect_is_checked_like_the_first_url() {
-    let inside_server = Server::start(SECRET).await;
-    let names = || FakeLookup::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
+    let inside_server = Server::start(SECRET_RESPONSE).await;
+    let lookup = || FakeLookup::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
     for target in [
         format!("http://127.0.0.1:{}/metrics", inside_server.port),
         format!("http://0x7f.1:{}/metrics", inside_server.port),
@@ -224,7 +224,7 @@ async fn a_redirect_is_checked_like_the_first_url() {
         let redirect = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
         let outside_server = Server::start_at("127.0.0.9", redirect).await;
         let url = format!("http://cdn.example:{}/", outside_server.port);
-        let error = get_error(&outbound_allowing(&["127.0.0.9/32"], names()), &url).await;
+        let error = get_error(&outbound_allowing(&["127.0.0.9/32"], lookup()), &url).await;
         assert!(matches!(error, OutboundError::Forbidden(_)), "{target}: {error}");
         assert_eq!(outside_server.requests().len(), 1);
     }
@@ -234,22 +234,23 @@ async fn a_redirect_is_checked_like_the_first_url() {
 #[tokio::test]
 async fn redirects_are_limited_and_a_token_is_sent_only_to_its_origin() {
     let looping_server = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
-    let names = || FakeLookup::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
-    let outbound = outbound_allowing(&["127.0.0.0/8"], names());
+    let lookup = || FakeLookup::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
+    let outbound = outbound_allowing(&["127.0.0.0/8"], lookup());
     let error = get_error(&outbound, &format!("http://a.example:{}/", looping_server.port)).await;
     assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     let heads = looping_server.requests();
     assert_eq!(heads.len(), REDIRECTS_MAX + 1);
     assert!(heads.iter().all(|head| head.contains("authorization: Bearer token")), "{heads:?}");
 
-    let file = Server::start(SECRET).await;
-    let location = format!("http://b.example:{}/file", file.port);
+    let file_server = Server::start(SECRET_RESPONSE).await;
+    let location = format!("http://b.example:{}/file", file_server.port);
     let redirect = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
-    let first = Server::start(redirect).await;
-    let response = outbound.get(&format!("http://a.example:{}/", first.port), Some("token")).await.expect("an answer");
+    let first_server = Server::start(redirect).await;
+    let url = format!("http://a.example:{}/", first_server.port);
+    let response = outbound.get(&url, Some("token")).await.expect("an answer");
     assert_eq!(response.text().await.expect("a body"), "secret");
-    assert!(first.requests()[0].contains("authorization: Bearer token"));
-    assert!(!file.requests()[0].contains("authorization"), "{:?}", file.requests());
+    assert!(first_server.requests()[0].contains("authorization: Bearer token"));
+    assert!(!file_server.requests()[0].contains("authorization"), "{:?}", file_server.requests());
 }
 
 #[tokio::test]
@@ -262,14 +263,14 @@ async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_response_that_stalls_is_given_up() {
+async fn a_response_that_stalls_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let port = listener.local_addr().expect("an address").port();
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.expect("a connection");
         assert!(stream.read(&mut [0; 1024]).await.is_ok_and(|read| read > 0), "no request");
         // All but the last byte; the connection stays open.
-        stream.write_all(SECRET.trim_end_matches('t').as_bytes()).await.expect("most of it");
+        stream.write_all(SECRET_RESPONSE.trim_end_matches('t').as_bytes()).await.expect("most of it");
         std::future::pending::<()>().await;
     });
     let allowed_networks = vec!["127.0.0.1/32".parse().expect("a network")];
@@ -277,7 +278,7 @@ async fn a_response_that_stalls_is_given_up() {
     let options = OutboundOptions { allowed_networks, call_time_max: Duration::from_secs(3600) };
     let outbound = Outbound::with_lookup(&options, FakeLookup::of(&[])).expect("a client");
     let response = outbound.get(&format!("http://127.0.0.1:{port}/"), None).await.expect("an answer");
-    // From here on the time moves to the next timer as soon as nothing else is left to do.
+    // From here on, the clock jumps to the next timer as soon as nothing else is left to do.
     tokio::time::pause();
     let error = response.bytes().await.expect_err("the last byte never comes");
     assert!(error.is_timeout(), "{error}");

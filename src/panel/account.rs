@@ -52,8 +52,8 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-async fn load(app: &App, signed: &SignedInPerson) -> ApiResult<Account> {
-    let (person, db) = (signed.person(), app.db(signed.company_id));
+async fn load(app: &App, signed_in: &SignedInPerson) -> ApiResult<Account> {
+    let (person, db) = (signed_in.person(), app.db(signed_in.company_id));
     let row = people::find(db, person).await?.ok_or_else(ApiError::signed_out)?;
     let unused_codes = factors::count_unused_codes(db, person).await?;
     Ok(Account {
@@ -82,7 +82,7 @@ impl Input for AccountChange {
     }
 
     fn text() -> Option<String> {
-        Some("Changes of the account.".to_owned())
+        Some("Changes to the account.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -94,12 +94,12 @@ impl Input for AccountChange {
 
 /// `PUT /account`.
 pub async fn update(session: PanelSession, app: Data<App>, body: Body<AccountChange>) -> ApiResult<Json<Account>> {
-    let signed = &session.0;
+    let signed_in = &session.0;
     let change = async {
-        people::update(app.db(signed.company_id), signed.person(), body.0.0).await?;
-        Ok(Json::of(load(&app, signed).await?))
+        people::update(app.db(signed_in.company_id), signed_in.person(), body.0.0).await?;
+        Ok(Json::of(load(&app, signed_in).await?))
     };
-    match signed.person() {
+    match signed_in.person() {
         // Conversations show the name, which they take from the directory.
         PersonId::User(company, _) => refresh_after(&app, company, change).await,
         PersonId::Admin(_) => change.await,
@@ -115,22 +115,26 @@ fn invalid(field: &str, reason: &str) -> ApiError {
 async fn check_password(
     app: &App,
     panel: &super::Panel,
-    signed: &SignedInPerson,
+    signed_in: &SignedInPerson,
     password: TypedSecret,
     field: &str,
 ) -> ApiResult<Option<String>> {
-    let person = signed.person();
+    let person = signed_in.person();
     panel.limits.try_own_password(person)?;
-    let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
+    let row = people::find(app.db(signed_in.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
     let matching_hashes = passwords::find_matching(password.0, vec![row.password_hash.clone()]).await?;
     if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(row.password_hash) }
 }
 
-/// Checks, in the transaction of a change, that the password and the session are still valid: since [`check_password`],
-/// an administrator may have reset the password or ended the session. Locks the person.
-async fn check_current(db: &mut PgConnection, signed: &SignedInPerson, current_hash: Option<&str>) -> ApiResult<()> {
-    let is_current = people::may_sign_in(&mut *db, signed.person(), &signed.email, current_hash).await?;
-    if !is_current || sessions::find_live(db, signed).await?.is_none() {
+/// Checks, in the transaction that makes a change, that the password and the session are still valid: since
+/// [`check_password`], an administrator may have reset the password or ended the session. Locks the person.
+async fn check_still_valid(
+    db: &mut PgConnection,
+    signed_in: &SignedInPerson,
+    current_hash: Option<&str>,
+) -> ApiResult<()> {
+    let is_current = people::may_sign_in(&mut *db, signed_in.person(), &signed_in.email, current_hash).await?;
+    if !is_current || sessions::find_live(db, signed_in).await?.is_none() {
         return Err(ApiError::signed_out());
     }
     Ok(())
@@ -164,15 +168,15 @@ pub async fn change_password(
     panel: Data<super::Panel>,
     body: Body<PasswordChange>,
 ) -> ApiResult<NoContent> {
-    let (signed, PasswordChange { current, new }) = (&session.0, body.0);
-    let current_hash = check_password(&app, &panel, signed, current, "currentPassword").await?;
-    passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
-    let hash = passwords::hash(signed.company_id, new).await?;
-    let mut transaction = app.db(signed.company_id).begin().await?;
+    let (signed_in, PasswordChange { current, new }) = (&session.0, body.0);
+    let current_hash = check_password(&app, &panel, signed_in, current, "currentPassword").await?;
+    passwords::check_owner(&new, "password", &signed_in.email, &signed_in.name)?;
+    let hash = passwords::hash(signed_in.company_id, new).await?;
+    let mut transaction = app.db(signed_in.company_id).begin().await?;
     let db = transaction.connection()?;
-    check_current(&mut *db, signed, current_hash.as_deref()).await?;
-    people::set_password(&mut *db, signed.person(), &hash).await?;
-    sessions::end_all(&mut *db, signed.person(), Some(signed.id)).await?;
+    check_still_valid(&mut *db, signed_in, current_hash.as_deref()).await?;
+    people::set_password(&mut *db, signed_in.person(), &hash).await?;
+    sessions::end_all(&mut *db, signed_in.person(), Some(signed_in.id)).await?;
     transaction.commit().await?;
     Ok(NoContent)
 }
@@ -202,31 +206,31 @@ pub struct OwnSession {
 
 /// `GET /account/sessions`.
 pub async fn list_sessions(session: PanelSession, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
-    let signed = &session.0;
-    let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
+    let signed_in = &session.0;
+    let rows = sessions::of_person(app.db(signed_in.company_id), signed_in.person()).await?;
     let own_sessions = rows.into_iter().map(|row| OwnSession {
         id: row.id,
-        current: row.id == signed.id,
+        current: row.id == signed_in.id,
         address: row.address,
         user_agent: row.user_agent,
         created_at: row.created_at.into(),
         last_seen_at: row.seen_at.into(),
         expires_at: row.expires_at.into(),
     });
-    Ok(Page::of_all(query.page, query.page.after(), own_sessions.collect(), |session| session.id.0))
+    Ok(Page::of_complete_list(query.page, query.page.after(), own_sessions.collect(), |session| session.id.0))
 }
 
 /// `DELETE /account/sessions/{sessionId}`.
 pub async fn end_session(session: PanelSession, app: Data<App>, id: PathId<PersonSessionId>) -> ApiResult<NoContent> {
-    let signed = &session.0;
-    let has_ended = sessions::end(app.db(signed.company_id), signed.person(), id.0).await?;
+    let signed_in = &session.0;
+    let has_ended = sessions::end(app.db(signed_in.company_id), signed_in.person(), id.0).await?;
     if has_ended { Ok(NoContent) } else { Err(ApiError::not_found()) }
 }
 
 /// `POST /account/sessions/end-others`.
 pub async fn end_other_sessions(session: PanelSession, app: Data<App>) -> ApiResult<NoContent> {
-    let signed = &session.0;
-    sessions::end_all(app.db(signed.company_id), signed.person(), Some(signed.id)).await?;
+    let signed_in = &session.0;
+    sessions::end_all(app.db(signed_in.company_id), signed_in.person(), Some(signed_in.id)).await?;
     Ok(NoContent)
 }
 
@@ -272,24 +276,24 @@ pub async fn begin_factor(
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<NewSecondFactor>>> {
-    let signed = &session.0;
-    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
-    let mut transaction = app.db(signed.company_id).begin().await?;
+    let signed_in = &session.0;
+    let current_hash = check_password(&app, &panel, signed_in, body.0.0, "password").await?;
+    let mut transaction = app.db(signed_in.company_id).begin().await?;
     let db = transaction.connection()?;
-    check_current(&mut *db, signed, current_hash.as_deref()).await?;
+    check_still_valid(&mut *db, signed_in, current_hash.as_deref()).await?;
     let keys = &app.engine.store().keys;
-    let secret = match factors::begin(db, keys, signed.person()).await {
+    let secret = match factors::begin(db, keys, signed_in.person()).await {
         Err(Error::InUse) => {
             return Err(ApiError::conflict("a second factor is already set up", json!({"reason": "in_force"})));
         }
         outcome => outcome?,
     };
     transaction.commit().await?;
-    let uri = totp::uri(&secret, ISSUER, &signed.email);
+    let uri = totp::uri(&secret, ISSUER, &signed_in.email);
     Ok(Confidential(Json::of(NewSecondFactor { secret: totp::base32(&secret), uri })))
 }
 
-/// A body with a code of the authenticator app.
+/// A body with a code from the authenticator app.
 pub struct FactorCode(TypedSecret);
 
 impl Input for FactorCode {
@@ -326,17 +330,17 @@ pub async fn confirm_factor(
     panel: Data<super::Panel>,
     body: Body<FactorCode>,
 ) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
-    let signed = &session.0;
-    let person = signed.person();
+    let signed_in = &session.0;
+    let person = signed_in.person();
     panel.limits.try_code(person, None)?;
-    let mut transaction = app.db(signed.company_id).begin().await?;
+    let mut transaction = app.db(signed_in.company_id).begin().await?;
     let db = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let codes = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
     // An administrator may have ended the session before `confirm` locked the person.
-    sessions::find_live(&mut *db, signed).await?.ok_or_else(ApiError::signed_out)?;
+    sessions::find_live(&mut *db, signed_in).await?.ok_or_else(ApiError::signed_out)?;
     let recovery_codes = codes.ok_or_else(|| invalid("code", "is not the current code"))?;
-    sessions::end_all(&mut *db, person, Some(signed.id)).await?;
+    sessions::end_all(&mut *db, person, Some(signed_in.id)).await?;
     transaction.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
 }
@@ -348,12 +352,12 @@ pub async fn renew_codes(
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
-    let signed = &session.0;
-    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
-    let mut transaction = app.db(signed.company_id).begin().await?;
+    let signed_in = &session.0;
+    let current_hash = check_password(&app, &panel, signed_in, body.0.0, "password").await?;
+    let mut transaction = app.db(signed_in.company_id).begin().await?;
     let db = transaction.connection()?;
-    check_current(&mut *db, signed, current_hash.as_deref()).await?;
-    let codes = factors::renew_codes(db, signed.person()).await?;
+    check_still_valid(&mut *db, signed_in, current_hash.as_deref()).await?;
+    let codes = factors::renew_codes(db, signed_in.person()).await?;
     let recovery_codes = codes.ok_or_else(no_factor)?;
     transaction.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
@@ -370,15 +374,15 @@ pub async fn remove_factor(
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,
 ) -> ApiResult<NoContent> {
-    let signed = &session.0;
-    let current_hash = check_password(&app, &panel, signed, body.0.0, "password").await?;
-    if signed.needs_factor {
+    let signed_in = &session.0;
+    let current_hash = check_password(&app, &panel, signed_in, body.0.0, "password").await?;
+    if signed_in.needs_factor {
         return Err(ApiError::conflict("the company requires a second factor", json!({"reason": "required"})));
     }
-    let mut transaction = app.db(signed.company_id).begin().await?;
+    let mut transaction = app.db(signed_in.company_id).begin().await?;
     let db = transaction.connection()?;
-    check_current(&mut *db, signed, current_hash.as_deref()).await?;
-    let had_factor = factors::remove(db, signed.person()).await?;
+    check_still_valid(&mut *db, signed_in, current_hash.as_deref()).await?;
+    let had_factor = factors::remove(db, signed_in.person()).await?;
     transaction.commit().await?;
     if had_factor { Ok(NoContent) } else { Err(no_factor()) }
 }

@@ -1,5 +1,5 @@
-//! The checks before a request is read: it comes from the panel's own page, a person has signed in, their rate is not
-//! exceeded, their session is open, and in a company their profile permits the request.
+//! The checks before a request is read: it comes from the panel's own page, a person has signed in, their rate limit is
+//! not exceeded, their session is open, and in a company their profile permits the request.
 
 use std::sync::Arc;
 
@@ -29,9 +29,10 @@ use crate::web::tenant::Tenant;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// The header in which an administrator of the installation names the company they work in.
-const COMPANY: &str = "hotline-company";
+const COMPANY_HEADER: &str = "hotline-company";
 
-/// The paths below the API's path that set up a second factor. A session that lacks a required one may use only these.
+/// The paths below the API's path that set up a second factor. A session without a required second factor may use only
+/// these.
 const FACTOR_SETUP_PATHS: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
 
 /// The company that a request to this path below the panel's API names in its session cookie, in the header
@@ -41,14 +42,14 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     if super::OPEN_SCOPES.iter().any(|scope| is_below(scope)) {
         return None;
     }
-    // The cookie's name depends on the scheme; a browser only has the one that fits.
+    // The cookie's name depends on the scheme; a browser has only the one that matches.
     let key = [true, false].into_iter().find_map(|is_https| {
         cookie::read_session(headers, is_https).and_then(|cookie| SessionKey::parse(cookie.text))
     })?;
     if key.company() != INSTALLATION {
         return Some(key.company());
     }
-    let named_company = headers.get(COMPANY).and_then(|text| text.to_str().ok()?.trim().parse().ok());
+    let named_company = headers.get(COMPANY_HEADER).and_then(|text| text.to_str().ok()?.trim().parse().ok());
     named_company.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
 }
 
@@ -98,32 +99,32 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
     if is_ours && session.is_none() {
         limits.record_ended(&key);
     }
-    Ok(session.map(|signed| Arc::new(state.panel.with_requirements(signed))))
+    Ok(session.map(|signed_in| Arc::new(state.panel.with_requirements(signed_in))))
 }
 
 /// Identifies the person who has signed in.
 ///
 /// # Errors
-/// `401` when no person has signed in.
+/// `401` when no one has.
 async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedInPerson>> {
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 
 /// The path of a request below the panel's API.
-fn below_api(request: &ServiceRequest) -> &str {
+fn path_below_api(request: &ServiceRequest) -> &str {
     request.match_info().as_str().strip_prefix(PANEL_API).unwrap_or_default()
 }
 
-/// The paths whose lists are a person's own, below the API's path.
+/// Prefixes of the paths, below the API's path, whose lists are a person's own.
 const OWN_LISTS: [&str; 1] = ["/account/"];
 
-/// The paths whose lists are shorter for a person who does not see every card.
+/// Prefixes of the paths whose lists are shorter for a person who does not see every card.
 const RESTRICTED_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
 
-/// The owner of the list that a person reads; `None` if the list is the same for all. A cursor is valid only for the
-/// same owner.
+/// The owner of the list that a person reads; `None` if the list is the same for everyone. A cursor is valid only for
+/// the same owner.
 fn list_owner(request: &ServiceRequest, person: PersonId, sees_every_card: bool) -> Option<ListOwner> {
-    let path = below_api(request);
+    let path = path_below_api(request);
     let is_below = |parents: &[&str]| parents.iter().any(|parent| path.starts_with(parent));
     let is_restricted = !sees_every_card && is_below(&RESTRICTED_LISTS);
     (is_below(&OWN_LISTS) || is_restricted)
@@ -139,10 +140,10 @@ fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody>
 ///
 /// # Errors
 /// `429` when either is used up.
-fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option<Allowance>) -> ApiResult<()> {
-    let person = signed.person();
+fn take_allowance(state: &State, signed_in: &SignedInPerson, allowance: &mut Option<Allowance>) -> ApiResult<()> {
+    let person = signed_in.person();
     // A stranger who knows only the password must not use up the allowance of the person and their company.
-    if signed.state != SessionState::Open {
+    if signed_in.state != SessionState::Open {
         return state.panel.limits.try_half_open(person);
     }
     let organization = match person {
@@ -177,9 +178,9 @@ async fn find_session(
 ) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let session = session_of(request.request(), state).await?;
     // The limit never refuses signing out. That ends the session, so repeating it cannot evade the limit.
-    let is_sign_out = request.method() == Method::DELETE && below_api(request) == "/session";
-    if let Some(signed) = session.as_ref().filter(|_| !is_sign_out) {
-        take_allowance(state, signed, allowance)?;
+    let is_sign_out = request.method() == Method::DELETE && path_below_api(request) == "/session";
+    if let Some(signed_in) = session.as_ref().filter(|_| !is_sign_out) {
+        take_allowance(state, signed_in, allowance)?;
     }
     Ok(session)
 }
@@ -213,8 +214,8 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     };
     let response = match session {
         Ok(session) => {
-            if let Some(signed) = session {
-                request.extensions_mut().insert(PanelSession(signed));
+            if let Some(signed_in) = session {
+                request.extensions_mut().insert(PanelSession(signed_in));
             }
             next.call(request).await?.map_into_boxed_body()
         }
@@ -223,33 +224,34 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     Ok(finish(response, allowance))
 }
 
-/// A person who has passed the checks.
-struct SignedInRequest {
+/// A person who has passed [`check_person`], and the state for further checks.
+struct CheckedPerson {
     state: State,
-    signed: Arc<SignedInPerson>,
+    signed_in: Arc<SignedInPerson>,
 }
 
 /// Runs every check that does not depend on the company that the request names. Sets `allowance` as soon as it is
-/// known, also if a later check fails.
-async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<SignedInRequest> {
+/// known, even if a later check fails.
+async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<CheckedPerson> {
     let state = State::of(request)?;
     check_page(request, &state)?;
-    let signed = identify(request.request(), &state).await?;
-    take_allowance(&state, &signed, allowance)?;
-    if let PersonId::User(company, _) = signed.person() {
+    let signed_in = identify(request.request(), &state).await?;
+    take_allowance(&state, &signed_in, allowance)?;
+    if let PersonId::User(company, _) = signed_in.person() {
         let organization = state.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
         if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
     }
-    let may_set_up_factor = || signed.state == SessionState::Open && FACTOR_SETUP_PATHS.contains(&below_api(request));
-    if !signed.is_open() && !may_set_up_factor() {
+    let may_set_up_factor =
+        || signed_in.state == SessionState::Open && FACTOR_SETUP_PATHS.contains(&path_below_api(request));
+    if !signed_in.is_open() && !may_set_up_factor() {
         return Err(ApiError::second_factor_required());
     }
-    if let PersonId::User(company, user) = signed.person() {
+    if let PersonId::User(company, user) = signed_in.person() {
         state.app.engine.attendance.record_user(company, user);
     }
-    Ok(SignedInRequest { state, signed })
+    Ok(CheckedPerson { state, signed_in })
 }
 
 /// Admits people who have signed in.
@@ -262,16 +264,16 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
     let response = match check_person(&request, &mut allowance).await {
-        Ok(SignedInRequest { state, signed }) => {
-            let company = signed.company_id;
+        Ok(CheckedPerson { state, signed_in }) => {
+            let company = signed_in.company_id;
             request.extensions_mut().insert(Tenant(company));
             // No list outside a company contains cards.
             let sees_every_card = true;
-            if let Some(owner) = list_owner(&request, signed.person(), sees_every_card) {
+            if let Some(owner) = list_owner(&request, signed_in.person(), sees_every_card) {
                 request.extensions_mut().insert(owner);
             }
-            request.extensions_mut().insert(PanelSession(signed.clone()));
-            let actor = RequestActor::of_person(company, &signed);
+            request.extensions_mut().insert(PanelSession(signed_in.clone()));
+            let actor = RequestActor::of_person(company, &signed_in);
             audit::serve_audited(&state.app, &state.panel, actor, request, async move |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
@@ -292,19 +294,19 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
     let admitted = match check_person(&request, &mut allowance).await {
-        Ok(signed_in) => check_company(&request, signed_in).await,
+        Ok(checked) => check_company(&request, checked).await,
         Err(error) => Err(error),
     };
     let response = match admitted {
-        Ok((SignedInRequest { state, signed }, caller)) => {
+        Ok((CheckedPerson { state, signed_in }, caller)) => {
             let company = caller.company;
             request.extensions_mut().insert(Tenant(company));
-            if let Some(owner) = list_owner(&request, signed.person(), caller.sees_every_card()) {
+            if let Some(owner) = list_owner(&request, signed_in.person(), caller.sees_every_card()) {
                 request.extensions_mut().insert(owner);
             }
-            request.extensions_mut().insert(PanelSession(signed.clone()));
+            request.extensions_mut().insert(PanelSession(signed_in.clone()));
             request.extensions_mut().insert(caller);
-            let actor = RequestActor::of_person(company, &signed);
+            let actor = RequestActor::of_person(company, &signed_in);
             audit::serve_audited(&state.app, &state.panel, actor, request, async move |request| {
                 execute_once(request, next).await
             })
@@ -316,15 +318,15 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
 }
 
 /// Checks that the person may make the request in the company that it names, or in their own.
-async fn check_company(request: &ServiceRequest, signed_in: SignedInRequest) -> ApiResult<(SignedInRequest, Caller)> {
-    let named_company = match request.headers().get(COMPANY) {
+async fn check_company(request: &ServiceRequest, checked: CheckedPerson) -> ApiResult<(CheckedPerson, Caller)> {
+    let named_company = match request.headers().get(COMPANY_HEADER) {
         Some(text) => {
             let company = text.to_str().ok().and_then(|text| text.trim().parse::<CompanyId>().ok());
             Some(company.ok_or_else(ApiError::not_found)?)
         }
         None => None,
     };
-    let company = match (signed_in.signed.person(), named_company) {
+    let company = match (checked.signed_in.person(), named_company) {
         (PersonId::User(own, _), None) => own,
         (PersonId::User(own, _), Some(named)) if own == named => own,
         (PersonId::User(..), Some(_)) => return Err(ApiError::not_found()),
@@ -335,18 +337,18 @@ async fn check_company(request: &ServiceRequest, signed_in: SignedInRequest) -> 
             ));
         }
     };
-    let organization = signed_in.state.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
+    let organization = checked.state.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
-    let caller = Caller::person(organization, signed_in.signed.clone());
+    let caller = Caller::person(organization, checked.signed_in.clone());
     check_permission(request, &caller)?;
     register_presence(request, company).await?;
-    cards::check_path(&caller, &signed_in.state.app, request.match_info().as_str()).await?;
-    Ok((signed_in, caller))
+    cards::check_path(&caller, &checked.state.app, request.match_info().as_str()).await?;
+    Ok((checked, caller))
 }
 
-/// Forbids caching of responses to requests with cookies, in proxies and in browsers, unless they set their own policy.
+/// Forbids proxies and browsers from caching a response to a request with cookies, unless it sets its own policy.
 fn set_no_store(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let headers = response.headers_mut();
     if !headers.contains_key(CACHE_CONTROL) {

@@ -1,7 +1,7 @@
 //! The audit log: what administrators and integrations do, and who signs in. An entry is written before the request is
 //! executed, and completed with the outcome afterwards, so nothing is done without an entry. An export is recorded
-//! before its response is sent. A wrong password, one that fits several memberships, and a requested password link are
-//! recorded once the outcome is known.
+//! before its response is sent. A wrong password, one that matches several memberships, and a requested password link
+//! are recorded once the outcome is known.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -21,7 +21,7 @@ use hotline_persistence::tables::people::{PersonId, display_name};
 use serde_json::Value;
 use tracing::Instrument;
 
-use super::operations::{AUDITED_OF_TOKENS, AuditRule, target};
+use super::operations::{AUDITED_NOUNS_OF_TOKENS, AuditRule, target};
 use super::{Panel, site};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
@@ -38,17 +38,18 @@ pub(super) struct RequestActor<'a> {
 
 impl<'a> RequestActor<'a> {
     /// A signed-in person.
-    pub(super) fn of_person(company: CompanyId, signed: &'a SignedInPerson) -> Self {
-        Self { company, actor: signed.person().into(), name: display_name(&signed.name, &signed.email) }
+    pub(super) fn of_person(company: CompanyId, signed_in: &'a SignedInPerson) -> Self {
+        Self { company, actor: signed_in.person().into(), name: display_name(&signed_in.name, &signed_in.email) }
     }
 }
 
 /// Whether any operation of the API whose path begins with this noun is audited.
-pub fn audits_tokens(noun: &str) -> bool {
-    AUDITED_OF_TOKENS.contains(&noun.trim_start_matches('/'))
+pub fn has_audited_operations(noun: &str) -> bool {
+    AUDITED_NOUNS_OF_TOKENS.contains(&noun.trim_start_matches('/'))
 }
 
-/// Records the audited operations of integrations: the middleware behind [`crate::web::admission::auth::admit`].
+/// Records the audited operations of integrations: the middleware that runs after
+/// [`crate::web::admission::auth::admit`].
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
@@ -73,11 +74,11 @@ pub async fn audit_tokens<B: MessageBody + 'static>(
 pub(super) async fn serve_audited(
     app: &Data<App>,
     panel: &Panel,
-    actor: RequestActor<'_>,
+    request_actor: RequestActor<'_>,
     request: ServiceRequest,
     serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error> + 'static,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let RequestActor { company, actor, name } = actor;
+    let RequestActor { company, actor, name } = request_actor;
     let address = client_address(request.request(), app);
     let entry =
         |action, target_id| NewEntry { actor, actor_name: name, address: address.as_deref(), action, target_id };
@@ -116,7 +117,7 @@ pub(super) async fn serve_audited(
             Err(panic) => resume_unwind(panic),
         }
     };
-    // A task does not inherit the author of the changes.
+    // A spawned task does not inherit the author of the changes.
     let serve_recorded = act_as(current_author(), serve_recorded);
     match actix_web::rt::spawn(serve_recorded.in_current_span()).await {
         Ok(outcome) => outcome,
@@ -181,7 +182,7 @@ impl<'a> SignInAudit<'a> {
     /// of the error. A panic of `work` is recorded as a 500.
     ///
     /// # Errors
-    /// Any error of `work`; when the start cannot be recorded, and then nothing was executed.
+    /// Any error of `work`; or when the start cannot be recorded, in which case `work` does not run.
     pub(super) async fn run<T>(
         &self,
         (person, name): (PersonId, &str),
@@ -206,21 +207,21 @@ impl<'a> SignInAudit<'a> {
     /// Records an action that has already been executed, or had no effect; failures to record it are only logged.
     pub(super) async fn record(&self, person: PersonId, name: &str, status: u16) {
         let company = person.company();
-        let entry = audit_log::record(self.app.db(company), company, self.entry(person, name), status);
-        if let Err(error) = entry.await {
+        let recording = audit_log::record(self.app.db(company), company, self.entry(person, name), status);
+        if let Err(error) = recording.await {
             tracing::warn!(%error, action = self.action, "could not record an action in the audit log");
         }
     }
 }
 
-/// The record that a response contains.
+/// The created record that a response contains.
 #[derive(Default)]
 struct CreatedRecord {
     id: Option<String>,
     name: Option<String>,
 }
 
-/// Reads the record from a response, and returns the response unchanged.
+/// Reads the created record from a response, and returns the response unchanged.
 fn extract_created(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, CreatedRecord) {
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();

@@ -1,4 +1,4 @@
-//! The list of the audit log.
+//! Lists the entries of the audit log.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::audit_log::{self, ActorKind, AuditEntryId, AuditFilter};

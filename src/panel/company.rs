@@ -1,4 +1,4 @@
-//! Companies: the person's own, and for administrators of the installation all of them.
+//! Companies: a person's own and, for administrators of the installation, all of them.
 
 use std::borrow::Cow;
 
@@ -110,15 +110,15 @@ pub async fn show_own(member: CompanyMember, app: Data<App>) -> ApiResult<Json<C
 }
 
 /// The body of `PUT /company`.
-pub struct OwnChange(CompanyChanges);
+pub struct OwnCompanyChange(CompanyChanges);
 
-impl Input for OwnChange {
+impl Input for OwnCompanyChange {
     fn name() -> Cow<'static, str> {
         "OwnCompanyUpdate".into()
     }
 
     fn text() -> Option<String> {
-        Some("Changes of the company.".to_owned())
+        Some("Changes to the company.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -130,17 +130,17 @@ impl Input for OwnChange {
 pub async fn update_own(
     administrator: Administrator,
     app: Data<App>,
-    body: Body<OwnChange>,
-    once: Idempotency,
+    body: Body<OwnCompanyChange>,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Company>> {
     let changes = body.0.0;
-    if changes.second_factor_required == Some(true) && !administrator.signed.has_factor {
+    if changes.second_factor_required == Some(true) && !administrator.signed_in.has_factor {
         let reason = "cannot be required before you set up a second factor yourself".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "secondFactorRequired".to_owned(), reason }]));
     }
     let company = administrator.company;
-    let update =
-        once.transaction(app.db(company), async |db| Ok(Json::of(companies::update(db, company, changes).await?)));
+    let update = idempotency
+        .transaction(app.db(company), async |db| Ok(Json::of(companies::update(db, company, changes).await?)));
     refresh_after(&app, company, update).await
 }
 
@@ -224,7 +224,7 @@ impl Input for CompanyChange {
     }
 
     fn text() -> Option<String> {
-        Some("Changes of a company.".to_owned())
+        Some("Changes to a company.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

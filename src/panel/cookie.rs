@@ -14,12 +14,12 @@ use crate::web::ApiResult;
 use crate::web::response::reply::Reply;
 use crate::web::response::schema::Schemas;
 
-/// The names of the session cookie.
-const SECURE: &str = "__Host-hotline";
-const PLAIN: &str = "hotline_session";
+/// The names of the session cookie, over https and without.
+const SESSION_SECURE: &str = "__Host-hotline";
+const SESSION_PLAIN: &str = "hotline_session";
 
-/// Lifetime of the cookie in seconds: the maximum lifetime of a session.
-const MAX_AGE_S: u32 = 30 * 24 * 3600;
+/// Lifetime of the session cookie in seconds: the maximum lifetime of a session.
+const SESSION_MAX_AGE_S: u32 = 30 * 24 * 3600;
 
 /// The names of the cookie that identifies a known device. It is sent only to the path for signing in, so it cannot
 /// have the prefix `__Host-`, which requires the path `/`.
@@ -54,7 +54,7 @@ fn location(text: &str) -> Location<'_> {
 
 /// The session cookie of a request.
 pub(super) fn read_session(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<'_>> {
-    let cookie = find_cookie(headers, if is_https { SECURE } else { PLAIN })?;
+    let cookie = find_cookie(headers, if is_https { SESSION_SECURE } else { SESSION_PLAIN })?;
     let (text, signature) = cookie.split_once(SEPARATOR).unwrap_or((cookie, ""));
     Some(SessionCookie { text, signature })
 }
@@ -76,14 +76,14 @@ fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = values.next()?;
-    // A page of another host in the domain may have set a second cookie of this name, and nothing tells which is ours.
+    // A page of another host in the domain may have set a second cookie of this name, and nothing shows which is ours.
     values.next().is_none().then_some(text)
 }
 
 /// The header value that sets or deletes the session cookie.
-fn cookie_header(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
-    let (name, secure) = if is_https { (SECURE, "; Secure") } else { (PLAIN, "") };
-    let (text, age) = text.map_or(("", 0), |text| (text, MAX_AGE_S));
+fn session_cookie_header(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
+    let (name, secure) = if is_https { (SESSION_SECURE, "; Secure") } else { (SESSION_PLAIN, "") };
+    let (text, age) = text.map_or(("", 0), |text| (text, SESSION_MAX_AGE_S));
     HeaderValue::try_from(format!("{name}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
 }
 
@@ -109,12 +109,12 @@ impl<R> WithCookie<R> {
 
     /// Sets the session cookie to this signed text.
     pub(super) fn set(reply: R, signed_text: &str, is_https: bool) -> Self {
-        Self { reply, cookies: cookie_header(Some(signed_text), is_https).into_iter().collect() }
+        Self { reply, cookies: session_cookie_header(Some(signed_text), is_https).into_iter().collect() }
     }
 
     /// Deletes the session cookie.
     pub(super) fn deleted(reply: R, is_https: bool) -> Self {
-        Self { reply, cookies: cookie_header(None, is_https).into_iter().collect() }
+        Self { reply, cookies: session_cookie_header(None, is_https).into_iter().collect() }
     }
 
     /// Also sets the device cookie.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_of_http_is_not_read_over_https_nor_the_reverse() {
+    fn a_cookie_set_over_http_is_not_read_over_https_or_vice_versa() {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
         headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
@@ -194,8 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn only_over_https_a_cookie_is_bound_to_the_host() {
-        let header = |text, is_https| cookie_header(text, is_https).expect("line").to_str().expect("text").to_owned();
+    fn a_cookie_is_bound_to_the_host_only_over_https() {
+        let header =
+            |text, is_https| session_cookie_header(text, is_https).expect("line").to_str().expect("text").to_owned();
         assert_eq!(
             header(Some("7.a"), true),
             "__Host-hotline=7.a; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure"

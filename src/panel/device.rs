@@ -1,20 +1,21 @@
-//! Devices on which a person has signed in before. Their attempts are counted separately, so that strangers cannot lock
-//! out the owner of an account. The device cookie contains the person, the device and a time, encrypted with the
-//! installation's key and bound to the e-mail: it is read without a look-up, and the server stores nothing.
+//! Devices on which a person has signed in before. Attempts to sign in on them are counted separately, so that
+//! strangers cannot lock out the owner of an account. The server stores nothing: the device cookie has a part for each
+//! person, with the person, the device and the time of the last sign-in, encrypted with the installation's key and
+//! bound to the e-mail.
 //!
-//! Each part of a cookie is bound to one person: a user of one company, or an administrator of the installation. It
-//! does not count for another person with the same e-mail, because any company's administrator can create such a user.
+//! A person is a user of one company, or an administrator of the installation. A part does not count for another person
+//! with the same e-mail, because any company's administrator can create such a user.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::CompanyId;
 use hotline_persistence::sealed::{KeyError, Keyring, Location};
 use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 
-/// How many days a device stays known without signing in; browsers limit cookies to this lifetime.
+/// How many days a device stays known after its last sign-in; browsers limit cookies to this lifetime.
 pub(super) const KNOWN_DAYS: i64 = 400;
 
-/// Maximum number of persons a device is known for; the cookie keeps those who signed in last. One person may have
-/// several memberships, and a few people may share a device. Each sign-in request carries the parts of all of them.
+/// Maximum number of persons for whom a device is known; the cookie keeps those who signed in last. One human is a
+/// separate person in each company, and a few people may share a device. Every request to sign in carries all parts.
 const PERSONS_MAX: usize = 4;
 
 /// Maximum length of one person's part of a cookie, in bytes: twice what a part needs.
@@ -23,7 +24,7 @@ const PART_BYTES_MAX: usize = 400;
 /// Separates the parts of several persons; no sealed text contains it.
 const SEPARATOR: char = '~';
 
-/// The number of a device: 128 random bits, in hexadecimal. Renewing the cookie does not change it.
+/// The id of a device: 128 random bits, in hexadecimal. Renewing the cookie does not change it.
 pub(super) type DeviceId = String;
 
 /// A device that is known for a person.
@@ -139,7 +140,7 @@ mod tests {
             known_devices(&keys, email, cookie.as_deref(), now).into_iter().map(|known| known.person).collect()
         };
         assert_eq!(persons_of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
-        // Entries of other e-mails stay unchanged.
+        // The parts of persons with another e-mail are kept, up to the maximum.
         let shared = renew_cookie(&keys, (user(9), "ben@example.com"), cookie.as_deref(), now).expect("sealed");
         let remaining = known_devices(&keys, "ana@example.com", Some(&shared), now);
         assert_eq!(remaining.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);

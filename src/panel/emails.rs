@@ -10,15 +10,15 @@ use crate::mail::OutgoingEmail;
 /// A link of one account. An e-mail contains one link, so that it names the company and the people of no other account.
 pub(super) struct AccountLink {
     pub(super) kind: LinkKind,
-    /// `None`: the installation.
+    /// The company's name; `None` for the installation.
     pub(super) company: Option<String>,
     pub(super) url: String,
 }
 
-/// Maximum characters of a person's or company's name in an e-mail: too few for a message.
+/// Maximum characters of a person's or company's name in an e-mail: too few to carry spam.
 const NAME_CHARACTERS_MAX: usize = 60;
 
-/// ASCII characters that are allowed in names. A full stop has its own rule.
+/// The space and the ASCII punctuation that are allowed in names. A full stop has its own rule.
 const NAME_MARKS: &str = " '-,&";
 
 /// The recipient of an e-mail.
@@ -39,7 +39,7 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> Option<Language> {
     })
 }
 
-/// A text of the e-mails in English, Portuguese and Spanish.
+/// A text of an e-mail in English, Portuguese and Spanish.
 type Translations = [&'static str; 3];
 
 const INVITATION_SUBJECT: Translations =
@@ -83,7 +83,8 @@ pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
     let company = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
     let name = sanitize_name(&to.name);
     let render = |texts: Translations| {
-        // An address may have braces, unlike a sanitized name. It is inserted last, so that nothing in it is replaced.
+        // An e-mail address may have braces, unlike a sanitized name. It is inserted last, so that nothing in it is
+        // replaced.
         texts[language_index].replace("{place}", &company).replace("{name}", &name).replace("{email}", &to.email)
     };
     let (subject, opening, link_line) = match link.kind {
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_email_names_its_company_and_has_no_open_placeholders() {
+    fn an_email_names_its_company_and_has_no_unfilled_placeholders() {
         for (language, subject, line) in [
             (Language::English, "Reset your password", "Choose a new password for Hotline within one hour:"),
             (Language::Portuguese, "Redefina sua senha", "Escolha uma nova senha para Hotline em até uma hora:"),

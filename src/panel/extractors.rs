@@ -13,16 +13,16 @@ use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// The statuses of errors that each of these extractors may cause.
+/// The error statuses of every operation with one of these extractors.
 const ERROR_STATUSES: [u16; 5] = [401, 403, 429, 500, 503];
 
 fn describe(operation: &mut Operation) {
     operation.access = Access::Person;
-    operation.is_limited = true;
+    operation.is_rate_limited = true;
     operation.errors.extend(ERROR_STATUSES);
 }
 
-macro_rules! extracted {
+macro_rules! impl_extractor {
     ($name:ty, $read:expr) => {
         impl FromRequest for $name {
             type Error = ApiError;
@@ -42,28 +42,28 @@ macro_rules! extracted {
     };
 }
 
-/// Any person who has signed in.
+/// The session of a person, which may still lack its second factor where the checks permit that.
 #[derive(Clone)]
 pub struct PanelSession(pub Arc<SignedInPerson>);
 
-extracted!(PanelSession, |request| {
+impl_extractor!(PanelSession, |request| {
     // Only the panel's checks set this extension, so a route without them cannot be served by accident.
     request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
 });
 
-/// Any person in a company.
+/// A person who works in a company: its user, or an administrator of the installation.
 pub struct CompanyMember {
     /// The company.
     pub company: CompanyId,
     /// The person.
-    signed: Arc<SignedInPerson>,
+    signed_in: Arc<SignedInPerson>,
 }
 
-extracted!(CompanyMember, |request| {
+impl_extractor!(CompanyMember, |request| {
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().ok_or_else(ApiError::signed_out)?;
-    let PanelSession(signed) = extensions.get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
-    Ok(Self { company: caller.company, signed })
+    let PanelSession(signed_in) = extensions.get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
+    Ok(Self { company: caller.company, signed_in })
 });
 
 /// An administrator of a company, by their profile or as an administrator of the installation.
@@ -71,27 +71,28 @@ pub struct Administrator {
     /// The company.
     pub company: CompanyId,
     /// The person.
-    pub signed: Arc<SignedInPerson>,
+    pub signed_in: Arc<SignedInPerson>,
 }
 
 impl Administrator {
     /// Whether the person is an administrator of the installation.
     pub fn is_installation_admin(&self) -> bool {
-        self.signed.person().is_admin()
+        self.signed_in.person().is_admin()
     }
 }
 
-extracted!(Administrator, |request| {
-    let CompanyMember { company, signed } = CompanyMember::from_request(request, &mut Payload::None).into_inner()?;
-    if signed.administers { Ok(Self { company, signed }) } else { Err(ApiError::administrators_only()) }
+impl_extractor!(Administrator, |request| {
+    let CompanyMember { company, signed_in } = CompanyMember::from_request(request, &mut Payload::None).into_inner()?;
+    if signed_in.administers { Ok(Self { company, signed_in }) } else { Err(ApiError::administrators_only()) }
 });
 
 /// An administrator of the installation.
 pub struct InstallationAdmin;
 
-extracted!(InstallationAdmin, |request| {
-    let PanelSession(signed) = request.extensions().get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
-    match signed.person() {
+impl_extractor!(InstallationAdmin, |request| {
+    let PanelSession(signed_in) =
+        request.extensions().get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
+    match signed_in.person() {
         PersonId::Admin(_) => Ok(Self),
         PersonId::User(..) => Err(ApiError::administrators_only()),
     }

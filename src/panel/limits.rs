@@ -1,5 +1,5 @@
-//! Limits of sign-in attempts, of requests per person, and of e-mails per company. They are in memory, and are not
-//! dropped when a company moves: each process counts on its own.
+//! Limits of sign-in attempts, of requests per person, and of e-mails per company. They are in memory, where each
+//! process counts on its own, and are not dropped when a company moves to another process.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ const fn per_minute(count: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(count.saturating_sub(1))
 }
 
-/// Attempts per account or person from all addresses together; and per address, with passwords, codes and links
-/// together. Enough for people who mistype, and far too few to guess a password.
+/// Attempts per account or person, from all addresses together; and per address, with passwords, codes and links
+/// together: enough for people who mistype, and far too few to guess a password.
 const ACCOUNT_ATTEMPTS: NonZeroU32 = per_minute(10);
 const ADDRESS_ATTEMPTS: NonZeroU32 = per_minute(30);
 
@@ -37,10 +37,10 @@ const ALL_DEVICES_ATTEMPTS: NonZeroU32 = per_minute(30);
 /// only after the key that signed them was deleted.
 const COOKIE_LOOK_UPS: NonZeroU32 = per_minute(60);
 
-/// How long an ended session is cached, and how many are, some 100 bytes each. An ended session never becomes valid
-/// again, so the cache only saves the look-ups for a browser that still sends its cookie.
-const ENDED_TIME: Duration = Duration::from_secs(60);
-const ENDED_MAX: usize = 20_000;
+/// How long an ended session is cached, and how many are at most, about 100 bytes each. An ended session never becomes
+/// valid again, so the cache only saves the look-ups for a browser that still sends its cookie.
+const ENDED_SESSION_TIME: Duration = Duration::from_secs(60);
+const ENDED_SESSIONS_MAX: usize = 20_000;
 
 /// Maximum wrong codes of a person's authenticator app in a day. Without it, a stranger who knows the password and
 /// tries ten a minute would guess one of the three valid codes within weeks. Recovery codes are not affected.
@@ -53,7 +53,7 @@ const HALF_OPEN_REQUESTS: NonZeroU32 = per_minute(30);
 /// Requests of one person: a page makes about ten, and searches send one per keystroke.
 const PERSON_REQUESTS: NonZeroU32 = per_minute(600);
 
-/// Maximum number of counted accounts, addresses and persons, some 200 bytes each; beyond that the least active are
+/// Maximum number of counted accounts, addresses and persons, about 200 bytes each; beyond that the least active are
 /// evicted.
 const REMEMBERED_MAX: usize = 100_000;
 
@@ -87,7 +87,7 @@ const EMAILS_PER_HOUR: u32 = 50;
 const REQUESTED_EMAILS_PER_HOUR: u32 = 20;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Maximum number of companies whose e-mails are counted, some 100 bytes each: those that sent any in the last hour.
+/// Maximum number of companies whose e-mails are counted, about 100 bytes each: those that sent any in the last hour.
 const COMPANIES_MAX: usize = 100_000;
 
 /// A count, and when it began.
@@ -102,7 +102,7 @@ impl Counter {
     }
 
     /// Increments the count, and returns whether it was below the maximum. To be called before the action, so that
-    /// concurrent ones are counted.
+    /// concurrent actions are counted.
     fn try_increment(&self, max: u32) -> bool {
         self.count.fetch_add(1, Ordering::Relaxed) < max
     }
@@ -142,7 +142,7 @@ impl Default for PeopleLimits {
             emails: TtlCache::new(COMPANIES_MAX, HOUR),
             attempts: TtlCache::new(REMEMBERED_MAX, REMEMBERED_TIME),
             person_requests: TtlCache::new(REMEMBERED_MAX, REMEMBERED_TIME),
-            ended_sessions: TtlCache::new(ENDED_MAX, ENDED_TIME),
+            ended_sessions: TtlCache::new(ENDED_SESSIONS_MAX, ENDED_SESSION_TIME),
         }
     }
 }
@@ -185,11 +185,12 @@ impl PeopleLimits {
         self.count_attempt(AttemptKey::Code(person), ACCOUNT_ATTEMPTS)
     }
 
-    /// Counts an attempt with a code of a person's authenticator app; a correct code resets the count.
+    /// Counts an attempt with a code of a person's authenticator app towards the day's limit; a correct code resets the
+    /// count.
     ///
     /// # Errors
     /// `429` when there were too many.
-    pub(super) fn try_code_of_day(&self, person: PersonId) -> ApiResult<()> {
+    pub(super) fn try_daily_code(&self, person: PersonId) -> ApiResult<()> {
         let codes = self.daily_codes.get_or_insert_with(&person, || Arc::new(Counter::new()));
         if codes.try_increment(CODES_PER_DAY) {
             return Ok(());
@@ -252,12 +253,12 @@ impl PeopleLimits {
         address.is_none_or(|address| self.count_attempt(AttemptKey::Cookie(address), COOKIE_LOOK_UPS).is_ok())
     }
 
-    /// Whether it is cached that a session has ended.
+    /// Whether the session is cached as ended.
     pub(super) fn has_ended(&self, key: &SessionKey) -> bool {
         self.ended_sessions.get(&key.hash()).is_some()
     }
 
-    /// Caches that a session has ended.
+    /// Caches the session as ended.
     pub(super) fn record_ended(&self, key: &SessionKey) {
         self.ended_sessions.insert(key.hash(), ());
     }
@@ -285,7 +286,7 @@ mod tests {
     fn codes_are_limited_per_day_and_reset_by_a_correct_one() {
         let limits = PeopleLimits::default();
         let person = |id: i64| PersonId::User(7.into(), id.into());
-        let try_code = |id| limits.try_code_of_day(person(id));
+        let try_code = |id| limits.try_daily_code(person(id));
         assert!((0..CODES_PER_DAY).all(|_| try_code(1).is_ok()));
         let error = try_code(1).expect_err("one too many");
         assert_eq!(error.status.as_u16(), 429);

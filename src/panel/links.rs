@@ -26,7 +26,7 @@ use crate::web::request::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent};
 
 /// The page that reads a link's token from the fragment (`#`), which browsers do not send and proxies do not log.
-pub(super) const PAGE: &str = "/panel/welcome#";
+pub(super) const LINK_PAGE: &str = "/panel/welcome#";
 
 /// The owner of a link.
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,8 +108,8 @@ impl Input for LinkUse {
     }
 }
 
-/// `POST /links/use`: works once. It makes the device known, so that attempts of strangers cannot lock out the owner of
-/// the link.
+/// `POST /links/use`: works once per link. It makes the device known, so that attempts of strangers cannot lock out the
+/// owner of the link.
 pub async fn redeem(
     request: HttpRequest,
     app: Data<App>,
@@ -134,12 +134,12 @@ pub async fn redeem(
     let name = display_name(&link.name, &link.email);
     let redeemed = audit.run((person, name), StatusCode::NO_CONTENT, set_password).await?;
     let owner = (person, redeemed.email.as_str());
-    // Browsers send the device cookie only for signing in, so it cannot be extended here. The new one replaces it: on a
-    // shared device, the others are unknown until they sign in again.
-    let cookie =
+    // Browsers send the device cookie only to the path for signing in, so it cannot be extended here but is replaced:
+    // the device is then unknown for the other people who share it, until they sign in again.
+    let device_cookie =
         device::renew_cookie(&app.engine.store().keys, owner, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);
-    Ok(WithCookie::unchanged(NoContent).and_device(&cookie, is_https))
+    Ok(WithCookie::unchanged(NoContent).and_device(&device_cookie, is_https))
 }
 
 /// The body of `POST /links/forgotten`.
@@ -209,7 +209,7 @@ async fn send_reset_emails(
     let client_address = client_address.filter(|_| people::are_of_one_company(&accounts));
     for account in accounts {
         let person = account.person();
-        let (name, email) = match create_reset_email(app, panel, account, (base, language)).await {
+        let (name, reset_email) = match create_reset_email(app, panel, account, (base, language)).await {
             Ok(Some(named_email)) => named_email,
             Ok(None) => continue,
             Err(error) => {
@@ -219,7 +219,7 @@ async fn send_reset_emails(
             }
         };
         // `send` logs and counts failures.
-        if mailer.send(&permit, email).await.is_ok() {
+        if mailer.send(&permit, reset_email).await.is_ok() {
             SignInAudit::for_address(app, client_address.clone(), "requestReset").record(person, &name, 204).await;
         }
     }
@@ -241,16 +241,16 @@ async fn create_reset_email(
     let mut transaction = app.db(person.company()).begin().await?;
     let db = transaction.connection()?;
     let Some((token, kind)) = links::request_reset(&mut *db, person).await? else { return Ok(None) };
-    let Some(profile) = people::find(&mut *db, person).await? else { return Ok(None) };
-    // Counted before the commit: if other e-mails of the company have used up the limit meanwhile, no link is created.
+    let Some(owner) = people::find(&mut *db, person).await? else { return Ok(None) };
+    // Counted before the commit: if other e-mails of the company have meanwhile used up the limit, no link is created.
     if !panel.limits.take_requested_email(person.company()) {
         return Ok(None);
     }
     transaction.commit().await?;
-    let name = display_name(&profile.name, &profile.email).to_owned();
+    let name = display_name(&owner.name, &owner.email).to_owned();
     let Account { company_id, company_name, .. } = account;
     let company = company_name.filter(|_| company_id != INSTALLATION);
-    let language = profile.language.or(language).unwrap_or(Language::English);
-    let to = Recipient { name: name.clone(), email: profile.email, language };
-    Ok(Some((name, link_email(&to, &AccountLink { kind, company, url: format!("{base}{PAGE}{token}") }))))
+    let language = owner.language.or(language).unwrap_or(Language::English);
+    let to = Recipient { name: name.clone(), email: owner.email, language };
+    Ok(Some((name, link_email(&to, &AccountLink { kind, company, url: format!("{base}{LINK_PAGE}{token}") }))))
 }

@@ -1,5 +1,5 @@
-//! The service side of the panel: people sign in, and use `/panel/api/v1` with the same handlers as integrations use
-//! the API, plus operations of their own. `docs/panel.md` describes their permissions.
+//! The server side of the panel: people sign in, and use `/panel/api/v1` with the same handlers as integrations use the
+//! API, plus operations of their own. `docs/panel.md` describes their permissions.
 //!
 //! A session is a row that every request looks up. A valid session is never cached, so it ends everywhere at once.
 
@@ -30,7 +30,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 
 pub use admission::{admit_in_company, company_of};
-pub use audit::{audit_tokens, audits_tokens};
+pub use audit::{audit_tokens, has_audited_operations};
 pub use cookie::WithCookie;
 
 use hotline_actors::keyed_locks::KeyedLocks;
@@ -50,17 +50,17 @@ pub struct PanelOptions {
     /// How links are e-mailed to people; `None`: the creator of a link passes it on.
     pub mail: Option<MailOptions>,
     /// Whether administrators of the installation must have a second factor.
-    pub admins_need_factor: bool,
+    pub admins_need_second_factor: bool,
 }
 
 /// The state of the panel.
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes the requests for a password reset of one e-mail, in lower case, so that concurrent ones send one link
-    /// per account.
+    /// By e-mail in lower case: serializes its requests for a password reset, so that concurrent ones send one link per
+    /// account.
     reset_locks: KeyedLocks<String>,
-    admins_need_factor: bool,
+    admins_need_second_factor: bool,
     /// The audited operations.
     operations: Operations,
 }
@@ -70,17 +70,17 @@ impl Panel {
     pub fn new<'a>(
         paths: impl IntoIterator<Item = &'a PathEntry>,
         mailer: Option<Mailer>,
-        admins_need_factor: bool,
+        admins_need_second_factor: bool,
     ) -> Self {
         let operations = Operations::new(paths);
         let (limits, reset_locks) = (PeopleLimits::default(), KeyedLocks::default());
-        Self { limits, mailer, reset_locks, admins_need_factor, operations }
+        Self { limits, mailer, reset_locks, admins_need_second_factor, operations }
     }
 
     /// Adds the installation's own requirement of a second factor for administrators.
-    fn with_requirements(&self, mut signed: SignedInPerson) -> SignedInPerson {
-        signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
-        signed
+    fn with_requirements(&self, mut signed_in: SignedInPerson) -> SignedInPerson {
+        signed_in.needs_factor |= self.admins_need_second_factor && signed_in.person().is_admin();
+        signed_in
     }
 
     /// Waits until the queued e-mails are sent, up to the timeout of one e-mail. The threads that serve requests must

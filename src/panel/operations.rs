@@ -13,7 +13,7 @@ use crate::web::admission::modules::{API, PANEL_API};
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// Nouns whose changes are all audited, by the first segment of their path below the API's.
-const AUDITED: [&str; 9] =
+const AUDITED_NOUNS: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
 /// Audited operations of nouns whose other changes are everyday work: an agent added to a queue sees its tickets and
@@ -26,7 +26,7 @@ const AUDITED_OPERATIONS: [(&str, &str); 3] = [
 
 /// Nouns with operations that are audited and that tokens may use. `reports` is here for its exports, which are `GET`
 /// requests ([`AuditRule::IfExport`]).
-pub(super) const AUDITED_OF_TOKENS: [&str; 7] =
+pub(super) const AUDITED_NOUNS_OF_TOKENS: [&str; 7] =
     ["channels", "contacts", "profiles", "queues", "reports", "users", "webhooks"];
 
 /// Maximum number of ids in the path of an operation.
@@ -64,7 +64,7 @@ impl Operations {
             let noun = noun(&entry.path);
             let methods = entry.methods.iter().map(|operation| {
                 let is_audited = operation.method != "GET"
-                    && (AUDITED.contains(&noun)
+                    && (AUDITED_NOUNS.contains(&noun)
                         || AUDITED_OPERATIONS.contains(&(operation.method, entry.path.as_str())));
                 (operation.method, operation.id.clone().into_owned(), is_audited)
             });
@@ -92,6 +92,7 @@ impl Operations {
         }
     }
 
+    /// The id of an operation, and whether it is audited.
     fn find(&self, method: &str, decoded_path: &str) -> Option<(&str, bool)> {
         let path = decoded_path.strip_prefix(PANEL_API).or_else(|| decoded_path.strip_prefix(API))?;
         let path_operations =
@@ -120,12 +121,11 @@ mod tests {
 
     #[test]
     fn a_target_is_the_record_in_the_path() {
-        let of = |path: &str| target(path);
-        assert_eq!(of("/panel/api/v1/tokens/7/rotate").as_deref(), Some("7"));
-        assert_eq!(of("/panel/api/v1/queues/7/users/12").as_deref(), Some("7/12"));
-        assert_eq!(of("/panel/api/v1/tokens"), None);
-        assert_eq!(of(&format!("/panel/api/v1/tokens/{}7", "0".repeat(60_000))).as_deref(), Some("7"));
-        assert_eq!(of("/panel/api/v1/tokens/+7").as_deref(), Some("7"));
+        assert_eq!(target("/panel/api/v1/tokens/7/rotate").as_deref(), Some("7"));
+        assert_eq!(target("/panel/api/v1/queues/7/users/12").as_deref(), Some("7/12"));
+        assert_eq!(target("/panel/api/v1/tokens"), None);
+        assert_eq!(target(&format!("/panel/api/v1/tokens/{}7", "0".repeat(60_000))).as_deref(), Some("7"));
+        assert_eq!(target("/panel/api/v1/tokens/+7").as_deref(), Some("7"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src '
      img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
-/// Files are revalidated at each visit, because pages and API must be of one release. This takes a few bytes while
+/// Files are revalidated at each visit, because pages and API must be of the same release. This costs a few bytes while
 /// nothing has changed.
 const CACHE_POLICY: &str = "no-cache";
 

@@ -77,7 +77,7 @@ pub async fn show(
     Ok(Json::of(setup_of(db, row.ok_or_else(ApiError::not_found)?).await?))
 }
 
-fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
+fn read_columns(fields: &mut Fields<'_>, is_new: bool) -> Columns {
     let mut columns = Columns::default();
     let name = if is_new { fields.required::<Name>("name") } else { fields.non_null("name") };
     let permissions = if is_new { fields.required::<Permitted>("permissions") } else { fields.non_null("permissions") };
@@ -96,9 +96,9 @@ fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
 }
 
 /// The body of `POST /profiles`.
-pub struct ProfileNew(Columns);
+pub struct ProfileCreate(Columns);
 
-impl Input for ProfileNew {
+impl Input for ProfileCreate {
     fn name() -> Cow<'static, str> {
         "ProfileCreate".into()
     }
@@ -108,7 +108,7 @@ impl Input for ProfileNew {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(read(fields, true)))
+        Some(Self(read_columns(fields, true)))
     }
 }
 
@@ -116,15 +116,16 @@ impl Input for ProfileNew {
 pub async fn create(
     administrator: Administrator,
     app: Data<App>,
-    body: Body<ProfileNew>,
-    once: Idempotency,
+    body: Body<ProfileCreate>,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<ProfileSetup>> {
     let company = administrator.company;
-    once.transaction(app.db(company), async |db| {
-        let row = table::insert::<ProfileRow>(&mut *db, company, &body.0.0).await?;
-        Ok(Created::of(setup_of(db, row).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let row = table::insert::<ProfileRow>(&mut *db, company, &body.0.0).await?;
+            Ok(Created::of(setup_of(db, row).await?))
+        })
+        .await
 }
 
 /// The body of `PUT /profiles/{profileId}`.
@@ -136,11 +137,11 @@ impl Input for ProfileChange {
     }
 
     fn text() -> Option<String> {
-        Some("Changes of a permission profile.".to_owned())
+        Some("Changes to a permission profile.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(read(fields, false)))
+        Some(Self(read_columns(fields, false)))
     }
 }
 
@@ -154,26 +155,27 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
 }
 
 /// `PUT /profiles/{profileId}`: takes effect with its users' next requests. An administrator of the company cannot
-/// leave it without an active administrator; one of the installation can.
+/// leave it without an active administrator; one of the installation may.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<ProfileId>,
     body: Body<ProfileChange>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<ProfileSetup>> {
     let company = administrator.company;
-    once.transaction(app.db(company), async |db| {
-        // Serializes changes; otherwise two concurrent ones could each remove one of the last two administrators.
-        profiles::lock(&mut *db, company).await?;
-        let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
-        check_administered(&mut *db, company).await?;
-        if administrators::is_company_administrator(&administrator.signed) {
-            administrators::check_remaining(&mut *db, company, None).await?;
-        }
-        Ok(Json::of(setup_of(db, row).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            // Serializes changes; otherwise two concurrent ones could each remove one of the last two administrators.
+            profiles::lock(&mut *db, company).await?;
+            let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
+            check_administered(&mut *db, company).await?;
+            if administrators::is_company_administrator(&administrator.signed_in) {
+                administrators::check_remaining(&mut *db, company, None).await?;
+            }
+            Ok(Json::of(setup_of(db, row).await?))
+        })
+        .await
 }
 
 /// `DELETE /profiles/{profileId}`: refused while users have it.

@@ -76,9 +76,9 @@ async fn candidate_accounts(
     panel: &Panel,
     (email, company): (&str, Option<CompanyId>),
     address: Option<Address>,
-    cookie: Option<&str>,
+    device_cookie: Option<&str>,
 ) -> ApiResult<Vec<Account>> {
-    let mut known_devices = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
+    let mut known_devices = device::known_devices(&app.engine.store().keys, email, device_cookie, clock::now());
     known_devices.retain(|known_device| company.is_none_or(|company| company == known_device.person.company()));
     // Counted before anything is looked up.
     let mut rate_error = None;
@@ -118,9 +118,9 @@ pub async fn create(
     let Credentials { email, password, company } = body.0;
     let address = site::address(&request, &app.trusted_proxies);
     let is_https = site::is_https(&request, &app);
-    let cookie = cookie::read_device(request.headers(), is_https);
+    let device_cookie = cookie::read_device(request.headers(), is_https);
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
-    let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), cookie).await?;
+    let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), device_cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching_hashes = passwords::find_matching(password.0, hashes).await?;
     if matching_hashes.is_empty() {
@@ -137,7 +137,7 @@ pub async fn create(
     let account = match matching_accounts[..] {
         [] => {
             sleep_until(respond_at).await;
-            return Err(ApiError::sign_in());
+            return Err(ApiError::sign_in_failed());
         }
         [account] => account,
         _ => {
@@ -159,9 +159,9 @@ pub async fn create(
     let begin_session = async || {
         let mut transaction = app.db(person.company()).begin().await?;
         let connection = transaction.connection()?;
-        // If the password has been changed since the comparison, that has ended all sessions, so no new one may start.
+        // A change of the password since the comparison has ended all sessions, so no new one may start.
         if !people::may_sign_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
-            return Err(ApiError::sign_in());
+            return Err(ApiError::sign_in_failed());
         }
         let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
         let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
@@ -185,29 +185,29 @@ async fn respond_with_session(
     session_text: &str,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let key = sessions::SessionKey::parse(session_text).ok_or_else(|| ApiError::internal("a session has no key"))?;
-    let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
-    let signed = panel.with_requirements(signed);
+    let signed_in = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in_failed)?;
+    let signed_in = panel.with_requirements(signed_in);
     let is_https = site::is_https(request, app);
-    let cookie = cookie::sign(&app.engine.store().keys, session_text).map_err(ApiError::internal)?;
-    let response = WithCookie::set(Json::of(SignIn::of(app, &signed)), &cookie, is_https);
-    // Not before the second factor: a guessed password alone must not make a device known.
-    if signed.state != SessionState::Open {
+    let session_cookie = cookie::sign(&app.engine.store().keys, session_text).map_err(ApiError::internal)?;
+    let response = WithCookie::set(Json::of(SignIn::of(app, &signed_in)), &session_cookie, is_https);
+    // A device becomes known only after the second factor: a guessed password alone must not be enough.
+    if signed_in.state != SessionState::Open {
         return Ok(response);
     }
-    let cookie = cookie::read_device(request.headers(), is_https);
-    let owner = (signed.person(), signed.email.as_str());
-    let renewed =
-        device::renew_cookie(&app.engine.store().keys, owner, cookie, clock::now()).map_err(ApiError::internal)?;
+    let device_cookie = cookie::read_device(request.headers(), is_https);
+    let owner = (signed_in.person(), signed_in.email.as_str());
+    let renewed = device::renew_cookie(&app.engine.store().keys, owner, device_cookie, clock::now())
+        .map_err(ApiError::internal)?;
     Ok(response.and_device(&renewed, is_https))
 }
 
-/// The body of `POST /session/second-factor`: a code of the authenticator app, or a recovery code.
-pub struct Factor {
+/// The body of `POST /session/second-factor`: a code from the authenticator app, or a recovery code.
+pub struct EnteredFactor {
     code: Option<TypedSecret>,
     recovery_code: Option<TypedSecret>,
 }
 
-impl Input for Factor {
+impl Input for EnteredFactor {
     const BYTES_MAX: usize = UNAUTHENTICATED_BODY_BYTES_MAX;
 
     fn name() -> Cow<'static, str> {
@@ -215,7 +215,7 @@ impl Input for Factor {
     }
 
     fn text() -> Option<String> {
-        Some("A code of the authenticator app, or a recovery code.".to_owned())
+        Some("A code from the authenticator app, or a recovery code.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -234,18 +234,18 @@ pub async fn enter_factor(
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
-    body: Body<Factor>,
+    body: Body<EnteredFactor>,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
-    let signed = session.0;
-    if signed.state != SessionState::SecondFactor {
-        return Err(ApiError::sign_in());
+    let signed_in = session.0;
+    if signed_in.state != SessionState::SecondFactor {
+        return Err(ApiError::sign_in_failed());
     }
-    let person = signed.person();
-    // Anyone with the password can start sessions, so the attempts are counted per account, over all its sessions.
+    let person = signed_in.person();
+    // Anyone with the password can start sessions, so the attempts are counted per account, across all its sessions.
     let address = site::address(&request, &app.trusted_proxies).map(Address::of);
     panel.limits.try_code(person, address)?;
     if body.0.code.is_some() {
-        panel.limits.try_code_of_day(person)?;
+        panel.limits.try_daily_code(person)?;
     }
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
@@ -259,15 +259,16 @@ pub async fn enter_factor(
             (None, None) => false,
         };
         if !is_right {
-            sessions::note_wrong_code(&mut *connection, &signed).await?;
+            sessions::note_wrong_code(&mut *connection, &signed_in).await?;
             transaction.commit().await?;
-            return Err(ApiError::sign_in());
+            return Err(ApiError::sign_in_failed());
         }
-        let session_text = sessions::open(&mut *connection, &signed).await?;
+        let session_text = sessions::open(&mut *connection, &signed_in).await?;
         transaction.commit().await?;
         Ok(session_text)
     };
-    let opened = audit.run((person, display_name(&signed.name, &signed.email)), StatusCode::OK, open_session).await;
+    let opened =
+        audit.run((person, display_name(&signed_in.name, &signed_in.email)), StatusCode::OK, open_session).await;
     if opened.is_err() {
         sleep_until(respond_at).await;
     }
@@ -301,11 +302,13 @@ pub async fn remove(
     app: Data<App>,
     session: Option<PanelSession>,
 ) -> ApiResult<WithCookie<NoContent>> {
-    if let Some(PanelSession(signed)) = session {
+    if let Some(PanelSession(signed_in)) = session {
         let audit = SignInAudit::of(&app, &request, "signOut");
-        let person = signed.person();
-        let end_session = async || Ok(sessions::end(app.db(signed.company_id), person, signed.id).await?);
-        audit.run((person, display_name(&signed.name, &signed.email)), StatusCode::NO_CONTENT, end_session).await?;
+        let person = signed_in.person();
+        let end_session = async || Ok(sessions::end(app.db(signed_in.company_id), person, signed_in.id).await?);
+        audit
+            .run((person, display_name(&signed_in.name, &signed_in.email)), StatusCode::NO_CONTENT, end_session)
+            .await?;
     }
     Ok(WithCookie::deleted(NoContent, site::is_https(&request, &app)))
 }

@@ -119,7 +119,7 @@ pub struct SignedCompany {
 }
 
 impl SignIn {
-    /// The password fits several memberships.
+    /// The sign-in with a password that matches several memberships.
     pub(super) fn choose(choices: Vec<Membership>) -> Self {
         Self { choices, ..Self::without_person(SignInState::Choose) }
     }
@@ -137,25 +137,25 @@ impl SignIn {
         }
     }
 
-    /// The state of a session.
-    pub(super) fn of(app: &App, signed: &SignedInPerson) -> Self {
-        let state = match signed.state {
+    /// The sign-in of a session.
+    pub(super) fn of(app: &App, session: &SignedInPerson) -> Self {
+        let state = match session.state {
             SessionState::SecondFactor => SignInState::SecondFactor,
-            SessionState::Open if signed.is_open() => SignInState::Open,
+            SessionState::Open if session.is_open() => SignInState::Open,
             SessionState::Open => SignInState::Enrol,
         };
-        let mut sign_in = Self { second_factor_required: signed.needs_factor, ..Self::without_person(state) };
+        let mut sign_in = Self { second_factor_required: session.needs_factor, ..Self::without_person(state) };
         if state == SignInState::SecondFactor {
             return sign_in;
         }
-        let person = signed.person();
+        let person = session.person();
         sign_in.person = Some(SignedPerson {
             kind: PersonKind::of(person),
             id: person.id(),
-            name: display_name(&signed.name, &signed.email).to_owned(),
-            email: signed.email.clone(),
-            language: signed.language,
-            second_factor: signed.has_factor,
+            name: display_name(&session.name, &session.email).to_owned(),
+            email: session.email.clone(),
+            language: session.language,
+            second_factor: session.has_factor,
         });
         if let PersonId::User(company, _) = person {
             sign_in.company = app.engine.directory().company(company).map(|organization| SignedCompany {
@@ -164,9 +164,9 @@ impl SignIn {
                 time_zone: organization.company.time_zone.clone(),
             });
         }
-        sign_in.permissions = if person.is_admin() { everything() } else { signed.permissions.0.clone() };
-        sign_in.administers = signed.administers;
-        sign_in.sees_all_cards = signed.sees_all_cards;
+        sign_in.permissions = if person.is_admin() { everything() } else { session.permissions.0.clone() };
+        sign_in.administers = session.administers;
+        sign_in.sees_all_cards = session.sees_all_cards;
         sign_in
     }
 }

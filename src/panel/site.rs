@@ -1,7 +1,7 @@
 //! Where a request comes from: its page, its address, and whether it came over https.
 //!
-//! The page is checked against CSRF. Browsers also send cookies with requests that other websites cause, so a change is
-//! accepted only when the browser states that a page of this origin made the request.
+//! The check of the page prevents CSRF. Browsers also send cookies with requests that other websites cause, so a change
+//! is accepted only when the browser states that a page of this origin made the request.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,8 @@ use crate::app::App;
 use crate::web::connections::origin;
 use crate::web::{ApiError, ApiResult};
 
-/// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
+/// The browser's statement about the origin of a request, which pages cannot forge. Browsers omit it over plain http to
+/// another machine; then `Origin` counts.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Checks that the request comes from the panel's own page, as far as its method requires that. The page's origin is

@@ -169,12 +169,12 @@ pub async fn create(
     administrator: Administrator,
     app: Data<App>,
     body: Body<TokenCreate>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Created<TokenWithKey>>> {
     let company = administrator.company;
     let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
-    let create = once.transaction(app.db(company), async |db| {
-        if tokens::are_full(&mut *db, company).await? {
+    let create = idempotency.transaction(app.db(company), async |db| {
+        if tokens::has_max_tokens(&mut *db, company).await? {
             let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",
@@ -198,7 +198,7 @@ impl Input for TokenUpdate {
     }
 
     fn text() -> Option<String> {
-        Some("Changes of a token.".to_owned())
+        Some("Changes to a token.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -238,11 +238,11 @@ pub async fn update(
     app: Data<App>,
     id: PathId<TokenId>,
     body: Body<TokenUpdate>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
     check_not_revoked(&load_token(&app, company, id.0).await?)?;
-    let update = once.transaction(app.db(company), async |db| {
+    let update = idempotency.transaction(app.db(company), async |db| {
         let row: TokenRow = table::update(db, company, id.0, &body.0.0).await?;
         Ok(Json::of(row))
     });
@@ -254,11 +254,11 @@ pub async fn rotate(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<TokenId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Json<TokenWithKey>>> {
     let company = administrator.company;
     check_not_revoked(&load_token(&app, company, id.0).await?)?;
-    let rotate = once.transaction(app.db(company), async |db| {
+    let rotate = idempotency.transaction(app.db(company), async |db| {
         let rotated = tokens::rotate_in_company(db, company, id.0).await;
         let (row, key) = rotated.map_err(|error| match error {
             // Tokens are never deleted, so it has been revoked since the check.
@@ -275,10 +275,10 @@ pub async fn revoke(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<TokenId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
-    let revoke = once.transaction(app.db(company), async |db| {
+    let revoke = idempotency.transaction(app.db(company), async |db| {
         let row: Option<TokenRow> = table::find(&mut *db, company, id.0).await?;
         let row = row.ok_or_else(ApiError::not_found)?;
         if row.revoked_at.is_some() {

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::Panel;
 use super::emails::{AccountLink, Recipient, link_email, preferred_language};
 use super::extractors::Administrator;
-use super::links::PAGE;
+use super::links::LINK_PAGE;
 use crate::app::App;
 use crate::web::connections::origin;
 use crate::web::response::reply::{Confidential, HasSecrets};
@@ -41,7 +41,7 @@ impl HasSecrets for Link {
     const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 
-/// Creates a link in one transaction with the idempotency record of its response, and then sends the e-mail. A retry
+/// Creates a link in the same transaction as the idempotency record of its response, and then sends the e-mail. A retry
 /// after a crash finds the record: it creates no other link, which would revoke the one in the e-mail, and sends
 /// nothing.
 async fn create_link(
@@ -49,7 +49,7 @@ async fn create_link(
     (app, panel): (&App, &Panel),
     request: &HttpRequest,
     (id, kind): (UserId, LinkKind),
-    once: &Idempotency,
+    idempotency: &Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
     let company = administrator.company;
     check_not_own_user(administrator, id)?;
@@ -65,43 +65,43 @@ async fn create_link(
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
     // Read before the link is created: if this failed afterwards, the caller would not see the link.
-    let profile = match panel.mailer {
+    let owner = match panel.mailer {
         Some(_) => people::find(app.db(company), person).await?,
         None => None,
     };
-    let create = once.transaction(app.db(company), async |db| {
+    let create = idempotency.transaction(app.db(company), async |db| {
         let (token, expires_at) = links::make(db, person, kind).await?;
-        let url = Some(format!("{base}{PAGE}{token}"));
+        let url = Some(format!("{base}{LINK_PAGE}{token}"));
         Ok(Confidential(Json::of(Link { url, token: Some(token), sent_to: None, expires_at: expires_at.into() })))
     });
     let created: Confidential<Json<Link>> = create.await?;
     let link = &created.0.0;
-    let sent_to = match (profile, &link.url) {
-        (Some(profile), Some(url)) => send_link(app, panel, request, company, profile, (kind, url)).await,
+    let sent_to = match (owner, &link.url) {
+        (Some(owner), Some(url)) => send_link(app, panel, request, company, owner, (kind, url)).await,
         _ => None,
     };
     hotline_persistence::fail_point!("link_sent", |_| std::process::abort());
     let Some(sent_to) = sent_to else { return Ok(created) };
     let sent_link = Link { url: None, token: None, sent_to: Some(sent_to), expires_at: link.expires_at };
     let sent: Confidential<Json<Link>> = Confidential(Json::of(sent_link));
-    once.amend(app.db(company), &sent).await;
+    idempotency.amend(app.db(company), &sent).await;
     Ok(sent)
 }
 
 /// Refuses the administrator's own user: people change their own credentials in their account, which requires the
 /// password.
 fn check_not_own_user(administrator: &Administrator, id: UserId) -> ApiResult<()> {
-    let person = administrator.signed.person();
+    let person = administrator.signed_in.person();
     if person == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
 
-/// E-mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
+/// E-mails a link to its owner; returns the address, or `None` when the link must be passed on by hand.
 async fn send_link(
     app: &App,
     panel: &Panel,
     request: &HttpRequest,
     company: CompanyId,
-    profile: Person,
+    owner: Person,
     (kind, url): (LinkKind, &str),
 ) -> Option<String> {
     let mailer = panel.mailer.as_ref()?;
@@ -112,12 +112,12 @@ async fn send_link(
     let permit = mailer.reserve()?;
     let name = app.engine.directory().company(company).map(|organization| organization.company.name.clone());
     let recipient = Recipient {
-        name: profile.name,
-        email: profile.email.clone(),
-        language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
+        name: owner.name,
+        email: owner.email.clone(),
+        language: owner.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
     let link = AccountLink { kind, company: name, url: url.to_owned() };
-    mailer.send(&permit, link_email(&recipient, &link)).await.is_ok().then_some(profile.email)
+    mailer.send(&permit, link_email(&recipient, &link)).await.is_ok().then_some(owner.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
@@ -127,9 +127,9 @@ pub async fn invite(
     panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Invitation), &once).await
+    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Invitation), &idempotency).await
 }
 
 /// `POST /users/{userId}/password-reset`: valid for an hour; invalidates the previous link.
@@ -139,9 +139,9 @@ pub async fn reset_password(
     panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Reset), &once).await
+    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Reset), &idempotency).await
 }
 
 /// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.
@@ -149,20 +149,21 @@ pub async fn remove_factor(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<UserId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<NoContent> {
     let company = administrator.company;
     check_not_own_user(&administrator, id.0)?;
-    once.transaction(app.db(company), async |db| {
-        if !table::exists::<User>(&mut *db, company, id.0).await? {
-            return Err(ApiError::not_found());
-        }
-        // Waits until the user's own change, such as a new second factor, is committed, so that it is removed too.
-        users::lock(&mut *db, company, id.0).await?;
-        let person = PersonId::User(company, id.0);
-        factors::remove(&mut *db, person).await?;
-        sessions::end_all(db, person, None).await?;
-        Ok(NoContent)
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            if !table::exists::<User>(&mut *db, company, id.0).await? {
+                return Err(ApiError::not_found());
+            }
+            // Waits until a change by the user is committed: a second factor that they have just set up is removed too.
+            users::lock(&mut *db, company, id.0).await?;
+            let person = PersonId::User(company, id.0);
+            factors::remove(&mut *db, person).await?;
+            sessions::end_all(db, person, None).await?;
+            Ok(NoContent)
+        })
+        .await
 }

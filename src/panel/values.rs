@@ -1,4 +1,4 @@
-//! Values that only people enter, never programs.
+//! Values that people type, and programs never send.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::web::request::values::FromField;
 
 /// Maximum size of a body that is read before a person has signed in, in bytes: enough for the longest fields with
-/// every character escaped, and so little that all connections of an address together need 32 MiB for them.
+/// every character escaped, and so little that all connections of one address together need 32 MiB.
 pub(super) const UNAUTHENTICATED_BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// A typed secret that is compared with a stored one: an existing password, a code, or a link's token.

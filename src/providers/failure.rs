@@ -1,7 +1,7 @@
 //! Maps a provider's refusal to its consequence for the message, its recipient and its channel.
 //!
-//! The provider's own code decides, and the HTTP status only if there is no code, since most refusals have status
-//! `400`. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>,
+//! A provider's code that is listed here decides before the HTTP status, since most refusals have status `400`.
+//! Exceptions: `401`, and `429` for the codes of outages. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>,
 //! <https://developers.facebook.com/docs/messenger-platform/error-codes>
 
 use hotline_actors::channels::SendFailure;
@@ -41,9 +41,9 @@ impl From<GraphError> for SendFailure {
         };
         match (status, code) {
             (_, Some(INVALID_TOKEN)) | (401, _) => Self::TokenRefused { reason: message },
-            (_, Some(RECIPIENT_RATE_LIMIT)) => Self::RecipientPaced { after },
-            (_, Some(code)) if CHANNEL_RATE_LIMITS.contains(&code) => Self::ChannelPaced { after },
-            (429, _) => Self::ChannelPaced { after },
+            (_, Some(RECIPIENT_RATE_LIMIT)) => Self::RecipientRateLimited { after },
+            (_, Some(code)) if CHANNEL_RATE_LIMITS.contains(&code) => Self::ChannelRateLimited { after },
+            (429, _) => Self::ChannelRateLimited { after },
             (_, Some(code)) if OUTAGES.contains(&code) => Self::Retry { reason, after },
             (408 | 500.., _) => Self::Retry { reason, after },
             _ if is_transient => Self::Retry { reason, after },
@@ -70,13 +70,13 @@ mod tests {
     fn the_code_decides_before_the_status() {
         let after = Some(Duration::from_secs(7));
         for (status, code) in [(400, Some(130_429)), (400, Some(4)), (429, None), (429, Some(613))] {
-            assert_eq!(failure(status, code), SendFailure::ChannelPaced { after }, "{status} {code:?}");
+            assert_eq!(failure(status, code), SendFailure::ChannelRateLimited { after }, "{status} {code:?}");
         }
         for code in [80_001, 80_002, 80_006, 80_007] {
-            assert_eq!(failure(400, Some(code)), SendFailure::ChannelPaced { after }, "{code}");
+            assert_eq!(failure(400, Some(code)), SendFailure::ChannelRateLimited { after }, "{code}");
         }
         for status in [400, 429] {
-            assert_eq!(failure(status, Some(131_056)), SendFailure::RecipientPaced { after }, "{status}");
+            assert_eq!(failure(status, Some(131_056)), SendFailure::RecipientRateLimited { after }, "{status}");
         }
         for (status, code) in [(401, None), (400, Some(190)), (401, Some(0))] {
             let failure = failure(status, code);

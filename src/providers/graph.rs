@@ -1,9 +1,9 @@
-//! Calls of the Graph API: URLs, tokens, responses and errors.
+//! Calls to the Graph API: URLs, tokens, responses and errors.
 //!
 //! The installation's own address (`--provider-url`), and one that the command line gave a channel, are the operator's
-//! and are called as they are. Any other address of a channel is called through [`Outbound`], which reaches only public
-//! networks and those that the operator allows. Ids become parts of the path only after a check of their characters, so
-//! that none can change the rest of the path.
+//! and are called without restrictions. Any other address of a channel is called through [`Outbound`], which reaches
+//! only public networks and those that the operator allows. Ids become parts of the path only after a check of their
+//! characters, so that none can change the rest of the path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// moment of a call, it is unknown whether the message was sent.
 const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Maximum size of a response: a page of templates is some hundred KiB, every other response far less.
+/// Maximum size of a response: a page of templates is a few hundred KiB, every other response far less.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// Maximum size of all pages of an account's templates: twice what 6,000 templates need.
 pub const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 
-/// Maximum length of a provider's message that is stored.
+/// Maximum length of the stored part of a provider's message.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
 /// The message of a refusal without one. The status is shown or stored beside it.
@@ -64,7 +64,7 @@ pub enum GraphError {
     /// The server could not be reached: the call had no effect.
     #[error("the request to the provider failed: {0}")]
     Unreachable(String),
-    /// The server was reached and gave no answer, or not in time: it is unknown whether the call had its effect.
+    /// The server was reached and gave no answer, or not in time: it is unknown whether the call took effect.
     #[error("the request to the provider failed: {0}")]
     Unanswered(String),
     /// The URL, or an id in it, is not allowed: nothing was sent.
@@ -121,12 +121,12 @@ impl Graph {
             .connect_timeout(CONNECT_TIME_MAX)
             .timeout(options.call_time_max)
             .pool_idle_timeout(IDLE_CONNECTION_TIME_MAX)
-            // A token must not be sent to another URL than the intended one.
+            // A token must not be sent to any URL but the intended one.
             .redirect(Policy::none())
             .build()?;
         let url = options.url.trim_end_matches('/').into();
         let outbound = OutboundOptions { call_time_max: options.call_time_max, ..outbound.clone() };
-        let restricted_client = Outbound::of_providers(&outbound)?;
+        let restricted_client = Outbound::for_providers(&outbound)?;
         Ok(Self { client, restricted_client, url, version: options.version.as_str().into() })
     }
 
@@ -170,8 +170,9 @@ impl Graph {
         send_and_parse(self.request(Method::GET, account, checked_file_id(id)?)?).await
     }
 
-    /// The templates of a business account, as the provider describes them, and whether they are all: beyond the limits,
-    /// the rest is not read. If the business account is not known (`None`), they are requested under the number's id.
+    /// The templates of a business account, as the provider describes them, and whether the list is complete: beyond
+    /// the limits, the rest is not read. If the business account is not known (`None`), they are requested under the
+    /// number's id.
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
     ///
     /// # Errors
@@ -183,12 +184,12 @@ impl Graph {
     ) -> Result<(Vec<Value>, bool), GraphError> {
         let owner = checked_account_id(business_account.unwrap_or(&account.id))?;
         let fields = "name,language,category,status,components";
-        let first = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
+        let first_path = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
         let mut templates = Vec::new();
-        let mut next = first.clone();
+        let mut next_path = first_path.clone();
         let mut remaining_bytes = TEMPLATES_BYTES_MAX;
         for _ in 0..TEMPLATE_PAGES_MAX {
-            let body = send_for_body(self.request(Method::GET, account, &next)?).await?;
+            let body = send_for_body(self.request(Method::GET, account, &next_path)?).await?;
             let body = body.ok_or_else(unreadable_templates)?;
             remaining_bytes = match remaining_bytes.checked_sub(body.len()) {
                 Some(remaining_bytes) => remaining_bytes,
@@ -200,7 +201,7 @@ impl Graph {
             }
             let has_next = page["paging"]["next"].is_string();
             match page["paging"]["cursors"]["after"].as_str().filter(|_| has_next) {
-                Some(after) => next = format!("{first}&after={}", url_encoded(after)),
+                Some(after) => next_path = format!("{first_path}&after={}", url_encoded(after)),
                 None => return Ok((templates, !has_next)),
             }
         }
@@ -211,7 +212,7 @@ impl Graph {
     /// A request to a path of the account's provider, with its token.
     fn request(&self, method: Method, account: &Account, path: &str) -> Result<RequestBuilder, GraphError> {
         let request = match account.provider_url.as_deref() {
-            Some(base) if !account.is_url_operators => {
+            Some(base) if !account.is_url_from_operator => {
                 self.restricted_client.request(method, &format!("{base}/{}/{path}", self.version))?
             }
             base => self.client.request(method, format!("{}/{}/{path}", base.unwrap_or(&self.url), self.version)),
@@ -220,7 +221,8 @@ impl Graph {
     }
 }
 
-/// Checks the id of an account, which the channel's settings contain: the provider's ids of accounts consist of digits.
+/// Checks the id of an account, which comes from the channel's settings: the provider's ids of accounts consist of
+/// digits.
 fn checked_account_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
         Ok(id)
@@ -229,7 +231,8 @@ fn checked_account_id(id: &str) -> Result<&str, GraphError> {
     }
 }
 
-/// Checks an id of a file, which a provider's webhook contains: one segment of a path, without characters that end it.
+/// Checks the id of a file, which comes from a provider's webhook: one segment of a path, without characters that end
+/// it.
 fn checked_file_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         Ok(id)
@@ -272,7 +275,7 @@ async fn send_and_parse<A: DeserializeOwned>(request: RequestBuilder) -> Result<
 /// Sends a request, and returns the body of a successful response; `None` when the body cannot be read.
 async fn send_for_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
     let response = request.send().await.map_err(transport_error)?;
-    if response.status().is_success() { Ok(body(response).await) } else { Err(refusal_of(response).await) }
+    if response.status().is_success() { Ok(read_body(response).await) } else { Err(refusal_of(response).await) }
 }
 
 fn transport_error(error: reqwest::Error) -> GraphError {
@@ -287,7 +290,7 @@ async fn refusal_of(response: Response) -> GraphError {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
-    let body = body(response).await.unwrap_or_default();
+    let body = read_body(response).await.unwrap_or_default();
     let Ok(ErrorResponse { error }) = serde_json::from_slice(&body) else {
         let message = NO_REASON.to_owned();
         return GraphError::Refused { status, code: None, is_transient: false, message, retry_after };
@@ -301,7 +304,7 @@ async fn refusal_of(response: Response) -> GraphError {
 }
 
 /// The body of a response; `None` when it is truncated or exceeds the maximum size.
-async fn body(mut response: Response) -> Option<Vec<u8>> {
+async fn read_body(mut response: Response) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
         if body.len() + chunk.len() > RESPONSE_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Uploads of messages' files to providers.
+//! Uploads the files of messages to providers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,16 +38,16 @@ pub struct MediaFile {
 pub enum MediaUnavailable {
     /// It no longer exists.
     Gone,
-    /// The storage is unavailable.
-    Later(String),
+    /// The storage is unavailable now.
+    StorageUnavailable(String),
 }
 
 /// Maximum number of cached uploads, and how long each is cached, so that a retry of a message does not upload its file
 /// again. Providers keep an upload for days.
-const UPLOADS_MAX: usize = 10_000;
-const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
+const CACHED_UPLOADS_MAX: usize = 10_000;
+const UPLOAD_CACHE_TIME: Duration = Duration::from_secs(3600);
 
-/// The uploads by message. Cheap to clone.
+/// Uploads the files of messages, and caches the uploads by message. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ProviderUploads {
     files: Arc<dyn MediaFiles>,
@@ -66,7 +66,7 @@ pub(super) struct UploadedFile {
 
 impl ProviderUploads {
     pub(super) fn of(files: Arc<dyn MediaFiles>) -> Self {
-        Self { files, cache: Arc::new(TtlCache::new(UPLOADS_MAX, UPLOAD_TIME_MAX)) }
+        Self { files, cache: Arc::new(TtlCache::new(CACHED_UPLOADS_MAX, UPLOAD_CACHE_TIME)) }
     }
 
     /// The message's file at the provider: an earlier upload, or a new one by `upload`, which returns its id.
@@ -80,7 +80,7 @@ impl ProviderUploads {
             return Ok(uploaded);
         }
         let file = self.files.open(message).await.map_err(|unavailable| match unavailable {
-            MediaUnavailable::Later(reason) => SendFailure::Retry { reason, after: None },
+            MediaUnavailable::StorageUnavailable(reason) => SendFailure::Retry { reason, after: None },
             MediaUnavailable::Gone => SendFailure::Failed(MessageError {
                 code: "ERR_MEDIA_GONE".to_owned(),
                 message: "the message's file no longer exists".to_owned(),

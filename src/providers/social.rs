@@ -45,27 +45,28 @@ fn text_of(message: &MessageRow) -> &str {
     message.body.as_deref().unwrap_or_default()
 }
 
-/// Sends a file. Files have no captions on these channels: the text is sent as a second message. If only the text
+/// Sends a file. Files have no captions on these channels, so the text is sent as a second message. If only the text
 /// fails, a retry sends only the text.
 async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { account, message, file_accepted, .. } = delivery;
     let accepted = match file_accepted.get() {
         Some(accepted) => accepted.clone(),
         None => {
-            let uploaded = upload_once(graph, uploads, delivery).await?;
+            let uploaded = find_or_upload(graph, uploads, delivery).await?;
             let (kind, payload) =
                 (attachment_type(account.kind, &uploaded.mime_type), json!({"attachment_id": uploaded.id}));
-            let file = send_content(graph, delivery, json!({"attachment": {"type": kind, "payload": payload}})).await?;
+            let accepted =
+                send_content(graph, delivery, json!({"attachment": {"type": kind, "payload": payload}})).await?;
             uploads.forget_message(message);
-            file_accepted.get_or_init(|| file).clone()
+            file_accepted.get_or_init(|| accepted).clone()
         }
     };
     let body = text_of(message);
     if body.is_empty() {
         return Ok(accepted);
     }
-    let text = send_content(graph, delivery, json!({"text": body})).await?;
-    Ok(Accepted { text_message_id: text.provider_message_id, ..accepted })
+    let accepted_text = send_content(graph, delivery, json!({"text": body})).await?;
+    Ok(Accepted { text_message_id: accepted_text.provider_message_id, ..accepted })
 }
 
 async fn send_content(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
@@ -73,7 +74,7 @@ async fn send_content(graph: &Graph, delivery: &Delivery, content: Value) -> Res
     let response: Option<Value> = outcome.map_err(|error| match error {
         // Statuses of these providers contain no id of ours, so none can identify the message later.
         error if error.leaves_doubt() => {
-            SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: false }
+            SendFailure::Unknown { reason: error.to_string(), is_file_only: false, may_be_named: false }
         }
         error => error.into(),
     })?;
@@ -143,7 +144,7 @@ fn attachment_type(channel: ChannelType, mime_type: &str) -> &'static str {
 
 /// The message's file at the provider, uploaded if no earlier attempt has done so.
 /// <https://developers.facebook.com/docs/messenger-platform/reference/attachment-upload-api>
-async fn upload_once(
+async fn find_or_upload(
     graph: &Graph,
     uploads: &ProviderUploads,
     delivery: &Delivery,

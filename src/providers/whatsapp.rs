@@ -34,24 +34,24 @@ pub(super) async fn send(
     post(graph, delivery, callback_data, Content::of(&delivery.message, None)?).await
 }
 
-/// Sends a file. Audio has no caption: its text is sent as a second message. If only the text fails, a retry sends only
-/// the text.
+/// Sends a file. Audio has no caption, so its text is sent as a second message. If only the text fails, a retry sends
+/// only the text.
 async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { message, file_accepted, .. } = delivery;
     let accepted = match file_accepted.get() {
         Some(accepted) => accepted.clone(),
         None => {
-            let uploaded = upload(graph, uploads, delivery).await?;
-            let is_whole = message.body.is_none() || has_caption(kind_of(&uploaded.mime_type));
+            let uploaded = find_or_upload(graph, uploads, delivery).await?;
+            let is_single_part = message.body.is_none() || supports_caption(kind_of(&uploaded.mime_type));
             let outcome = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
             let accepted = outcome.map_err(|failure| match failure {
                 SendFailure::Unknown { reason, may_be_named, .. } => {
-                    SendFailure::Unknown { reason, is_part: !is_whole, may_be_named }
+                    SendFailure::Unknown { reason, is_file_only: !is_single_part, may_be_named }
                 }
                 failure => failure,
             })?;
             uploads.forget_message(message);
-            if is_whole {
+            if is_single_part {
                 return Ok(accepted);
             }
             file_accepted.get_or_init(|| accepted).clone()
@@ -74,7 +74,7 @@ async fn post(
     let outcome = graph.post(&delivery.account, "messages", &envelope).await;
     let response: Option<SendResponse> = outcome.map_err(|error| match error {
         error if error.leaves_doubt() => {
-            SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: true }
+            SendFailure::Unknown { reason: error.to_string(), is_file_only: false, may_be_named: true }
         }
         error => error.into(),
     })?;
@@ -103,12 +103,12 @@ struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     fn of(delivery: &'a Delivery, biz_opaque_callback_data: String, content: Content<'a>) -> Self {
-        let (to, is_id) = (delivery.to.as_str(), delivery.to_kind == IdentityKind::UserId);
+        let (to, is_user_id) = (delivery.to.as_str(), delivery.to_kind == IdentityKind::UserId);
         Self {
             messaging_product: PRODUCT,
             recipient_type: if delivery.to_kind == IdentityKind::GroupId { "group" } else { "individual" },
-            to: (!is_id).then_some(to),
-            recipient: is_id.then_some(to),
+            to: (!is_user_id).then_some(to),
+            recipient: is_user_id.then_some(to),
             biz_opaque_callback_data,
             content,
         }
@@ -194,7 +194,7 @@ impl<'a> Content<'a> {
             (MessageType::Media, Some(UploadedFile { id, file_name, mime_type, is_voice })) => {
                 let kind = kind_of(mime_type);
                 let file =
-                    MediaContent { id, caption: body.filter(|_| has_caption(kind)), filename: None, voice: false };
+                    MediaContent { id, caption: body.filter(|_| supports_caption(kind)), filename: None, voice: false };
                 Ok(match kind {
                     FileKind::Image => Self::Image { image: file },
                     FileKind::Video => Self::Video { video: file },
@@ -215,16 +215,20 @@ fn kind_of(mime_type: &str) -> FileKind {
     FileKind::of(ChannelType::Whatsapp, mime_type)
 }
 
-fn has_caption(kind: FileKind) -> bool {
+fn supports_caption(kind: FileKind) -> bool {
     kind != FileKind::Audio
 }
 
-async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {
-    let upload = async |mime_type: &str, part| {
+async fn find_or_upload(
+    graph: &Graph,
+    uploads: &ProviderUploads,
+    delivery: &Delivery,
+) -> Result<UploadedFile, SendFailure> {
+    let upload_file = async |mime_type: &str, part| {
         let form = Form::new().text("messaging_product", PRODUCT).text("type", mime_type.to_owned()).part("file", part);
         let response = graph.post_form(&delivery.account, "media", form).await?;
         let id = response.and_then(|response| response["id"].as_str().map(str::to_owned));
         id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
-    uploads.find_or_upload(&delivery.message, upload).await
+    uploads.find_or_upload(&delivery.message, upload_file).await
 }

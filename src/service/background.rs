@@ -53,7 +53,7 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     engine.spawn(Monitor::new(handles.app.clone(), monitor_options).run());
 }
 
-/// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process
+/// Creates the upcoming partitions of events and of the audit log and drops expired ones, for as long as the process
 /// lives.
 async fn run_partition_maintenance(store: Arc<Store>, options: EventOptions) {
     let mut ticks = tokio::time::interval(PARTITION_CHECK_INTERVAL);

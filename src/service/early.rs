@@ -30,10 +30,10 @@ const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long the last connections may take once the service itself takes over.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Pause after a connection could not be accepted, most likely because no descriptor is left.
+/// Pause after a connection could not be accepted, most likely because no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The listener of a start. Dropping it stops it at once.
+/// The listener that answers during a start. Dropping it stops it at once.
 pub(super) struct EarlyListener {
     stop_sender: watch::Sender<bool>,
     end_receiver: Option<oneshot::Receiver<()>>,
@@ -128,7 +128,7 @@ fn respond(path: &str) -> Response<EitherBody<String>> {
     response.body(body)
 }
 
-/// The structs of health checks always serialize.
+/// Serializes the answer to a health check, which cannot fail.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -43,8 +43,8 @@ impl CompanyEviction {
     /// Drops a company, and serves it again if its slot is open here.
     pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
-        // Paused before the company is closed, because closing waits until couriers have released their events in
-        // memory.
+        // Paused before the company is closed, because closing waits until the couriers, which deliver to webhooks,
+        // have released their events in memory.
         let _paused = PausedDeliveries::of(self.deliveries.as_ref(), company).await;
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
@@ -66,7 +66,7 @@ impl CompanyEviction {
     }
 }
 
-/// Pauses the deliveries to a company's webhooks. Dropping it resumes them, also after an error.
+/// Pauses the deliveries to a company's webhooks. Dropping it resumes them, even after an error.
 struct PausedDeliveries<'a> {
     deliveries: Option<&'a DeliveryControl>,
     company: CompanyId,
@@ -95,8 +95,8 @@ impl Handles {
     /// Drops the state of the layers outside the engine.
     fn forget(&self, company: CompanyId) {
         // A sweep drops rendered tickets whose state is no longer in use. The documents belong to no company, and the
-        // demo's page depends only on the settings. Sign-in attempts are counted by account, address and person for
-        // some minutes; sessions are not held in memory.
+        // demo's page depends only on the settings. Sign-in attempts are counted by account, address and person for a
+        // few minutes; sessions are not held in memory.
         let Self {
             app,
             shared_streams,
@@ -105,7 +105,7 @@ impl Handles {
             visitor_limits,
             panel: _,
             demo: _,
-            document: _,
+            documents: _,
             web_state,
         } = self;
         app.forget(company);

@@ -14,14 +14,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::App as Routes;
+use actix_web::App as WebApp;
 use actix_web::dev::ServerHandle;
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
 use hotline_persistence::cluster::Gates;
-use hotline_persistence::start_wait::wait_until_reachable;
+use hotline_persistence::start_wait::wait_for_database;
 use hotline_persistence::tables::installation_keys;
 use hotline_postgres::{Cluster, ClusterError};
 use sqlx::postgres::PgConnectOptions;
@@ -39,14 +39,14 @@ use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};
 pub use self::stop::StopSignal;
 use self::stop::stop_postgres;
 use crate::app::App;
-use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
+use crate::cluster::{Edge, EdgeServiceFactory, Member, MemberDeps};
 use crate::deliveries::Deliveries;
 use crate::exit_code::Exit;
 use crate::hooks::{Downloads, Hooks};
 use crate::mail::Mailer;
 use crate::media::Media;
 use crate::metrics::{Listener, Metrics};
-use crate::openapi::Document;
+use crate::openapi::Documents;
 use crate::outbound::Outbound;
 use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
@@ -139,7 +139,7 @@ impl Service {
         let start = Box::pin(Self::start_with_database(&settings, sockets, early, database, &stop));
         let result = match &settings.cluster {
             // Nothing was acknowledged yet, so the start can be dropped at any point.
-            None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
+            None => stop.run_unless_given(start).await.unwrap_or(Err(ServiceError::Interrupted)),
             // Once its store is open, the other processes know this one, so it must stop as usual.
             Some(_) => start.await,
         };
@@ -208,8 +208,8 @@ async fn start_engine(
     database: PgConnectOptions,
     stop: &StopSignal,
 ) -> Result<StartedEngine, ServiceError> {
-    let open_store = stop.interrupt(Box::pin(async {
-        wait_until_reachable(&database, settings.start.wait).await?;
+    let open_store = stop.run_unless_given(Box::pin(async {
+        wait_for_database(&database, settings.start.wait).await?;
         Store::open(settings.store_options(database), fail).await
     }));
     let store = open_store.await.ok_or(ServiceError::Interrupted)??;
@@ -288,7 +288,7 @@ fn build_handles(
             wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
         }),
         https: Data::new(Https {
-            is_public: media.public_url().is_some_and(|address| address.starts_with("https://")),
+            is_exclusive: media.public_url().is_some_and(|address| address.starts_with("https://")),
             trusted_proxies: settings.trusted_proxies.clone(),
         }),
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
@@ -315,8 +315,8 @@ fn build_handles(
         hooks: Data::new(Hooks::new(downloads)),
         visitor_limits: Data::new(VisitorLimits::new(settings.visitors)),
         demo: Data::new(Demo::default()),
-        panel: Data::new(routes::create_panel(mailer, settings.panel.admins_need_factor)),
-        document: Data::new(Document::of(routes::document, routes::panel_document)),
+        panel: Data::new(routes::create_panel(mailer, settings.panel.admins_need_second_factor)),
+        documents: Data::new(Documents::of(routes::document, routes::panel_document)),
         web_state,
     })
 }
@@ -350,19 +350,19 @@ fn listen(
             handles.app.engine.run_actors_here();
             handles.app.health.beat_here();
         }
-        let routes = Routes::new()
+        let web_app = WebApp::new()
             .wrap(from_fn(compression::compress))
             .wrap(from_fn(response_memory::count_response))
             .wrap(from_fn(head::as_get))
-            .wrap(from_fn(routes::name_request))
+            .wrap(from_fn(routes::assign_request_id))
             .configure(routes::configure(handles.clone()));
-        EdgeService::new(routes, edge.clone(), side, handles.app.health.clone())
+        EdgeServiceFactory::new(web_app, edge.clone(), side, handles.app.health.clone())
     });
     result.map_err(BoundSockets::listen_error(LISTEN, settings.listen))
 }
 
-/// Memory is ahead of the disk, and only a recovery can repair that: the process exits at once, without responding to
-/// waiting requests.
+/// Called when changes can no longer be made durable: memory is then ahead of the disk, which only a recovery can
+/// repair. Exits at once, without responding to the waiting requests.
 fn fail(reason: String) {
     tracing::error!(reason, "changes can no longer be made durable; stopping");
     std::process::exit(Exit::Retry.code().into());

@@ -1,5 +1,5 @@
-//! The engine without a service, for work of the command line while no process serves the database: the journal's
-//! content is written to the tables, no message is sent, and no request is served.
+//! The engine without a service, for commands that run while no process serves the database: the journal's content is
+//! written to the tables, but no message is sent and no request is served.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl OfflineService {
     }
 
     async fn open_on(settings: &Settings, database: PgConnectOptions) -> Result<(Engine, Media), ServiceError> {
-        let options = StoreOptions { role: Role::Alone, ..settings.store_options(database) };
+        let options = StoreOptions { role: Role::Standalone, ..settings.store_options(database) };
         let store: Arc<Store> = Store::open(options, fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
@@ -68,7 +68,7 @@ impl OfflineService {
     ///
     /// # Errors
     /// When the database does not accept the last changes, which the journal keeps for the next start, or PostgreSQL
-    /// does not stop; the former if both.
+    /// does not stop; the former error if both happen.
     pub async fn close(self) -> Result<(), ServiceError> {
         self.engine.begin_stopping();
         let result = self.engine.store().close().await;

@@ -58,7 +58,7 @@ pub struct Settings {
     pub per_page_max: i64,
     /// Requests with a wrong token per address and minute that are answered without a delay; 0: no limit.
     pub wrong_tokens_per_minute: u32,
-    /// The limits of visitors, and the times of their sockets.
+    /// The limits of visitors, and the timing of their sockets.
     pub visitors: VisitorOptions,
     /// Whether events are stored, and for how long.
     pub events: EventOptions,
@@ -78,7 +78,7 @@ pub struct Settings {
     pub panel: PanelOptions,
     /// How the service stops.
     pub stop: StopSettings,
-    /// This process as a member of a cluster; `None`: it is alone.
+    /// This process as a member of a cluster; `None`: it is not in one.
     pub cluster: Option<ClusterSettings>,
     /// What a start waits for.
     pub start: StartOptions,
@@ -121,7 +121,7 @@ pub struct ClusterSettings {
     pub listen: SocketAddr,
     /// Host and port under which the other processes reach this one.
     pub address: String,
-    /// The name of the machine, for people.
+    /// The name of the machine, to be shown.
     pub node: String,
 }
 
@@ -167,7 +167,7 @@ impl Settings {
             events: self.events.enabled,
             migration: self.start.migration,
             role: match &self.cluster {
-                None => Role::Alone,
+                None => Role::Standalone,
                 Some(cluster) => Role::Member(NewLife {
                     node: cluster.node.clone(),
                     address: cluster.address.clone(),

@@ -25,7 +25,7 @@ impl BoundSockets {
     /// Binds the addresses.
     ///
     /// # Errors
-    /// When one is in use or not permitted.
+    /// When an address is in use or not permitted.
     pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
         let http = connections::bind_listener(settings.listen, settings.limits.backlog)
             .map_err(Self::listen_error(LISTEN, settings.listen))?;

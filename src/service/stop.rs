@@ -18,18 +18,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{DRAIN_TIME_MAX, Service, ServiceError};
 use crate::cluster::Member;
 
-/// The time without a request from another process after which this one stops serving its peers: they read the
-/// placement every second, in case a notification was lost.
+/// This process stops serving its peers once they have sent no request for this long. It exceeds a second, because
+/// peers that missed the notification of the new placement of slots read it within a second.
 const PEERS_QUIET: Duration = Duration::from_millis(1500);
 
 /// Maximum wait for peers to stop sending requests. A peer that still sends some has lost the database, and therefore
 /// its own slots.
 const PEERS_QUIET_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum wait for clients that never pause: their next response closes the connection as well.
+/// Maximum wait for clients that never pause; the next response to each of them closes its connection anyway.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// A request to stop, which may be given at any time, also during the startup. Cheap to clone.
+/// A signal to stop, which may be given at any time, even during startup. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct StopSignal(watch::Receiver<bool>);
 
@@ -61,8 +61,8 @@ impl StopSignal {
         self.0.clone()
     }
 
-    /// The result of the work; `None` if the signal was given before the work was done, which drops the work.
-    pub(super) async fn interrupt<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// The result of the work. If the signal is given first, the work is dropped, and the result is `None`.
+    pub(super) async fn run_unless_given<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut signal = self.clone();
         tokio::select! {
             biased;
@@ -76,14 +76,14 @@ impl Service {
     /// Announces the stop, finishes requests in flight, writes all changes to the tables, and stops PostgreSQL.
     ///
     /// # Errors
-    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop; the
-    /// former if both.
+    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop. If
+    /// both happen, the former is returned.
     pub async fn stop(self) -> Result<CloseReport, ServiceError> {
         self.retire().await;
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
         self.handles.panel.settle().await;
-        // Stopped before the threads that serve the peers end.
+        // Stopped before the server, whose threads serve the peers' connections.
         if let Some(peers) = &self.peers {
             peers.stop(DRAIN_TIME_MAX).await;
         }
@@ -101,7 +101,7 @@ impl Service {
         self.app.engine.sending.stop().await;
         self.directory_task.abort();
         if let Some(member) = &self.member {
-            member.begin_ending();
+            member.begin_ending_life();
         }
         let close_result = self.app.engine.store().close().await;
         if let Some(member) = &self.member {
@@ -119,7 +119,7 @@ impl Service {
         self.app.health.announce_stop();
         match &self.member {
             Some(member) => {
-                // Without another process, no other place could serve the requests, so a notice would help no client.
+                // The notice helps clients only if another process can serve their requests.
                 if self.release_slots(member).await {
                     sleep_until(announced_at + self.stop_settings.notice).await;
                     self.wait_for_quiet_peers().await;
@@ -155,7 +155,7 @@ impl Service {
         if quiet.is_zero() {
             return;
         }
-        if let Err(error) = refuse_new_connections(&self.socket) {
+        if let Err(error) = drop_new_connections(&self.socket) {
             tracing::debug!(%error, "new connections are accepted until the socket is closed");
         }
         let health = &self.app.health;
@@ -170,8 +170,8 @@ impl Service {
     }
 }
 
-/// Stops the private PostgreSQL, if there is one, after work with this result. If both fail, the work's error is
-/// returned, because it may mean that changes are lost.
+/// Stops the private PostgreSQL, if there is one, and returns `result`, that of the work which used it. If both fail,
+/// the work's error is returned, because it may mean that changes are lost.
 ///
 /// # Errors
 /// When the work has failed, or PostgreSQL does not stop.
@@ -185,11 +185,11 @@ pub(super) async fn stop_postgres<T>(
     }
 }
 
-/// The result of work after which PostgreSQL was stopped; the less important of two errors is only logged.
+/// Combines the result of work with that of stopping PostgreSQL: of two errors, the more important one is returned.
 fn combine<T>(result: Result<T, ServiceError>, stop_result: Result<(), ClusterError>) -> Result<T, ServiceError> {
     match (result, stop_result) {
         (result, Ok(())) => result,
-        // An interrupted start is no failure.
+        // An interrupted start is not a failure.
         (Ok(_) | Err(ServiceError::Interrupted), Err(error)) => Err(error.into()),
         (Err(first), Err(error)) => {
             tracing::error!(%error, "could not stop PostgreSQL");
@@ -198,20 +198,20 @@ fn combine<T>(result: Result<T, ServiceError>, stop_result: Result<(), ClusterEr
     }
 }
 
-/// Lets the kernel drop the first packet (SYN) of new connections, so that the backlog is empty when the socket is
-/// closed: closing it resets the connections in it, whose clients may have sent requests.
+/// Makes the kernel drop the first packet (SYN) of new connections, so that the backlog is empty when the socket is
+/// closed. Otherwise closing would reset the connections in the backlog, whose clients may have sent requests.
 #[cfg(target_os = "linux")]
-fn refuse_new_connections(socket: &TcpListener) -> std::io::Result<()> {
-    // A classic BPF program over the TCP header: load byte 13, the flags; keep SYN and ACK; drop if it is SYN alone.
+fn drop_new_connections(socket: &TcpListener) -> std::io::Result<()> {
+    // A classic BPF program over the TCP header: load the byte of flags; keep SYN and ACK; drop if only SYN is set.
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;
     const JUMP_IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
-    const FLAGS: u32 = 13;
+    const FLAGS_OFFSET: u32 = 13;
     const SYN: u32 = 0x02;
     const SYN_OR_ACK: u32 = 0x12;
     let program = [
-        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS_OFFSET),
         SockFilter::new(AND, 0, 0, SYN_OR_ACK),
         SockFilter::new(JUMP_IF_EQUAL, 0, 1, SYN),
         SockFilter::new(RETURN, 0, 0, 0),
@@ -222,7 +222,7 @@ fn refuse_new_connections(socket: &TcpListener) -> std::io::Result<()> {
 
 /// Other systems have no such filter: there, a connection that is opened at the last moment may be reset.
 #[cfg(not(target_os = "linux"))]
-fn refuse_new_connections(_: &TcpListener) -> std::io::Result<()> {
+fn drop_new_connections(_: &TcpListener) -> std::io::Result<()> {
     Ok(())
 }
 
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_of_the_work_is_returned_also_if_postgresql_does_not_stop() {
+    fn the_error_of_the_work_is_returned_even_if_postgresql_does_not_stop() {
         let lost = || ServiceError::Store(Error::Unavailable("the last changes are not written".to_owned()));
         let not_stopped = || Err(ClusterError::Interrupted);
         assert!(matches!(combine(Ok(1), Ok(())), Ok(1)));

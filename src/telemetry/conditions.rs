@@ -1,5 +1,5 @@
-//! Conditions of this process that an operator must know of: the database does not respond, the journal is full, a peer
-//! cannot be reached.
+//! Conditions of this process that an operator must know about: the database does not respond, the journal is full, a
+//! peer cannot be reached.
 //!
 //! Each is logged once when it begins and once when it ends, with its duration, and never once per request or attempt.
 //! The current ones are also in the metrics. `docs/operate/runbook.md` has a row for each.
@@ -27,7 +27,7 @@ pub enum Condition {
     Journal,
     /// As many connections are open as the limit of open files allows.
     Connections,
-    /// Hardly any file can be opened.
+    /// Almost no further file can be opened.
     Files,
     /// Files of messages are missing in the store.
     MessageFiles,
@@ -43,7 +43,7 @@ pub enum Condition {
     NodeName,
 }
 
-/// What the log reports of a condition.
+/// What the log reports about a condition.
 #[derive(Debug)]
 struct ConditionTexts {
     /// The label in metrics, and the reason in `/health/ready`.
@@ -81,7 +81,7 @@ impl Condition {
         self.texts().begins
     }
 
-    /// Whether requests are refused because of it.
+    /// Whether its beginning is logged as an error, and not as a warning.
     fn is_severe(self) -> bool {
         matches!(
             self,

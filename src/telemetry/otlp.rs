@@ -32,7 +32,7 @@ use url::Url;
 use super::{LogFormat, RequestSummary, line_layer, record_started};
 use crate::tls;
 
-/// Maximum number of spans in the queue, some 1 KiB each; further ones are dropped.
+/// Maximum number of spans in the queue, about 1 KiB each; further ones are dropped.
 const QUEUE_MAX: usize = 8192;
 
 /// How often the queue is sent, unless a batch is full earlier.
@@ -147,7 +147,7 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// Exports spans under the name of their route, with only the attributes in [`EXPORTED_ATTRIBUTES`].
+/// Exports spans named after their method and route, with only the attributes in [`EXPORTED_ATTRIBUTES`].
 #[derive(Debug)]
 struct ReducedExporter<E>(E);
 

@@ -25,14 +25,14 @@ pub struct Options {
     /// How long fetched templates count as current. An approval is noticed earlier: a send with an unknown template
     /// triggers a new fetch. Default: 5 minutes.
     pub fresh_for: Duration,
-    /// How long after a fetch an unknown template triggers no new fetch: wrong names must not cause calls of the
-    /// provider. Default: 10 seconds.
-    pub missed_for: Duration,
+    /// How long after a fetch an unknown template does not trigger another, so that wrong names do not each cause a
+    /// call to the provider. Default: 10 seconds.
+    pub refetch_pause: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fresh_for: Duration::from_secs(300), missed_for: Duration::from_secs(10) }
+        Self { fresh_for: Duration::from_secs(300), refetch_pause: Duration::from_secs(10) }
     }
 }
 
@@ -43,7 +43,7 @@ const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 /// templates, or fail too.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
-/// Maximum number of channels with a recent failure, some 100 bytes each.
+/// Maximum number of channels with a recent failure, about 100 bytes each.
 const FAILED_MAX: usize = 1000;
 
 /// Timeout of a fetch, including all pages: a caller waits for it.
@@ -52,8 +52,9 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 
-/// Expected number of accounts. So few that 32 times the average is more than the largest list that is fetched:
-/// otherwise that list could not be cached, see [`TtlCache::weighted`], and each send would fetch it.
+/// Expected number of accounts. A list larger than 32 times the average, [`CACHE_BYTES_MAX`] divided by this, may not
+/// be cached (see [`TtlCache::weighted`]), and each send would fetch it. This limit is 32 MiB; fetched lists are
+/// smaller.
 const ACCOUNTS_EXPECTED: usize = 64;
 
 type CacheKey = (CompanyId, ChannelId);
@@ -86,7 +87,7 @@ struct CachedTemplates {
 #[derive(Clone)]
 struct TemplateList {
     templates: Arc<[Template]>,
-    /// Whether these are all: of an account with more than are fetched, the rest is unknown.
+    /// Whether these are all templates of the account. If it has more than are fetched, the rest is unknown.
     is_complete: bool,
 }
 
@@ -108,9 +109,9 @@ impl Templates {
         failures.remove_where(|(owner, _)| *owner == company);
     }
 
-    /// The templates of a channel, approved or not; only phone channels have any. `None` if the channel is not
-    /// connected and its templates are not known: none are cached, and the provider cannot be called or does not
-    /// respond.
+    /// The templates of a channel, approved or not; only phone channels have any. They are unknown if none are cached,
+    /// and the provider cannot be called or does not respond. `None` if they are unknown and the channel is not
+    /// connected.
     ///
     /// # Errors
     /// `503` when none are cached and the provider of a connected channel does not respond.
@@ -123,7 +124,7 @@ impl Templates {
     /// # Errors
     /// As for [`Templates::of`].
     pub async fn refresh(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
-        Ok(self.get(self.options.missed_for, channel).await?.map(|list| list.templates))
+        Ok(self.get(self.options.refetch_pause, channel).await?.map(|list| list.templates))
     }
 
     async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Option<TemplateList>> {
@@ -198,7 +199,7 @@ impl TemplateStates for Templates {
         async move {
             reason_in(self.get(self.options.fresh_for, channel).await.ok()?)?;
             // The template may have been approved again since the templates were fetched.
-            reason_in(self.get(self.options.missed_for, channel).await.ok()?)
+            reason_in(self.get(self.options.refetch_pause, channel).await.ok()?)
         }
         .boxed_local()
     }
@@ -244,7 +245,7 @@ mod tests {
 
     const COMPANY: CompanyId = CompanyId::new(1);
 
-    fn no_templates() -> Templates {
+    fn empty_cache() -> Templates {
         let graph = Graph::new(&ProviderOptions::default(), &OutboundOptions::default()).expect("a client");
         Templates::new(graph, Options::default())
     }
@@ -258,7 +259,7 @@ mod tests {
             id: "1".to_owned(),
             access_token: Secret("token".to_owned()),
             provider_url: None,
-            is_url_operators: false,
+            is_url_from_operator: false,
         };
         let list = TemplateList { templates: Arc::new([]), is_complete: true };
         CachedTemplates { account: (account, None), fetched_at: Instant::now(), list, bytes }
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn templates_that_are_dropped_during_their_fetch_are_not_cached() {
         const ROUNDS: usize = 2000;
-        let (templates, channel) = (no_templates(), ChannelId::new(1));
+        let (templates, channel) = (empty_cache(), ChannelId::new(1));
         let key = (COMPANY, channel);
         templates.insert(key, cached_templates(channel, 1), templates.version(COMPANY));
         assert!(templates.cache.get(&key).is_some());
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_largest_list_that_is_fetched_is_cached() {
-        let templates = no_templates();
+        let templates = empty_cache();
         for channel in (1..=100).map(ChannelId::new) {
             let key = (COMPANY, channel);
             let largest = cached_templates(channel, TEMPLATES_BYTES_MAX as u64);

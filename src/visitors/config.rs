@@ -15,9 +15,9 @@ use crate::web::response::reply::{Json, Reply};
 use crate::web::response::schema::Schemas;
 
 /// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
-const COLOR: &str = "#2563eb";
+const DEFAULT_COLOR: &str = "#2563eb";
 
-/// How long browsers may use an outdated response: short, because it contains the current availability.
+/// Browsers may cache a response only briefly, because it contains the current availability.
 const CACHE_DIRECTIVES: &str = "public, max-age=15";
 
 /// The widget's configuration.
@@ -60,7 +60,7 @@ impl<'a> WidgetSettings<'a> {
         let settings: &ChannelSettings = &webchat.settings;
         Self {
             title: settings.title.as_deref(),
-            color: settings.color.as_deref().unwrap_or(COLOR),
+            color: settings.color.as_deref().unwrap_or(DEFAULT_COLOR),
             position: settings.position.unwrap_or(Position::Right),
             greeting: settings.greeting.as_deref(),
             pre_chat_fields: &settings.pre_chat_fields,

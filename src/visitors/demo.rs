@@ -30,11 +30,11 @@ const SETTINGS: &str = "settings.json";
 
 pub(super) fn configure(services: &mut ServiceConfig) {
     // Methods other than `GET` respond with 404, as do all methods unless this is a demo.
-    let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
+    let resource = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
     services
-        .service(path("/").get(redirect_to_page))
-        .service(path("/demo").get(redirect_to_page))
-        .service(path("/demo/{file:.*}").get(show_file));
+        .service(resource("/").get(redirect_to_page))
+        .service(resource("/demo").get(redirect_to_page))
+        .service(resource("/demo/{file:.*}").get(show_file));
 }
 
 /// `GET /` and `GET /demo`: redirect to `/demo/`, where the page's relative links work.
@@ -60,8 +60,9 @@ async fn show_file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -
         }
         return Ok(response.content_type("application/json").body(page.settings()?));
     }
-    let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::no_such_route)?;
-    Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))
+    let (_, content_type, text) =
+        FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::no_such_route)?;
+    Ok(response.insert_header((CONTENT_TYPE, *content_type)).body(*text))
 }
 
 /// Whether the `Host` is `localhost` or an IP address, and not a name that someone could have registered.

@@ -16,19 +16,19 @@ const IDENTITY_VALID_S: i64 = 12 * 3600;
 pub struct DemoPage {
     secret: Secret,
     /// The claims of the visitor's identity, without `exp`.
-    visitor: Value,
+    visitor_claims: Value,
     settings: Value,
 }
 
 impl DemoPage {
-    /// A page with these settings, which signs in this visitor with an identity signed with `secret`.
-    pub fn new(secret: Secret, visitor: Value, settings: Value) -> Self {
-        Self { secret, visitor, settings }
+    /// A page with these settings, which signs in the visitor with these claims, signed with `secret`.
+    pub fn new(secret: Secret, visitor_claims: Value, settings: Value) -> Self {
+        Self { secret, visitor_claims, settings }
     }
 
     /// The settings that a shop's server would embed in its page, with a freshly signed identity.
     pub(super) fn settings(&self) -> ApiResult<String> {
-        let (mut settings, mut claims) = (self.settings.clone(), self.visitor.clone());
+        let (mut settings, mut claims) = (self.settings.clone(), self.visitor_claims.clone());
         claims["exp"] = json!(clock::now().timestamp() + IDENTITY_VALID_S);
         let identity = identity::sign(&self.secret, &claims).ok_or_else(|| ApiError::internal("nothing is signed"))?;
         settings["identity"] = json!(identity);
@@ -42,7 +42,7 @@ pub struct Demo(OnceLock<DemoPage>);
 
 impl Demo {
     /// Makes the page available. Called once: a process has at most one demo.
-    pub fn show(&self, page: DemoPage) {
+    pub fn publish(&self, page: DemoPage) {
         let _ = self.0.set(page);
     }
 

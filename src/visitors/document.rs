@@ -13,6 +13,6 @@ pub(super) fn describe_webchat(operation: &mut Operation) {
             "example": "ch_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP",
         }));
     }
-    operation.is_limited = true;
+    operation.is_rate_limited = true;
     operation.errors.extend([403, 404, 429, 500, 503]);
 }

@@ -1,5 +1,5 @@
-//! The checks of a webchat before a request is read: the webchat exists, its company is active, its settings allow the
-//! page, and the visitor's address does not exceed its rate.
+//! The checks that a request to a webchat must pass before it is read: the webchat exists, its company is active, its
+//! settings allow the page, and the visitor's address does not exceed its rate.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -178,8 +178,8 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
     let (app, visitor_limits) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
     let path = request.match_info().unprocessed();
-    let channel_with_key = app.engine.directory().channel_with_key(key);
-    let webchat = channel_with_key.as_ref().and_then(|(organization, id)| {
+    let company_and_channel = app.engine.directory().company_and_channel(key);
+    let webchat = company_and_channel.as_ref().and_then(|(organization, id)| {
         let row: &ChannelRow = organization.channels.get(id)?;
         (row.kind == ChannelType::Webchat).then_some((organization, *id, row))
     });

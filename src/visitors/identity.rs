@@ -53,7 +53,7 @@ struct Claims {
 ///
 /// # Errors
 /// `401` with the reason when it is invalid; `422` when its claims about the visitor cannot be stored.
-pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> ApiResult<Identified> {
+pub fn verify(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> ApiResult<Identified> {
     let claims = claims_of(token, secrets).and_then(|claims| {
         check_validity(&claims, public_key, now)?;
         Ok(claims)
@@ -83,17 +83,18 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
 
 /// The claims of a token that is signed with one of these secrets.
 fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
-    const NO_TOKEN: &str = "it is not a JSON Web Token";
+    const NOT_A_TOKEN: &str = "it is not a JSON Web Token";
     if token.len() > BYTES_MAX {
         return Err("it is too long");
     }
-    let (signed_part, signature) = token.rsplit_once('.').ok_or(NO_TOKEN)?;
-    let (header, claims) = signed_part.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(NO_TOKEN)?;
-    let header: Header = decode(header).ok_or(NO_TOKEN)?;
+    let (signed_part, signature) = token.rsplit_once('.').ok_or(NOT_A_TOKEN)?;
+    let (header, claims) =
+        signed_part.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(NOT_A_TOKEN)?;
+    let header: Header = decode(header).ok_or(NOT_A_TOKEN)?;
     if header.alg != "HS256" || header.crit.is_some() {
         return Err("its `alg` must be HS256, without extensions");
     }
-    let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| NO_TOKEN)?;
+    let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| NOT_A_TOKEN)?;
     if !secrets.iter().any(|secret| is_signed_with(secret, signed_part, &signature)) {
         return Err("it is not signed with a secret of this webchat");
     }
@@ -135,12 +136,12 @@ fn check_validity(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Resu
             return Err("it is not valid yet");
         }
     }
-    let is_audience = match &claims.aud {
+    let is_for_this_webchat = match &claims.aud {
         None | Some(Value::Null) => true,
         Some(Value::Array(audiences)) => audiences.iter().any(|audience| audience == public_key),
         Some(audience) => audience == public_key,
     };
-    if is_audience { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
+    if is_for_this_webchat { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
 }
 
 fn optional_claim<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<FieldError>) -> Option<T> {
@@ -177,8 +178,8 @@ mod tests {
         Secret("ids_a secret of the channel".to_owned())
     }
 
-    fn read_now(token: &str, secrets: &[Secret]) -> ApiResult<Identified> {
-        read(token, secrets, PUBLIC_KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
+    fn verify_now(token: &str, secrets: &[Secret]) -> ApiResult<Identified> {
+        verify(token, secrets, PUBLIC_KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
     }
 
     fn token_of(claims: &Value) -> String {
@@ -193,7 +194,7 @@ mod tests {
     }
 
     fn refusal_of(token: &str) -> String {
-        let error = read_now(token, &[secret()]).expect_err(token);
+        let error = verify_now(token, &[secret()]).expect_err(token);
         assert_eq!((error.status.as_u16(), error.code), (401, "ERR_API_UNAUTHORIZED"), "{error}");
         error.message
     }
@@ -204,20 +205,23 @@ mod tests {
         // `openssl dgst -sha256 -hmac`, so that the one computed here is compared with another program's.
         let signed_part = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTgxIiwiZXhwIjoxNzAwMDAzNjAwfQ";
         let token = format!("{signed_part}.-1_dEyQvJCXc4V5zl51Jqry8LKyZsanDZcds1SaX27M");
-        assert_eq!(read_now(&token, &[secret()]).expect("read").external_id, "user-81");
+        assert_eq!(verify_now(&token, &[secret()]).expect("verified").external_id, "user-81");
     }
 
     #[test]
     fn claims_about_the_visitor_are_normalized_and_checked() {
         let claims = json!({"name": " Maria ", "email": "maria@example.com", "number": "+55 11 98765-4321"});
-        let identified = read_now(&token_of(&claims_with(claims)), &[secret()]).expect("read");
+        let identified = verify_now(&token_of(&claims_with(claims)), &[secret()]).expect("verified");
         let Visitor { name, email, number, number_country, external_id, .. } = identified.visitor;
         let fields = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
         assert_eq!(fields, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
         let empty_claims = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
-        assert_eq!(read_now(&token_of(&claims_with(empty_claims)), &[secret()]).expect("read").visitor.name, None);
+        assert_eq!(
+            verify_now(&token_of(&claims_with(empty_claims)), &[secret()]).expect("verified").visitor.name,
+            None
+        );
         let invalid_claims = json!({"name": "a\nb", "email": "nobody", "number": 7});
-        let error = read_now(&token_of(&claims_with(invalid_claims)), &[secret()]).expect_err("refused");
+        let error = verify_now(&token_of(&claims_with(invalid_claims)), &[secret()]).expect_err("refused");
         assert_eq!(error.status.as_u16(), 422);
         for field in ["identity.name", "identity.email", "identity.number"] {
             assert!(error.message.contains(field), "{error}");
@@ -225,15 +229,15 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_signed_with_any_of_the_secrets_and_no_other() {
+    fn a_token_must_be_signed_with_one_of_the_secrets() {
         let older_secret = Secret("ids_the one before".to_owned());
         let token = token_of(&claims_with(json!({})));
-        assert!(read_now(&token, &[older_secret.clone(), secret()]).is_ok());
-        assert!(read_now(&token, std::slice::from_ref(&older_secret)).is_err());
-        assert!(read_now(&token, &[]).is_err());
+        assert!(verify_now(&token, &[older_secret.clone(), secret()]).is_ok());
+        assert!(verify_now(&token, std::slice::from_ref(&older_secret)).is_err());
+        assert!(verify_now(&token, &[]).is_err());
         let empty_secret = Secret(String::new());
         let token = sign(&empty_secret, &claims_with(json!({}))).expect("signed");
-        assert!(read_now(&token, &[empty_secret]).is_err());
+        assert!(verify_now(&token, &[empty_secret]).is_err());
     }
 
     #[test]
@@ -287,26 +291,26 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_for_a_day_at_most_with_a_minute_of_skew() {
-        let at = |seconds: i64| token_of(&json!({"sub": "u", "exp": NOW_S + seconds}));
+        let expiring_in = |seconds: i64| token_of(&json!({"sub": "u", "exp": NOW_S + seconds}));
         for seconds in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
-            assert!(read_now(&at(seconds), &[secret()]).is_ok(), "{seconds}");
+            assert!(verify_now(&expiring_in(seconds), &[secret()]).is_ok(), "{seconds}");
         }
         for (seconds, reason) in
             [(-60, "expired"), (-3600, "expired"), (24 * 3600 + 61, "24 hours"), (25 * 3600, "24 hours")]
         {
-            assert!(refusal_of(&at(seconds)).contains(reason), "{seconds}");
+            assert!(refusal_of(&expiring_in(seconds)).contains(reason), "{seconds}");
         }
         for exp in [json!(null), json!("1700003600"), json!([]), json!(true)] {
             assert!(refusal_of(&token_of(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
         }
         assert!(refusal_of(&token_of(&json!({"sub": "u"}))).contains("`exp`"));
-        assert!(read_now(&token_of(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
-        assert!(read_now(&token_of(&claims_with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
+        assert!(verify_now(&token_of(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
+        assert!(verify_now(&token_of(&claims_with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
         assert!(refusal_of(&token_of(&claims_with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
     }
 
     #[test]
-    fn a_token_has_a_subject_and_this_audience() {
+    fn a_token_must_have_a_subject_and_this_audience() {
         for sub in
             [json!(null), json!(""), json!(" "), json!(81), json!("a\u{0}b"), json!("a\nb"), json!("x".repeat(256))]
         {
@@ -314,7 +318,7 @@ mod tests {
         }
         assert!(refusal_of(&token_of(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
         for aud in [json!(PUBLIC_KEY), json!(["other", PUBLIC_KEY])] {
-            assert!(read_now(&token_of(&claims_with(json!({"aud": aud}))), &[secret()]).is_ok());
+            assert!(verify_now(&token_of(&claims_with(json!({"aud": aud}))), &[secret()]).is_ok());
         }
         for aud in [json!("ch_there"), json!([]), json!(7)] {
             assert!(refusal_of(&token_of(&claims_with(json!({"aud": aud})))).contains("`aud`"));

@@ -104,8 +104,8 @@ struct AddressLimit {
 impl AddressLimit {
     fn new(per_minute: u32) -> Self {
         let quota = NonZeroU32::new(per_minute).map(Quota::per_minute);
-        let new = |quota| Limiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
-        Self { per_minute, limiter: quota.map(new) }
+        let new_limiter = |quota| Limiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
+        Self { per_minute, limiter: quota.map(new_limiter) }
     }
 }
 
@@ -153,8 +153,8 @@ impl VisitorLimits {
         }
     }
 
-    /// A meter for the bytes of one body, which count against the limits of the session, if there is one yet, the
-    /// address and the company.
+    /// A meter for the bytes of one body, which count against the limits of the company and, if they are known, of the
+    /// session and the address.
     pub(super) fn meter(&self, company: CompanyId, session: Option<&SessionId>, address: Option<Address>) -> Meter {
         let mut upload_meter = UploadMeter::of(self.uploads.clone(), company, session, address);
         Meter::new(move |bytes| upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s)))
@@ -173,7 +173,7 @@ impl VisitorLimits {
     ///
     /// # Errors
     /// [`Denied`] when it has waited too long, or too many sockets of the company wait already.
-    pub(super) async fn catch_up(&self, company: CompanyId) -> Result<KeyedPermit<CompanyId>, Denied> {
+    pub(super) async fn admit_catch_up(&self, company: CompanyId) -> Result<KeyedPermit<CompanyId>, Denied> {
         self.catch_ups.acquire(company).await
     }
 
@@ -184,7 +184,7 @@ impl VisitorLimits {
         uploads.forget_company(company);
     }
 
-    /// Removes addresses with full allowances, for as long as the process lives.
+    /// Periodically removes addresses with full allowances, for as long as the process lives.
     pub async fn run_cleanup(&self) {
         let mut clock = tokio::time::interval(CLEANUP_INTERVAL);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -197,7 +197,7 @@ impl VisitorLimits {
                 limiter.retain_recent();
                 limiter.shrink_to_fit();
             }
-            self.uploads.remove_full();
+            self.uploads.remove_refilled();
         }
     }
 }
@@ -223,17 +223,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sockets_of_one_company_catch_up_a_few_at_a_time_and_those_of_another_beside_them() {
+    async fn only_a_few_sockets_of_each_company_catch_up_at_a_time() {
         use futures_util::FutureExt;
         let limits = VisitorLimits::new(VisitorOptions::default());
         let (company, other_company) = (CompanyId::new(1), CompanyId::new(2));
         let mut permits = Vec::new();
         for _ in 0..CATCH_UPS_OF_COMPANY_MAX {
-            permits.push(limits.catch_up(company).await.expect("a turn"));
+            permits.push(limits.admit_catch_up(company).await.expect("a turn"));
         }
-        let mut next = Box::pin(limits.catch_up(company));
+        let mut next = Box::pin(limits.admit_catch_up(company));
         assert!((&mut next).now_or_never().is_none(), "one more of the company than may read at once");
-        assert!(limits.catch_up(other_company).now_or_never().is_some_and(|permit| permit.is_ok()));
+        assert!(limits.admit_catch_up(other_company).now_or_never().is_some_and(|permit| permit.is_ok()));
         permits.pop();
         assert!(next.await.is_ok());
     }
@@ -249,6 +249,6 @@ mod tests {
         assert!(limits.admit_socket(address("192.0.2.2")).is_some());
         drop(first_permit);
         assert!(limits.admit_socket(address_of_sockets).is_some());
-        assert_eq!(limits.sockets.map(|sockets| sockets.keys()), Some(1), "addresses without sockets are forgotten");
+        assert_eq!(limits.sockets.map(|open| open.key_count()), Some(1), "addresses without sockets are forgotten");
     }
 }

@@ -22,7 +22,7 @@ use crate::web::request::values::{ClientId, MessageBody};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input};
 
-/// Maximum number of files per message. With a message and a `clientId` of its own, each file can be resent separately.
+/// Maximum number of files per message: one, so that each has its own `clientId` and can be resent separately.
 const FILES_MAX: usize = 1;
 
 /// The content of a visitor's message.
@@ -37,10 +37,10 @@ impl FromRequest for VisitorMessageBody {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         if form::is_form(request) {
-            let form = BodyWithFiles::<Caption, FILES_MAX>::from_request(request, payload);
+            let form = BodyWithFiles::<FileFields, FILES_MAX>::from_request(request, payload);
             return Box::pin(async move { Ok(Self::File(Box::new(VisitorFile::of(form.await?)?))) });
         }
-        // A body of any other type is refused here, as neither JSON nor a form.
+        // Reads JSON, and refuses a body that is neither JSON nor a form.
         let text = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
         Box::pin(async move { text.await.map(|text| Self::Text(text.fields)) })
     }
@@ -51,18 +51,18 @@ impl OperationPart for VisitorMessageBody {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<VisitorMessage>::describe(operation, schemas);
         operation.takes_files = true;
-        let form = form_schema(Fields::describe::<Caption>(), FILES_MAX);
+        let form = form_schema(Fields::describe::<FileFields>(), FILES_MAX);
         schemas.insert(form_name(&VisitorMessage::name()), form);
     }
 }
 
-/// The fields beside a file.
-struct Caption {
+/// The fields of a form with a file.
+struct FileFields {
     body: Option<MessageBody>,
     client_id: Option<ClientId>,
 }
 
-impl Input for Caption {
+impl Input for FileFields {
     fn name() -> Cow<'static, str> {
         "VisitorFileCaption".into()
     }
@@ -84,8 +84,8 @@ pub(super) struct VisitorFile {
 }
 
 impl VisitorFile {
-    fn of(form: BodyWithFiles<Caption, FILES_MAX>) -> ApiResult<Self> {
-        let BodyWithFiles { fields: Caption { body, client_id }, mut files } = form;
+    fn of(form: BodyWithFiles<FileFields, FILES_MAX>) -> ApiResult<Self> {
+        let BodyWithFiles { fields: FileFields { body, client_id }, mut files } = form;
         let upload = files.pop().ok_or_else(|| {
             let reason = "is required: the file, in a multipart/form-data body".to_owned();
             ApiError::validation(&[FieldError { field: FILES_PART.to_owned(), reason }])

@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("assets/widget/widget.js");
 
 /// Browsers use the widget for five minutes without a check, and for a day after that while they check for a new one in
 /// the background.
-const CACHED: &str = "public, max-age=300, stale-while-revalidate=86400";
+const CACHE_DIRECTIVES: &str = "public, max-age=300, stale-while-revalidate=86400";
 
 /// Compressed once, at the first request.
 static WIDGET: LazyLock<EmbeddedFile> = LazyLock::new(|| EmbeddedFile::new("text/javascript; charset=utf-8", SCRIPT));
@@ -35,7 +35,7 @@ impl ResponseDescription for Script {
 pub async fn show(request: HttpRequest) -> DocumentedResponse<Script> {
     let response = WIDGET.respond(&request, |response| {
         response
-            .insert_header((CACHE_CONTROL, CACHED))
+            .insert_header((CACHE_CONTROL, CACHE_DIRECTIVES))
             // Pages with cross-origin isolation may embed it too.
             .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"));
     });

@@ -75,7 +75,7 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
         }
     }
 
-    fn remove_full(&self) {
+    fn remove_refilled(&self) {
         if let Some(limiter) = &self.limiter {
             limiter.retain_recent();
             limiter.shrink_to_fit();
@@ -83,8 +83,9 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     }
 }
 
-/// As [`UploadLimit`], for companies. Each has its own limiter, which [`UploadAllowances::forget_company`] can drop.
-/// Limiters need no maximum number: there are no more of them than companies.
+/// Like [`UploadLimit`], for companies. Each company has a limiter of its own, so that
+/// [`UploadAllowances::forget_company`] can drop it. The number of limiters needs no maximum:
+/// it is at most that of companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
@@ -137,12 +138,12 @@ impl UploadAllowances {
     }
 
     /// Removes sessions and addresses whose allowances are full again.
-    pub(super) fn remove_full(&self) {
-        self.sessions.remove_full();
-        self.addresses.remove_full();
+    pub(super) fn remove_refilled(&self) {
+        self.sessions.remove_refilled();
+        self.addresses.remove_refilled();
     }
 
-    /// Drops a company's limit: it starts again with a full hour. Sessions and addresses expire on their own.
+    /// Drops a company's limiter, so its allowance is full again. Sessions and addresses are dropped once theirs are.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { sessions: _, addresses: _, companies } = self;
         companies.limiters.remove(&company);
@@ -152,7 +153,7 @@ impl UploadAllowances {
 /// The session, address and company that a body counts against.
 #[derive(Clone)]
 struct Sender {
-    /// `None` while a session is opened.
+    /// `None` while the session is being opened.
     session: Option<SessionId>,
     address: Option<Address>,
     company: CompanyId,
@@ -196,8 +197,8 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn meter(uploads: &Arc<UploadAllowances>, session: &str, last: u8, company: i64) -> UploadMeter {
-        let address = Some(Address::of([192, 0, 2, last].into()));
+    fn meter(uploads: &Arc<UploadAllowances>, session: &str, last_octet: u8, company: i64) -> UploadMeter {
+        let address = Some(Address::of([192, 0, 2, last_octet].into()));
         let session = Some(SessionId(session.to_owned()));
         let sender = Sender { session, address, company: CompanyId::new(company) };
         UploadMeter { uploads: uploads.clone(), sender, prepaid_bytes: 0 }

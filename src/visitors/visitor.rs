@@ -1,4 +1,4 @@
-//! The requests of a visitor's browser: opening a session and, with its token, its messages.
+//! The requests of a visitor's browser: opening a session, and those with the session's token.
 
 use std::borrow::Cow;
 use std::future::{Ready, ready};
@@ -26,13 +26,13 @@ use super::limits::VisitorLimits;
 use super::message_body::VisitorMessageBody;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{
-    Arrival, Filters, SessionOpening, TOKEN_PREFIX, UndeliveredMessages, VisitorContent, VisitorIdentity,
+    Arrival, Filters, SessionOpener, TOKEN_PREFIX, UndeliveredMessages, VisitorContent, VisitorIdentity,
     report_delivered, visible_messages,
 };
 use crate::app::App;
 use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::admission::auth::{bearer, bearer_in};
-use crate::web::request::params::is_by_number;
+use crate::web::request::params::has_page_number;
 use crate::web::request::values::FromField;
 use crate::web::response::cursor::ListOwner;
 use crate::web::response::head::is_head_request;
@@ -89,12 +89,12 @@ pub async fn authenticate<B: MessageBody + 'static>(
 }
 
 /// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte. The token of a
-/// session that ended unverified is void once its contact is verified, also by a merge: its visitor may be another
-/// person than the contact.
+/// session that ended unverified is void once its contact is verified, even by a merge: its visitor may be a different
+/// person from the contact.
 pub(super) async fn find_visitor(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
-    let has_format =
+    let is_well_formed =
         |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
-    let token = token.filter(has_format).ok_or_else(ApiError::unauthorized)?;
+    let token = token.filter(is_well_formed).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
     let row = row.ok_or_else(ApiError::unauthorized)?;
     // An active session needs no check: it ends when its contact becomes verified.
@@ -179,34 +179,34 @@ impl FromField for IdentityText {
 }
 
 impl IdentityText {
-    fn read(&self, webchat: &Webchat) -> ApiResult<Identified> {
-        identity::read(&self.0, &webchat.settings.identity_secrets, &webchat.public_key, clock::now())
+    fn verify(&self, webchat: &Webchat) -> ApiResult<Identified> {
+        identity::verify(&self.0, &webchat.settings.identity_secrets, &webchat.public_key, clock::now())
     }
 }
 
 /// `POST …/sessions`. With a signed identity, the visitor is the person it names. Without one, the token of an earlier
-/// anonymous session makes the visitor the one of that session.
+/// anonymous session identifies the visitor as the one of that session.
 pub async fn open(
     webchat: Webchat,
     app: Data<App>,
     earlier_token: EarlierToken,
     body: Body<NewSession>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<SessionView>> {
     let NewSession { arrival, identity } = body.0;
     let identity = match identity {
-        Some(identity) => VisitorIdentity::Identified(identity.read(&webchat)?),
+        Some(identity) => VisitorIdentity::Identified(identity.verify(&webchat)?),
         None if webchat.settings.require_identity => {
             return Err(ApiError::invalid_identity("this webchat requires one, but none was sent"));
         }
         None => VisitorIdentity::Unknown { earlier: find_earlier_session(&app, &webchat, &earlier_token).await? },
     };
     let (company, channel) = (webchat.company(), webchat.channel);
-    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &arrival, once: &once };
-    let show = |row: &SessionRow, _: &ContactRow, token: &str| {
+    let opener = SessionOpener { app: &app, company, channel, identity, arrival: &arrival, idempotency: &idempotency };
+    let to_response = |row: &SessionRow, _: &ContactRow, token: &str| {
         Created::of(SessionView { token: Some(token.to_owned()), ..SessionView::from(row) })
     };
-    opening.begin(show).await
+    opener.open(to_response).await
 }
 
 /// The session of the token that the browser sent; `None` without a token, or with an invalid one.
@@ -229,7 +229,7 @@ pub async fn identify(
     app: Data<App>,
     body: Body<IdentifyInput>,
 ) -> ApiResult<Json<SessionView>> {
-    let identity = body.0.0.read(&webchat)?;
+    let identity = body.0.0.verify(&webchat)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
         match sign_in(&visitor.0, &app, &identity).await {
             // The contact was deleted at this very moment: the next attempt creates another contact for the identity.
@@ -283,10 +283,10 @@ pub async fn list_messages(
     let session = visitor.0;
     let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
     let db = app.engine.reads().acknowledged_tables(session.company_id).await?;
-    let rows = messages::list(db, session.company_id, &filter, page).await?;
-    let undelivered = UndeliveredMessages::of(&rows.rows);
-    let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
-    let may_be_truncated = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    let listed = messages::list(db, session.company_id, &filter, page).await?;
+    let undelivered = UndeliveredMessages::of(&listed.rows);
+    let mut response = Page::of(page, listed, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
+    let may_be_truncated = page.is_by_cursor() || after.is_some() && !page.descending && !has_page_number(&request);
     let count = if may_be_truncated { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {

@@ -1,4 +1,4 @@
-//! What every request passes, from the socket to the handler and back. Imports have one direction: [`admission`] uses
+//! What every request passes through, from the socket to the handler and back. Imports go one way: [`admission`] uses
 //! [`request`], which uses [`connections`], which uses [`response`].
 
 pub mod admission;

@@ -14,7 +14,7 @@ use super::response::cursor::Cursors;
 use crate::media::Media;
 use crate::metrics::Metrics;
 
-/// Every request has it as application data. Cheap to clone.
+/// State that every request has as application data. Cheap to clone.
 #[derive(Clone)]
 pub struct WebState {
     /// Identifies callers.
@@ -43,7 +43,7 @@ impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
         // The other fields have nothing to drop: invalid tokens are counted by address, large bodies and responses only
-        // while they are in memory, and the couriers remove their webhooks from the metrics when they end.
+        // while they are in memory, and the couriers (one per webhook) remove theirs from the metrics when they end.
         let Self {
             admission: _,
             https: _,

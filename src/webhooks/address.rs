@@ -5,16 +5,16 @@ use url::Host;
 use crate::web_address::{self, InvalidWebAddress};
 
 /// Maximum length of a URL, in characters.
-pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
+pub const URL_CHARACTERS_MAX: usize = 2_000;
 
 /// Checks the form of a URL: `https`, or `http` to this machine only. Whether the operator has allowed `http` to this
 /// machine is checked by [`super::Webhooks::check`].
 ///
 /// # Errors
 /// A phrase that follows the field's name.
-pub fn check_address(text: &str) -> Result<(), String> {
-    if text.chars().count() > ADDRESS_CHARACTERS_MAX {
-        return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
+pub fn check_url_form(text: &str) -> Result<(), String> {
+    if text.chars().count() > URL_CHARACTERS_MAX {
+        return Err(format!("must have at most {URL_CHARACTERS_MAX} characters"));
     }
     let url = web_address::parse(text).map_err(|error| match error {
         InvalidWebAddress::Scheme => "must be a URL that starts with https://".to_owned(),
@@ -35,7 +35,7 @@ pub fn check_address(text: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_address;
+    use super::check_url_form;
 
     #[test]
     fn a_url_is_https_unless_its_host_is_this_machine() {
@@ -46,7 +46,7 @@ mod tests {
             "http://localhost/x",
             "http://[::1]/",
         ] {
-            assert_eq!(check_address(good), Ok(()), "{good}");
+            assert_eq!(check_url_form(good), Ok(()), "{good}");
         }
         for bad in [
             "",
@@ -66,8 +66,8 @@ mod tests {
             "/a",
             "http://localhost.example.com/",
         ] {
-            assert!(check_address(bad).is_err(), "{bad}");
+            assert!(check_url_form(bad).is_err(), "{bad}");
         }
-        assert!(check_address(&format!("https://example.com/{}", "x".repeat(2_000))).is_err());
+        assert!(check_url_form(&format!("https://example.com/{}", "x".repeat(2_000))).is_err());
     }
 }

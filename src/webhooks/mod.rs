@@ -25,7 +25,7 @@ use ipnet::IpNet;
 use reqwest::Response;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-pub use self::address::{ADDRESS_CHARACTERS_MAX, check_address};
+pub use self::address::{URL_CHARACTERS_MAX, check_url_form};
 pub use self::retry_policy::{PAUSES, RetryPolicy};
 pub use self::signature::{new_secret, signature};
 use crate::outbound::{Lookup, Outbound, OutboundError, OutboundOptions, SystemLookup};
@@ -40,7 +40,7 @@ pub const RESPONSE_CHARACTERS_MAX: usize = 1_000;
 /// response, so that the connection can be reused.
 const RESPONSE_BYTES_MAX: usize = 4 * RESPONSE_CHARACTERS_MAX;
 
-/// Timeout for reading the body; the status is already known then.
+/// Timeout for reading the body; the status is already known by then.
 const BODY_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The status of an endpoint that no longer exists.
@@ -90,24 +90,24 @@ impl fmt::Debug for WebhookOptions {
 pub struct Webhooks {
     outbound: Outbound,
     /// Webhooks that are being tested: one test of each at a time.
-    tests: Arc<DashSet<(CompanyId, WebhookId)>>,
+    running_tests: Arc<DashSet<(CompanyId, WebhookId)>>,
     /// When a delivery is retried, and when an endpoint is disabled.
     pub retry_policy: Arc<RetryPolicy>,
 }
 
 /// A running test of a webhook.
 pub struct RunningTest {
-    tests: Arc<DashSet<(CompanyId, WebhookId)>>,
+    running_tests: Arc<DashSet<(CompanyId, WebhookId)>>,
     key: (CompanyId, WebhookId),
 }
 
 impl Drop for RunningTest {
     fn drop(&mut self) {
-        self.tests.remove(&self.key);
+        self.running_tests.remove(&self.key);
     }
 }
 
-/// The result of a delivery at the endpoint.
+/// Whether the endpoint has accepted a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The endpoint has accepted it.
@@ -169,14 +169,14 @@ impl Webhooks {
             allowed_networks: options.allowed_networks.clone(),
             call_time_max: options.response_time_max,
         };
-        let outbound = Outbound::of_webhooks(&outbound, options.lookup.clone())?;
-        Ok(Self { outbound, tests: Arc::default(), retry_policy: Arc::new(options.retry_policy.clone()) })
+        let outbound = Outbound::for_webhooks(&outbound, options.lookup.clone())?;
+        Ok(Self { outbound, running_tests: Arc::default(), retry_policy: Arc::new(options.retry_policy.clone()) })
     }
 
     /// Starts a test of a webhook; `None` if one is running.
     pub fn begin_test(&self, company: CompanyId, webhook: WebhookId) -> Option<RunningTest> {
         let key = (company, webhook);
-        self.tests.insert(key).then(|| RunningTest { tests: self.tests.clone(), key })
+        self.running_tests.insert(key).then(|| RunningTest { running_tests: self.running_tests.clone(), key })
     }
 
     /// Checks a webhook's URL, without resolving its host.
@@ -184,18 +184,18 @@ impl Webhooks {
     /// # Errors
     /// A phrase that follows the field's name.
     pub fn check(&self, url: &str) -> Result<(), String> {
-        check_address(url)?;
-        self.outbound.may_call(url).map_err(|error| match error {
+        check_url_form(url)?;
+        self.outbound.check_url(url).map_err(|error| match error {
             OutboundError::Forbidden(why) => format!("is not allowed: {why}"),
             error => error.to_string(),
         })
     }
 
-    /// Sends JSON to a URL, signed with every valid secret, under an id that is the same in every attempt. Failures are
+    /// Sends JSON to a URL, signed with every valid secret, with an id that is the same in every attempt. Failures are
     /// part of the result.
     pub async fn deliver(&self, url: &str, secrets: &[Secret], id: &str, json: Bytes) -> AttemptResult {
         let (at, started) = (clock::now(), Instant::now());
-        let result = |status: Option<u16>, error: Option<String>| AttemptResult {
+        let attempt_result = |status: Option<u16>, error: Option<String>| AttemptResult {
             at,
             status,
             error,
@@ -204,13 +204,13 @@ impl Webhooks {
         };
         let headers = match headers(secrets, id, at, &json) {
             Ok(headers) => headers,
-            Err(error) => return result(None, Some(error)),
+            Err(error) => return attempt_result(None, Some(error)),
         };
         match self.outbound.post(url, headers, json).await {
-            Err(error) => result(None, Some(error.to_string())),
+            Err(error) => attempt_result(None, Some(error.to_string())),
             Ok(response) => {
                 let status = response.status();
-                let result = result(Some(status.as_u16()), status_error(status.as_u16()));
+                let result = attempt_result(Some(status.as_u16()), status_error(status.as_u16()));
                 AttemptResult { body: body_start(response).await, ..result }
             }
         }

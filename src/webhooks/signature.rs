@@ -39,7 +39,7 @@ pub fn signature(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Resu
 mod tests {
     use super::*;
 
-    /// The example of the specification's own libraries.
+    /// The example from the specification's own libraries.
     #[test]
     fn a_signature_is_the_one_of_the_specification() {
         let secret = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());

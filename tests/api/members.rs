@@ -77,9 +77,9 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
     let both = BTreeSet::from([app.company.id, other.id]);
     for (filter, expected) in [
         (SlotFilter::all(), both),
-        (SlotFilter::these([slots[0]]), BTreeSet::from([app.company.id])),
-        (SlotFilter::these([slots[1]]), BTreeSet::from([other.id])),
-        (SlotFilter::these([]), none),
+        (SlotFilter::only([slots[0]]), BTreeSet::from([app.company.id])),
+        (SlotFilter::only([slots[1]]), BTreeSet::from([other.id])),
+        (SlotFilter::only([]), none),
     ] {
         let companies = |found: Vec<CompanyId>| found.into_iter().collect::<BTreeSet<_>>();
         let before = Utc::now() + TimeDelta::days(1);
@@ -96,7 +96,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         assert!(removals::unfinished(db, &filter, 10).await.expect("removals").is_empty());
         assert!(cascades::companies(db, &filter, CompanyId::new(0), 10).await.expect("companies").is_empty());
         assert!(messages::outboxes(db, &filter).await.expect("outboxes").is_empty());
-        assert!(messages::media_wanted(db, &filter, MessageId::new(0), 10).await.expect("files").is_empty());
+        assert!(messages::awaiting_media(db, &filter, MessageId::new(0), 10).await.expect("files").is_empty());
         assert!(campaigns::unfinished(db, &filter).await.expect("campaigns").is_empty());
     }
     app.stop().await;
@@ -396,9 +396,10 @@ async fn a_caller_that_gives_up_while_a_transaction_begins_leaves_none_open() {
         sqlx::query_scalar::<_, i64>(select).fetch_one(&database.db).await.expect("a count")
     };
     // Without the fence, and with it.
-    for role in
-        [Role::Alone, Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 })]
-    {
+    for role in [
+        Role::Standalone,
+        Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 }),
+    ] {
         let folder = empty_folder();
         let options = StoreOptions {
             database: database.options.clone(),

@@ -121,8 +121,8 @@ fn check_ticket(model: &Model, shown: &Value) {
     assert_eq!(shown["wrapupNote"].as_str(), model.wrapup.1.as_deref());
     assert_eq!(shown["reopenCount"], model.reopens);
     assert_eq!(shown["unreadCount"], model.unread);
-    assert_eq!(shown["closedAt"].is_null(), model.closed.is_none());
-    assert_eq!(shown["firstResponseAt"].is_null(), model.responded.is_none());
+    assert_eq!(shown["closedAt"].is_null(), model.closed_at.is_none());
+    assert_eq!(shown["firstResponseAt"].is_null(), model.first_response_at.is_none());
 }
 
 /// An object of the fields that have a value.

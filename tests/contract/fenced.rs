@@ -35,7 +35,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
     ("persistence/src/recovery.rs", "find_watermark", ALONE),
     ("persistence/src/recovery.rs", "take_ownership", ALONE),
     ("persistence/src/tables/admins.rs", "insert", BY_HAND),
-    ("persistence/src/tables/channels/missing_keys.rs", "connect_found", ALONE),
+    ("persistence/src/tables/channels/missing_keys.rs", "reconnect_readable", ALONE),
     ("persistence/src/tables/channels/missing_keys.rs", "disconnect_unreadable", ALONE),
     ("persistence/src/tables/channels/reseal.rs", "reseal", BY_HAND),
     ("persistence/src/tables/companies.rs", "insert", BY_HAND),
@@ -48,7 +48,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
     ("persistence/src/tables/tokens.rs", "revoke", BY_HAND),
     ("persistence/src/tables/tokens.rs", "rotate", BY_HAND),
     ("persistence/src/tables/webhooks/missing_keys.rs", "disable_unreadable", ALONE),
-    ("persistence/src/tables/webhooks/missing_keys.rs", "enable_found", ALONE),
+    ("persistence/src/tables/webhooks/missing_keys.rs", "enable_readable", ALONE),
     ("persistence/src/tables/webhooks/mod.rs", "reseal", BY_HAND),
 ];
 

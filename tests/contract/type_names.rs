@@ -3,7 +3,7 @@
 use crate::floors::{CRATES, Sources};
 
 /// Names of types that may be defined once in each module, because they mean the same in all. There are ten at most.
-const CONVENTIONAL: [&str; 7] = ["Command", "Create", "Filters", "Inner", "Options", "Row", "State"];
+const CONVENTIONAL: [&str; 6] = ["Command", "Create", "Filters", "Inner", "Options", "Row"];
 
 /// The types that several files define, with their files.
 fn collisions(sources: &Sources) -> Vec<String> {

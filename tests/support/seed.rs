@@ -114,7 +114,7 @@ pub fn provided_settings(kind: ChannelType, account: &str, provider_url: &str) -
         verify_token: secret(VERIFY_TOKEN),
         provider_url: Some(provider_url.to_owned()),
         // As if the operator had set the address on the command line.
-        is_provider_url_operators: true,
+        is_provider_url_from_operator: true,
         ..ChannelSettings::default()
     }
 }

@@ -5,11 +5,11 @@ use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 /// The threads that run actors. Once request threads are added, actors run on those, so that a command and its answer
-/// often stay on one thread. Until then, and in a process that serves no requests, actors run on threads of the pool's
-/// own.
+/// often stay on one thread. Until then, and in a process that serves no requests, actors run on its initial
+/// threads.
 pub(crate) struct ArbiterPool {
-    own: Vec<ArbiterHandle>,
-    /// Whether the pool started `own`, and so must stop them.
+    initial_threads: Vec<ArbiterHandle>,
+    /// Whether the pool started `initial_threads`, and so must stop them.
     owns_threads: bool,
     request_threads: RwLock<Vec<ArbiterHandle>>,
 }
@@ -17,11 +17,11 @@ pub(crate) struct ArbiterPool {
 impl ArbiterPool {
     /// Starts `count` threads; with 0, actors run on the calling thread.
     pub(crate) fn start(count: usize) -> Self {
-        let own = match count {
+        let initial_threads = match count {
             0 => vec![Arbiter::current()],
             count => (0..count).map(|_| Arbiter::new().handle()).collect(),
         };
-        Self { own, owns_threads: count > 0, request_threads: RwLock::default() }
+        Self { initial_threads, owns_threads: count > 0, request_threads: RwLock::default() }
     }
 
     /// Adds the current thread, which serves requests, to the pool.
@@ -37,7 +37,7 @@ impl ArbiterPool {
         let request_threads = self.request_threads.read();
         match request_threads.get(index(request_threads.len())) {
             Some(arbiter) if arbiter.alive() => arbiter.clone(),
-            _ => self.own[index(self.own.len())].clone(),
+            _ => self.initial_threads[index(self.initial_threads.len())].clone(),
         }
     }
 
@@ -47,20 +47,20 @@ impl ArbiterPool {
         self.of(id).spawn_fn(work)
     }
 
-    /// Stops the pool's own threads.
+    /// Stops the threads that the pool has started.
     pub(crate) fn stop(&self) {
         if self.owns_threads {
-            for arbiter in &self.own {
+            for arbiter in &self.initial_threads {
                 arbiter.stop();
             }
         }
     }
 
-    /// Waits until every actor has finished its current message. An actor reads the directory and appends its decision
-    /// without interruption. So earlier decisions are in the log on return, and later ones use the directory as it is
-    /// now.
+    /// Waits until every actor has finished the message that it is handling now. An actor reads the directory and
+    /// appends its decision while it handles one message, so all decisions from an older directory are then in the log.
     pub(crate) async fn wait_for_current_messages(&self) {
-        let arbiters: Vec<ArbiterHandle> = self.request_threads.read().iter().chain(&self.own).cloned().collect();
+        let arbiters: Vec<ArbiterHandle> =
+            self.request_threads.read().iter().chain(&self.initial_threads).cloned().collect();
         let mut pending = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
             let (signal, receiver) = oneshot::channel();

@@ -5,8 +5,8 @@
 //! run. While something waits for a point in time, the actor sets the timer to a few seconds at most, so that a clock
 //! change or a suspended machine is noticed soon.
 //!
-//! A panic is taken for a defect of the actor's state in memory: the state is dropped, and read again from the tables.
-//! A panic of a task whose result the actor waits for becomes a refusal ([`catch_panic`]).
+//! A panic is treated as a defect in the actor's state in memory: the state is dropped, and read again from the tables.
+//! A panic in a task whose result the actor waits for becomes a refusal ([`catch_panic`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Publishes its gauges; called after every message and after the timer has fired.
     fn publish_gauges(&mut self) {}
 
-    /// Drops its state in memory after a panic. If this panics too, it is repeated before the next work.
+    /// Drops its state in memory after a panic. If this panics too, it is repeated before anything else is done.
     fn recover(&mut self);
 
     /// Leaves its registry, and refuses the requests that wait for it.
@@ -159,7 +159,7 @@ mod tests {
     struct Counter {
         work_state: DueWorkState,
         readiness: Readiness,
-        /// The pause until the next run; none: the next message starts it.
+        /// The pause until the next run; if `None`, the next message starts that run.
         pause: Option<Duration>,
         counts: Counts,
         /// Whether the next recovery panics.

@@ -31,8 +31,8 @@ use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{ActorHandle, Envelope, Registered, Registry};
 
-/// How long the answer to a change waits for the directory to reload. After that time the answer is sent all the same,
-/// and the directory reloads when the database notifies it of the change.
+/// How long the answer to a change waits for the directory to reload. After that time the answer is sent anyway, and
+/// the directory reloads when the database notifies it of the change.
 const REFRESH_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// State shared by all parts of the engine.
@@ -61,12 +61,12 @@ impl Base {
         Arc::new(Self { options, store, directory, arbiters, overviews, background, stopping: AtomicBool::new(false) })
     }
 
-    /// Starts work that may outlast its request. A stop of the process may cancel it.
+    /// Starts work that may outlast its request. Stopping the process may cancel it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.background.spawn(work));
     }
 
-    /// Starts work of a company that may outlast its request. Dropping the company from memory waits for it.
+    /// Starts a company's work, which may outlast its request. Dropping the company from memory waits for it.
     pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         let ownership = self.store.ownership().clone();
         // Taken before the request releases its own presence, so that the company is not dropped in between.
@@ -95,8 +95,7 @@ impl Base {
         &self.store.readers
     }
 
-    /// Whether this process serves a company. Periodic work, and work that goes through several companies, must check
-    /// this.
+    /// Whether this process serves a company. Periodic work, and work that spans several companies, must check this.
     pub(crate) fn owns(&self, company: CompanyId) -> bool {
         self.store.ownership().owns(company)
     }
@@ -112,7 +111,7 @@ impl Base {
         }
     }
 
-    /// Enters a company, if it is open now. The presence is to be held until the work has ended.
+    /// Begins work of a company, if it is open now. The presence is to be held until the work has ended.
     pub(crate) fn try_enter(&self, company: CompanyId) -> Option<Presence> {
         self.store.ownership().try_enter(company)
     }
@@ -122,11 +121,11 @@ impl Base {
         self.directory.company(company).ok_or(Refusal::NotFound)
     }
 
-    /// Waits until actors use the company's committed configuration. To be called after a change of data in the
+    /// Waits until actors use the company's committed configuration. To be called after a change to data that is in the
     /// directory.
     pub(crate) async fn refresh(&self, company: CompanyId) {
-        let refreshed = self.directory.refresh(self.db(company), company);
-        match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
+        let refresh = self.directory.refresh(self.db(company), company);
+        match tokio::time::timeout(REFRESH_TIME_MAX, refresh).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, %company, "directory reload delayed"),
             Err(_) => tracing::warn!(%company, "directory reload delayed"),

@@ -20,7 +20,7 @@ pub struct EngineOptions {
     pub sending: SendingOptions,
     /// Interval between sweeps for idle actors and sessions. Default 5 seconds.
     pub sweep_every: Duration,
-    /// Interval between full reloads of the companies' directory, in case a notification was lost. Default a minute.
+    /// Interval between full reloads of the companies' directory, in case a notification was lost. Default 1 minute.
     pub reload_every: Duration,
     /// Number of threads that run actors until request threads join ([`crate::Engine::run_actors_here`]); 0: the thread
     /// that creates the engine. Default: one for each core.

@@ -1,5 +1,5 @@
-//! Kinds of retry: immediately, after a conflict with another caller; and after a pause, while a dependency is
-//! unavailable, or after any refusal until a change is finished.
+//! Three kinds of retry: at once, after a conflict with another caller; with a pause, while a dependency is
+//! unavailable; and with a pause, after any refusal, until a change is finished.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::contacts::ContactCache;
 /// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
 
-/// The first and the longest pause of [`until_finished`]. A request waits longer than the longest pause for its
-/// contact's mark to be removed, so after an outage it need not be refused.
+/// The first and the longest pause of [`until_finished`]. A request waits longer than the longest pause for the
+/// deletion or merge of its contact to end, so after an outage it need not be refused.
 const FINISH_PAUSE_MIN: Duration = Duration::from_millis(250);
 const FINISH_PAUSE_MAX: Duration = Duration::from_secs(4);
 
-/// Repeats an attempt while a conflict refuses it. [`Refusal::Retired`] and [`Refusal::ContactLeaving`] are always
+/// Repeats an attempt while a conflict refuses it. [`Refusal::Retired`] and [`Refusal::ContactChanging`] are always
 /// conflicts; after the latter, waits until the contact's deletion or merge has ended. `is_conflict` decides on all
-/// others.
+/// other refusals.
 ///
 /// # Errors
 /// The final refusal; [`Refusal::Unavailable`] after too many conflicts.
@@ -32,7 +32,7 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     for _ in 0..ATTEMPTS_MAX {
         match attempt().await {
             Err(Refusal::Retired) => {}
-            Err(Refusal::ContactLeaving(contact)) => {
+            Err(Refusal::ContactChanging(contact)) => {
                 Box::pin(contacts.marks.wait_until_unmarked((company, contact))).await?
             }
             Err(refusal) if is_conflict(&refusal) => {}
@@ -73,7 +73,7 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
 }
 
 /// Repeats an attempt after any refusal, until it succeeds: for work that other requests wait for, or whose result must
-/// not be lost. Each pause is twice the one before. The database's outages are in the log already; any other cause is
+/// not be lost. Each pause is twice the one before. Outages of the database are logged already; any other cause is
 /// logged once, until it changes.
 pub(crate) async fn until_finished<T, E: Into<Refusal>, F: Future<Output = Result<T, E>>>(
     company: CompanyId,
@@ -128,8 +128,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_conflict_is_retried() {
-        let contact_leaving = Refusal::ContactLeaving(ContactId::new(7));
-        assert_eq!(attempt_with(&[Refusal::Retired, contact_leaving], no_other_conflict).await, (Ok(()), 3));
+        let contact_changing = Refusal::ContactChanging(ContactId::new(7));
+        assert_eq!(attempt_with(&[Refusal::Retired, contact_changing], no_other_conflict).await, (Ok(()), 3));
         let closed = Refusal::TicketClosed(TicketId::new(7));
         assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Ok(()), 2));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Settings of sending.
+//! Settings for sending messages to providers.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub struct SendingOptions {
     pub memory_messages_max: usize,
     /// Maximum bytes in memory of one channel's messages. Default 4 MiB.
     pub memory_bytes_max: usize,
-    /// The bound of the random pause after the first failure of an attempt; it doubles with each further failure.
-    /// Default a second.
+    /// The longest random pause after a message's first failed attempt; it doubles with each further failure. Default 1
+    /// second.
     pub retry_pause_min: Duration,
-    /// The bound of the pause after any number of failures. Default a minute.
+    /// The longest pause after any number of failures. Default 1 minute.
     pub retry_pause_max: Duration,
-    /// How long a message whose answer was lost waits for a status that names it, before it is sent again. Default a
+    /// How long a message whose answer was lost waits for a status that names it, before it is sent again. Default 1
     /// minute: statuses follow within seconds.
     pub outcome_wait: Duration,
     /// Age from which a message is given up when an attempt fails. Default 24 hours.

@@ -1,4 +1,4 @@
-//! When the next recipient may be written to: a campaign's rate, spread evenly, and never exceeded over a minute.
+//! When the next recipient may be written to: a campaign's rate, spread evenly, and never exceeded in any minute.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ const IN_TRANSIT_MAX: usize = 64;
 /// A send that is late by less than this does not delay the sends after it: timers and busy machines cause such delays.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// Messages that arrive within this time are counted as one group, which expires a minute after its last message. The
-/// others of the group count up to this much longer.
+/// Messages that arrive within this time of the first are counted as one group, which expires a minute after its last
+/// message. The others of the group count up to this much longer.
 const ARRIVAL_GRAIN: Duration = Duration::from_millis(100);
 
-/// If the next send was due for longer than this when a message arrives, the provider was unavailable.
+/// If the next send has been overdue for longer than this when a message arrives, the provider was unavailable.
 const STALLED_AFTER: Duration = Duration::from_secs(2);
 
 /// A rate, and the time of the next send.
@@ -25,11 +25,12 @@ const STALLED_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct Pace {
     per_minute: usize,
     interval: Duration,
-    next_at: Instant,
+    /// The end of the interval that follows the last send.
+    interval_ends_at: Instant,
     /// Arrivals of the last minute, the oldest first.
     arrivals: VecDeque<ArrivalGroup>,
     /// The number of messages in `arrivals`.
-    in_minute: usize,
+    arrived_count: usize,
 }
 
 /// Messages that arrived at about the same time.
@@ -47,13 +48,14 @@ pub(super) fn in_transit_max(per_minute: i32) -> usize {
 }
 
 impl Pace {
-    /// The first send is allowed at once, or after an interval if the campaign has begun: it may just have sent.
+    /// The first send is allowed at once, or after an interval if the campaign has begun: it may have just sent a
+    /// message.
     pub(super) fn new(per_minute: i32, now: Instant, has_begun: bool) -> Self {
         let per_minute = u32::try_from(per_minute).unwrap_or(1).max(1);
         let interval = MINUTE / per_minute;
-        let next_at = if has_begun { now + interval } else { now };
+        let interval_ends_at = if has_begun { now + interval } else { now };
         let per_minute = usize::try_from(per_minute).unwrap_or(usize::MAX);
-        Self { per_minute, interval, next_at, arrivals: VecDeque::new(), in_minute: 0 }
+        Self { per_minute, interval, interval_ends_at, arrivals: VecDeque::new(), arrived_count: 0 }
     }
 
     /// When the next message may be sent, given the number in transit; `None`: not before one of them has arrived.
@@ -61,33 +63,33 @@ impl Pace {
     /// Messages in transit may arrive at any time, so they count as if they arrived now: no minute exceeds the rate.
     pub(super) fn next_at(&mut self, in_transit: usize, now: Instant) -> Option<Instant> {
         while let Some(oldest) = self.arrivals.front().filter(|oldest| oldest.last + MINUTE <= now) {
-            self.in_minute -= oldest.count;
+            self.arrived_count -= oldest.count;
             self.arrivals.pop_front();
         }
         // How many messages must expire before another one is sent.
-        let mut excess = (self.in_minute + in_transit + 1).saturating_sub(self.per_minute);
+        let mut excess = (self.arrived_count + in_transit + 1).saturating_sub(self.per_minute);
         if excess == 0 {
-            return Some(self.next_at);
+            return Some(self.interval_ends_at);
         }
         // The send is allowed once this group and all older ones have expired.
         let last_to_expire = self.arrivals.iter().find(|group| {
             excess = excess.saturating_sub(group.count);
             excess == 0
         });
-        last_to_expire.map(|group| self.next_at.max(group.last + MINUTE))
+        last_to_expire.map(|group| self.interval_ends_at.max(group.last + MINUTE))
     }
 
     /// Records a send. A short delay does not delay the following sends, and a longer one is not made up for: no burst
     /// follows a wait, and no two sends follow each other immediately.
     pub(super) fn record_send(&mut self, now: Instant) {
-        let delay = now.saturating_duration_since(self.next_at);
+        let delay = now.saturating_duration_since(self.interval_ends_at);
         let is_on_time = delay < LATE_MAX.min(self.interval / 2);
-        self.next_at = if is_on_time { self.next_at } else { now } + self.interval;
+        self.interval_ends_at = if is_on_time { self.interval_ends_at } else { now } + self.interval;
     }
 
     /// Records that a provider has a message.
     pub(super) fn record_arrival(&mut self, now: Instant) {
-        self.in_minute += 1;
+        self.arrived_count += 1;
         match self.arrivals.back_mut().filter(|last| now.saturating_duration_since(last.first) < ARRIVAL_GRAIN) {
             Some(group) => {
                 group.count += 1;
@@ -96,8 +98,8 @@ impl Pace {
             None => self.arrivals.push_back(ArrivalGroup { first: now, last: now, count: 1 }),
         }
         // The next send does not immediately follow a message that took so long.
-        if now.saturating_duration_since(self.next_at) > STALLED_AFTER {
-            self.next_at = now + self.interval;
+        if now.saturating_duration_since(self.interval_ends_at) > STALLED_AFTER {
+            self.interval_ends_at = now + self.interval;
         }
     }
 }
@@ -118,7 +120,7 @@ mod tests {
         let mut at = start;
         let mut times = Vec::new();
         for _ in 0..50 {
-            at = at.max(pace.next_at) + 7 * MS;
+            at = at.max(pace.interval_ends_at) + 7 * MS;
             pace.record_send(at);
             times.push(at);
         }
@@ -127,9 +129,9 @@ mod tests {
         // The provider was unavailable for a minute.
         let later = at + Duration::from_secs(60);
         pace.record_send(later);
-        assert_eq!(pace.next_at - later, Duration::from_millis(100));
+        assert_eq!(pace.interval_ends_at - later, Duration::from_millis(100));
         let resumed = Pace::new(6, start, HAS_BEGUN);
-        assert_eq!(resumed.next_at - start, Duration::from_secs(10));
+        assert_eq!(resumed.interval_ends_at - start, Duration::from_secs(10));
     }
 
     #[test]
@@ -137,7 +139,7 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::new(1, start, NOT_BEGUN);
         pace.record_send(start + Duration::from_secs(59));
-        assert_eq!(pace.next_at - start, Duration::from_secs(119));
+        assert_eq!(pace.interval_ends_at - start, Duration::from_secs(119));
     }
 
     #[test]
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_minute_has_more_than_the_rate_also_after_an_outage() {
+    fn no_minute_exceeds_the_rate_even_after_an_outage() {
         for (per_minute, outage) in
             [(1, (30, 600)), (7, (100, 101)), (60, (90, 700)), (600, (61, 62)), (6000, (70, 130))]
         {

@@ -1,4 +1,4 @@
-//! The campaign's next recipients that are loaded in memory, in order.
+//! The campaign's next recipients, as loaded into memory, in order.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use hotline_persistence::ContactId;
 
 use crate::channels::WithdrawalVersion;
 
-/// Maximum recipients of a page, some tens of bytes each in memory. A fast campaign sends ten thousand in a second:
+/// Maximum recipients of a page, a few dozen bytes each in memory. A fast campaign sends ten thousand in a second:
 /// with smaller pages it would wait for the tables.
 const PAGE_MAX: i64 = 2000;
 
@@ -22,7 +22,7 @@ pub(super) struct NextRecipient {
     /// Whether the contact is a group, to which campaigns do not write.
     pub(super) is_group: bool,
     /// Whether the contact was cached for this campaign alone, and is evicted after the send.
-    pub(super) is_fetched: bool,
+    pub(super) is_cached_for_campaign: bool,
     /// The version of withdrawals before the recipient was read: if it has changed since, opt-outs are checked again.
     pub(super) withdrawal_version: WithdrawalVersion,
     /// The generation of the queue that loaded the recipient.
@@ -34,7 +34,7 @@ pub(super) struct NextRecipient {
 pub(super) struct RecipientQueue {
     waiting: VecDeque<NextRecipient>,
     /// The last recipient that was loaded.
-    after: Option<ContactId>,
+    last_loaded: Option<ContactId>,
     is_loading: bool,
     /// The tables have no more pending recipients.
     is_exhausted: bool,
@@ -74,9 +74,9 @@ impl RecipientQueue {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
 
-    /// Whether nothing was loaded since the last restart.
+    /// Whether nothing has been loaded since the last restart.
     pub(super) fn is_new(&self) -> bool {
-        self.after.is_none() && self.waiting.is_empty()
+        self.last_loaded.is_none() && self.waiting.is_empty()
     }
 
     /// Whether no recipients are left.
@@ -95,7 +95,7 @@ impl RecipientQueue {
             return None;
         }
         self.is_loading = true;
-        let after = self.after.unwrap_or(ContactId::new(0));
+        let after = self.last_loaded.unwrap_or(ContactId::new(0));
         Some(PageQuery { generation: self.generation, after, limit })
     }
 
@@ -107,7 +107,7 @@ impl RecipientQueue {
         self.is_loading = false;
         let Some(page) = page else { return };
         self.is_exhausted = i64::try_from(page.len()).unwrap_or(i64::MAX) < query.limit;
-        self.after = page.last().map(|last| last.contact_id).or(self.after);
+        self.last_loaded = page.last().map(|last| last.contact_id).or(self.last_loaded);
         self.waiting.extend(page);
     }
 }
@@ -125,7 +125,7 @@ mod tests {
             contact_id: ContactId::new(id),
             is_opted_out: false,
             is_group: false,
-            is_fetched: true,
+            is_cached_for_campaign: true,
             withdrawal_version,
             generation: 0,
         }

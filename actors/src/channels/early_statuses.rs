@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::early_statuses::STORED_MAX;
 
-/// Maximum messages in memory, some 150 bytes each. There are more only if another system sends much through the same
-/// account; then the table is queried for every message.
+/// Maximum messages in memory, some 150 bytes each. There are more only if another system sends many messages through
+/// the same account; then the table is queried for every message.
 pub(crate) const EARLY_STATUSES_MAX: usize = 50_000;
 
 /// The number of messages from which the table may be full for a channel: a message has at most four statuses.
@@ -16,6 +16,7 @@ const CROWDED_FROM: usize = STORED_MAX as usize / 4;
 /// The early statuses of one channel.
 #[derive(Default)]
 pub(crate) struct EarlyStatusIndex {
+    /// By a message's id, when an early status or revision of it was stored, or was found while loading.
     stored_at: DashMap<String, DateTime<Utc>>,
     /// Whether some statuses are only in the table.
     has_more: AtomicBool,

@@ -18,7 +18,7 @@ use super::withdrawals::{WithdrawalVersion, Withdrawals};
 pub(crate) struct TransitEnded {
     pub(crate) message: MessageId,
     /// Why the provider refuses the campaign's template; `None` if it did not refuse the message for its template.
-    pub(crate) refused_template: Option<PausedReason>,
+    pub(crate) template_refusal: Option<PausedReason>,
 }
 
 /// All campaign messages in transit.
@@ -32,7 +32,7 @@ pub(crate) struct InTransit {
 
 struct Entry {
     listener: Recipient<TransitEnded>,
-    /// The version of the last check for a withdrawal; none: unknown.
+    /// The version of the last check for a withdrawal, if known.
     withdrawal_version: Option<WithdrawalVersion>,
 }
 
@@ -58,7 +58,7 @@ impl InTransit {
     /// Drops a message that was deleted with its contact, and notifies its campaign.
     pub(crate) fn end(&self, company: CompanyId, message: MessageId) {
         if let Some(entry) = self.remove(company, message) {
-            entry.listener.do_send(TransitEnded { message, refused_template: None });
+            entry.listener.do_send(TransitEnded { message, template_refusal: None });
         }
     }
 
@@ -81,19 +81,19 @@ impl InTransit {
             return;
         }
         for change in changes {
-            let (company, message, refused_template) = match change {
+            let (company, message, template_refusal) = match change {
                 Change::Progress(row) => {
-                    let refused_template = match &row.delivery_status {
+                    let template_refusal = match &row.delivery_status {
                         DeliveryStatus::Failed(error) => PausedReason::of_refusal(error),
                         DeliveryStatus::Sent | DeliveryStatus::Delivered | DeliveryStatus::Read => None,
                     };
-                    (row.company_id, row.message_id, refused_template)
+                    (row.company_id, row.message_id, template_refusal)
                 }
                 Change::Attempt(row) if row.attempts.unknown_at.is_some() => (row.company_id, row.message_id, None),
                 _ => continue,
             };
             if let Some(entry) = self.remove(company, message) {
-                entry.listener.do_send(TransitEnded { message, refused_template });
+                entry.listener.do_send(TransitEnded { message, template_refusal });
             }
         }
     }

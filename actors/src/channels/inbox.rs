@@ -36,7 +36,7 @@ pub(crate) struct Inbox {
     /// Whether the table had room for the last revision (edit, deletion, reaction) that arrived before its message.
     pub(crate) early_revisions_room: TableRoom,
     /// When this process loaded the inbox: only the tables show what was sent earlier.
-    pub(crate) since: DateTime<Utc>,
+    pub(crate) loaded_at: DateTime<Utc>,
 }
 
 /// Message ids, as the first half of their hash: collisions are practically impossible among so few.
@@ -77,9 +77,9 @@ impl Inbox {
     pub(crate) fn of(
         received: &[(String, DateTime<Utc>)],
         early_statuses: EarlyStatusIndex,
-        since: DateTime<Utc>,
+        loaded_at: DateTime<Utc>,
     ) -> Self {
-        let mut certain = SeenSet::with_room(RECEIVED_IDS_MAX);
+        let mut certain = SeenSet::with_entries_max(RECEIVED_IDS_MAX);
         if received.len() >= RECEIVED_IDS_MAX
             && let Some((_, oldest)) = received.last()
         {
@@ -88,9 +88,9 @@ impl Inbox {
         for (id, at) in received.iter().rev() {
             certain.insert(digest(id), *at);
         }
-        let received = ReceivedIds { certain, uncertain: SeenSet::with_room(UNCERTAIN_MAX) };
+        let received = ReceivedIds { certain, uncertain: SeenSet::with_entries_max(UNCERTAIN_MAX) };
         let (locks, received) = (KeyedLocks::default(), Mutex::new(received));
-        Self { locks, received, early_statuses, early_revisions_room: TableRoom::default(), since }
+        Self { locks, received, early_statuses, early_revisions_room: TableRoom::default(), loaded_at }
     }
 
     /// Waits until no other call receives the message.
@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn an_unknown_id_is_new_unless_it_may_be_older_than_memory() {
-        let mut received = ReceivedIds { certain: SeenSet::with_room(2), uncertain: SeenSet::with_room(2) };
+        let mut received =
+            ReceivedIds { certain: SeenSet::with_entries_max(2), uncertain: SeenSet::with_entries_max(2) };
         assert_eq!(received.membership(1, None), Membership::Absent, "nothing was ever received");
         received.certain.insert(1, at(100));
         received.certain.insert(2, at(200));

@@ -1,5 +1,5 @@
-//! The inboxes of all channels, and a cache of messages by provider's id. A call of a provider then needs no database
-//! while the conversation is hot.
+//! The inboxes of all channels, and a cache of messages by provider's id. With it, a call of a provider needs no
+//! database while the conversation is hot.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -36,8 +36,8 @@ pub(crate) struct Inboxes {
     apply_early_statuses: OnceLock<ApplyEarlyStatuses>,
 }
 
-/// Starts to apply to a message, by its provider's id, the statuses that arrived before it was known. It must not
-/// block.
+/// Takes a message's id at the provider, and starts to apply the statuses that arrived before the message was known. It
+/// must not block.
 type ApplyEarlyStatuses = Box<dyn Fn(ChannelKey, String) + Send + Sync>;
 
 impl Default for Inboxes {
@@ -125,7 +125,7 @@ impl Inboxes {
         let _ = self.apply_early_statuses.set(Box::new(apply));
     }
 
-    /// Caches the provider's ids of messages, and applies their early statuses.
+    /// Caches messages by their provider's ids, and applies their early statuses.
     pub(crate) fn record_provider_ids(&self, channel: ChannelKey, ids: Vec<(String, MessageRef)>) {
         for (id, message) in ids {
             self.cache_message(channel, &id, message);

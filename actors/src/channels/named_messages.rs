@@ -49,7 +49,7 @@ impl NamedMessages {
         time_max: Duration,
     ) -> Option<String> {
         let mut changes = self.changes.subscribe();
-        let provider_id = async {
+        let wait = async {
             loop {
                 let id = self.provider_id(channel, message);
                 if id.is_some() || changes.changed().await.is_err() {
@@ -57,7 +57,7 @@ impl NamedMessages {
                 }
             }
         };
-        tokio::time::timeout(time_max, provider_id).await.ok().flatten()
+        tokio::time::timeout(time_max, wait).await.ok().flatten()
     }
 
     /// Drops a company's messages.

@@ -1,5 +1,5 @@
 //! Recognizes the echoes of our own messages on social channels. A provider reports every message that an account has
-//! sent, also those of Hotline, and mostly without our id. Such an echo is ours if its id at the provider is that of
+//! sent, including Hotline's, and mostly without our id. Such an echo is ours if its id at the provider is that of
 //! one of our messages. While the answer with that id is pending or was lost, an echo is ours if it has the same
 //! content for the same contact.
 //!
@@ -107,12 +107,12 @@ impl Default for OwnSends {
 }
 
 impl OwnSends {
-    /// Expects the echoes of a message that is about to be sent; `has_file`: the provider has its file already.
-    pub(crate) fn begin(&self, channel: ChannelKey, message: &MessageRow, has_file: bool) {
+    /// Expects the echoes of a message that is about to be sent; `is_file_accepted`: the provider has its file already.
+    pub(crate) fn begin(&self, channel: ChannelKey, message: &MessageRow, is_file_accepted: bool) {
         let sends = self.0.lock();
         let key = (channel, message.contact_id);
         let mut expected = sends.expected.get(&key).unwrap_or_default();
-        expected.extend(unsent_parts(message, has_file).map(|part| (message.id, part)));
+        expected.extend(unsent_parts(message, is_file_accepted).map(|part| (message.id, part)));
         if expected.is_empty() {
             return;
         }
@@ -135,17 +135,18 @@ impl OwnSends {
         match outcome {
             Ok(Accepted { provider_message_id, text_message_id }) => {
                 let text = message.body.as_deref().map(SentPart::text);
-                sends.accept(channel, message, text.as_ref(), text_message_id);
-                let id = sends.accept(channel, message, first_part.as_ref(), provider_message_id);
+                sends.assign_id(channel, message, text.as_ref(), text_message_id);
+                let id = sends.assign_id(channel, message, first_part.as_ref(), provider_message_id);
                 Ok(Accepted { provider_message_id: id, text_message_id: None })
             }
             Err(failure) => {
                 let file_id = file_accepted.and_then(|accepted| accepted.provider_message_id.clone());
-                let has_file = file_id.is_some();
-                sends.accept(channel, message, first_part.as_ref(), file_id);
+                let is_file_accepted = file_id.is_some();
+                sends.assign_id(channel, message, first_part.as_ref(), file_id);
                 // Without an answer the provider may have the message, so its echo is still expected.
                 if !matches!(failure, SendFailure::Unknown { .. }) {
-                    unsent_parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
+                    unsent_parts(message, is_file_accepted)
+                        .for_each(|part| sends.stop_expecting(channel, message, &part));
                 }
                 Err(failure)
             }
@@ -157,21 +158,22 @@ impl OwnSends {
         self.0.lock().owner(channel, id) == Some(IdOwner::Own)
     }
 
-    /// Whether the echo with this id shows a message that was just sent to this contact; `names` is our id of the
-    /// message, if the echo has one. Assigns the id to a message of ours or, if the echo shows none, to another app's.
+    /// Whether the echo with this id shows a message that was just sent to this contact; `named_message` is our id of
+    /// the message, if the echo has one. Assigns the id to a message of ours or, if the echo shows none, to another
+    /// app's.
     pub(crate) fn claim(
         &self,
         channel: ChannelKey,
         contact: Option<ContactId>,
         id: &str,
         part: &SentPart,
-        names: Option<MessageId>,
+        named_message: Option<MessageId>,
     ) -> bool {
         let sends = self.0.lock();
         if let Some(owner) = sends.owner(channel, id) {
             return owner == IdOwner::Own;
         }
-        let is_own = contact.is_some_and(|contact| sends.remove_shown(channel, contact, part, names));
+        let is_own = contact.is_some_and(|contact| sends.remove_shown(channel, contact, part, named_message));
         let owner = if is_own { IdOwner::Own } else { IdOwner::OtherApp };
         sends.ids.insert((channel, id.to_owned()), owner);
         is_own
@@ -200,15 +202,15 @@ impl OwnSends {
     pub(super) fn forget_company(&self, company: CompanyId) {
         let sends = self.0.lock();
         let RecentSends { ids, expected, merged } = &*sends;
-        merged.remove_where(|(of, _)| *of == company);
-        ids.remove_where(|((of, _), _)| *of == company);
-        expected.remove_where(|((of, _), _)| *of == company);
+        merged.remove_where(|(owner, _)| *owner == company);
+        ids.remove_where(|((owner, _), _)| *owner == company);
+        expected.remove_where(|((owner, _), _)| *owner == company);
     }
 }
 
-/// The parts of a message that the provider does not have yet; `has_file`: it has the message's file.
-fn unsent_parts(message: &MessageRow, has_file: bool) -> impl Iterator<Item = SentPart> {
-    let is_sent_file = move |part: &SentPart| has_file && *part == SentPart::Attachment;
+/// The parts of a message that the provider does not have yet; `is_file_accepted`: it has the message's file.
+fn unsent_parts(message: &MessageRow, is_file_accepted: bool) -> impl Iterator<Item = SentPart> {
+    let is_sent_file = move |part: &SentPart| is_file_accepted && *part == SentPart::Attachment;
     SentPart::of(message).into_iter().filter(move |part| !is_sent_file(part))
 }
 
@@ -218,7 +220,7 @@ impl RecentSends {
     }
 
     /// Assigns an id to a part; `None` if the id belongs to another app's message.
-    fn accept(
+    fn assign_id(
         &self,
         channel: ChannelKey,
         message: &MessageRow,
@@ -232,7 +234,7 @@ impl RecentSends {
             return Some(id);
         }
         if let Some(part) = part {
-            self.remove(channel, message, part);
+            self.stop_expecting(channel, message, part);
         }
         if owner == Some(IdOwner::OtherApp) {
             tracing::warn!(message.id = %message.id, company.id = %channel.0, "the echo of a message differs from it and is shown as a message of another app");
@@ -243,13 +245,19 @@ impl RecentSends {
     }
 
     /// Stops expecting one echo of a part of a message.
-    fn remove(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
+    fn stop_expecting(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
         self.remove_first(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
     }
 
     /// Removes the expected part that an echo shows; `false` if there is none.
-    fn remove_shown(&self, channel: ChannelKey, contact: ContactId, part: &SentPart, names: Option<MessageId>) -> bool {
-        match names {
+    fn remove_shown(
+        &self,
+        channel: ChannelKey,
+        contact: ContactId,
+        part: &SentPart,
+        named_message: Option<MessageId>,
+    ) -> bool {
+        match named_message {
             // The provider may have changed the content, but the id is certain.
             Some(message) => {
                 self.remove_first(channel, contact, |(id, expected)| *id == message && expected == part)
@@ -294,8 +302,8 @@ mod tests {
     const PAGE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
     const MARIA: ContactId = ContactId::new(7);
 
-    const NO_FILE: bool = false;
-    const HAS_FILE: bool = true;
+    const FILE_NOT_ACCEPTED: bool = false;
+    const FILE_ACCEPTED: bool = true;
 
     fn message(id: i64, kind: MessageType, body: &str) -> MessageRow {
         MessageRow { contact_id: MARIA, kind, body: Some(body.to_owned()), ..test_rows::message(id) }
@@ -312,30 +320,30 @@ mod tests {
     #[test]
     fn an_echo_before_or_after_the_answer_is_ours_once_and_the_next_of_the_same_text_is_not() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello  you"));
-        sends.begin(PAGE, &hello, NO_FILE);
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
         assert!(!claim(&sends, "m_other", "other words"));
         assert!(!sends.claim(PAGE, Some(ContactId::new(8)), "m_8", &SentPart::text("hello you"), None));
         assert!(claim(&sends, "m_1", "hello you"));
         assert_eq!(sends.end(PAGE, &hello, Ok(accepted("m_1")), None), Ok(accepted("m_1")));
         assert!(claim(&sends, "m_1", "hello you") && sends.is_own(PAGE, "m_1"));
-        sends.begin(PAGE, &hello, NO_FILE);
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
         assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
         assert!(claim(&sends, "m_2", "hello you"));
         assert!(!claim(&sends, "m_3", "hello you"), "typed in another app");
-        assert!(!claim(&sends, "m_3", "hello you"), "also when it is repeated");
+        assert!(!claim(&sends, "m_3", "hello you"), "not even when it is repeated");
     }
 
     #[test]
     fn a_lost_answer_leaves_its_echo_expected_and_a_refusal_does_not() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
-        sends.begin(PAGE, &hello, NO_FILE);
-        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
+        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_file_only: false, may_be_named: false };
         assert!(sends.end(PAGE, &hello, Err(lost), None).is_err());
-        sends.begin(PAGE, &hello, NO_FILE);
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
         assert!(claim(&sends, "m_1", "hello"));
         assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
         assert!(claim(&sends, "m_2", "hello") && !claim(&sends, "m_3", "hello"));
-        sends.begin(PAGE, &hello, NO_FILE);
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
         let refused = MessageError { code: "10".to_owned(), message: "outside the window".to_owned() };
         assert!(sends.end(PAGE, &hello, Err(SendFailure::Failed(refused)), None).is_err());
         assert!(!claim(&sends, "m_4", "hello"));
@@ -344,11 +352,11 @@ mod tests {
     #[test]
     fn a_file_and_its_text_have_an_echo_each() {
         let (sends, file) = (OwnSends::default(), message(1, MessageType::Media, "the text"));
-        sends.begin(PAGE, &file, NO_FILE);
+        sends.begin(PAGE, &file, FILE_NOT_ACCEPTED);
         assert!(sends.claim(PAGE, Some(MARIA), "m_file", &SentPart::Attachment, Some(MessageId::new(1))));
-        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
+        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_file_only: false, may_be_named: false };
         assert!(sends.end(PAGE, &file, Err(lost), Some(&accepted("m_file"))).is_err());
-        sends.begin(PAGE, &file, HAS_FILE);
+        sends.begin(PAGE, &file, FILE_ACCEPTED);
         let both = Accepted { text_message_id: Some("m_text".to_owned()), ..accepted("m_file") };
         assert_eq!(sends.end(PAGE, &file, Ok(both), Some(&accepted("m_file"))), Ok(accepted("m_file")));
         assert!(claim(&sends, "m_text", "the text"));
@@ -361,7 +369,7 @@ mod tests {
     #[test]
     fn an_id_of_a_stored_echo_is_not_given_to_a_message() {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
-        sends.begin(PAGE, &hello, NO_FILE);
+        sends.begin(PAGE, &hello, FILE_NOT_ACCEPTED);
         assert!(!claim(&sends, "m_1", "what the provider made of it"));
         let end = sends.end(PAGE, &hello, Ok(accepted("m_1")), None);
         assert_eq!(end, Ok(Accepted { provider_message_id: None, text_message_id: None }));

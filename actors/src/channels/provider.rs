@@ -52,7 +52,7 @@ pub struct Account {
     /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
     /// Whether `provider_url` is the operator's, set on the command line: it may then be in a private network.
-    pub is_url_operators: bool,
+    pub is_url_from_operator: bool,
 }
 
 impl Account {
@@ -71,7 +71,7 @@ impl Account {
             id,
             access_token: settings.access_token?,
             provider_url: settings.provider_url,
-            is_url_operators: settings.is_provider_url_operators,
+            is_url_from_operator: settings.is_provider_url_from_operator,
         })
     }
 }
@@ -80,7 +80,7 @@ impl Account {
 /// Two ids must fit into one entry of an index, some 2,700 bytes.
 pub const PROVIDER_ID_BYTES_MAX: usize = 512;
 
-/// Maximum characters that are stored of a provider's text.
+/// Maximum characters of a provider's text that are stored.
 const PROVIDER_TEXT_CHARACTERS_MAX: usize = 2000;
 
 /// The provider has the message.
@@ -97,7 +97,7 @@ impl Accepted {
     /// Drops ids that cannot be stored. The message is accepted even so: it must neither fail nor be sent again.
     pub(crate) fn storable(self) -> Self {
         let is_storable =
-            |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
+            |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::contains_refused(id);
         let id = self.provider_message_id;
         if let Some(bytes) = id.as_ref().filter(|id| !is_storable(id)).map(String::len) {
             tracing::warn!(
@@ -123,18 +123,18 @@ pub enum SendFailure {
     Unknown {
         /// What happened.
         reason: String,
-        /// Whether this was the message's file, and its text is sent separately.
-        is_part: bool,
+        /// Whether only the message's file is in doubt, because its text is sent separately.
+        is_file_only: bool,
         /// Whether a later status of the provider may carry our id of the message, and so end the doubt.
         may_be_named: bool,
     },
     /// The whole channel sends too fast, and is rate limited for a while.
-    ChannelPaced {
+    ChannelRateLimited {
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
     /// This recipient receives too many messages; other recipients are not affected.
-    RecipientPaced {
+    RecipientRateLimited {
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
@@ -152,14 +152,14 @@ impl SendFailure {
     pub(crate) fn storable(self) -> Self {
         match self {
             Self::Retry { reason, after } => Self::Retry { reason: storable_text(&reason), after },
-            Self::Unknown { reason, is_part, may_be_named } => {
-                Self::Unknown { reason: storable_text(&reason), is_part, may_be_named }
+            Self::Unknown { reason, is_file_only, may_be_named } => {
+                Self::Unknown { reason: storable_text(&reason), is_file_only, may_be_named }
             }
             Self::Failed(MessageError { code, message }) => {
                 Self::Failed(MessageError { code: storable_text(&code), message: storable_text(&message) })
             }
             Self::TokenRefused { reason } => Self::TokenRefused { reason: storable_text(&reason) },
-            without_text @ (Self::ChannelPaced { .. } | Self::RecipientPaced { .. }) => without_text,
+            without_text @ (Self::ChannelRateLimited { .. } | Self::RecipientRateLimited { .. }) => without_text,
         }
     }
 }

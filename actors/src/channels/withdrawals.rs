@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use hotline_persistence::{Change, CompanyId};
 
-/// Maximum checks of one message in a row. More concurrent changes come from an import of contacts; the message is then
-/// retried later.
+/// Maximum checks of one message in a row. If each is outdated by another change, as during an import of contacts, the
+/// message is retried later.
 pub(crate) const CHECKS_MAX: usize = 64;
 
 /// The version of a company's withdrawals. No two changes have the same one, across all companies.

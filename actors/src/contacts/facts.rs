@@ -1,4 +1,4 @@
-//! Facts of a contact that decide whether a channel can reach it, and which messages the channel accepts.
+//! Facts about a contact that decide whether a channel can reach it, and which messages the channel accepts.
 //!
 //! They are looked up in the cache, then in the hot ticket, then in the tables. Each look-up adds some of the facts
 //! that are still missing ([`RequiredFacts::missing_in`]), so the tables are read only for the rest.
@@ -26,7 +26,7 @@ impl From<Option<DateTime<Utc>>> for LastInbound {
     }
 }
 
-/// The facts that a command requires of its contact; its ticket may lack them.
+/// The facts that a command requires about its contact; its ticket may lack them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequiredFacts {
     /// Whether a channel without phone numbers can reach the contact.
@@ -38,8 +38,8 @@ pub struct RequiredFacts {
 }
 
 impl RequiredFacts {
-    /// The required facts that `facts` lacks. Values of variables are always missing: only the tables have them, which
-    /// are read last.
+    /// The required facts that `facts` lacks. Values of variables are always missing: only the tables, which are read
+    /// last, have them.
     pub(crate) fn missing_in(self, facts: &ContactFacts) -> Self {
         Self {
             reachable: self.reachable && !facts.reachable,

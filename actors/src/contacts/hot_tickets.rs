@@ -20,7 +20,8 @@ pub(crate) struct RegistrationGuard {
 }
 
 impl HotTickets {
-    /// Registers the actor of a ticket. For a moment a ticket may have two actors: one that retires and its successor.
+    /// Registers the actor of a ticket. For a moment a ticket may have two actors: one that is retiring and its
+    /// successor.
     pub(crate) fn register(self: &Arc<Self>, key: ContactKey, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
         RegistrationGuard { hot_tickets: self.clone(), key, ticket }

@@ -13,8 +13,8 @@ use super::ContactKey;
 use crate::Refusal;
 use crate::id_map::IdMap;
 
-/// How long to wait for a mark to be removed. A deletion or a merge takes some milliseconds; one that takes longer than
-/// the time limit of its statements may mean that the database is unavailable.
+/// How long to wait for a mark to be removed. A deletion or a merge takes a few milliseconds; one that takes longer
+/// than the time limit of its statements may mean that the database is unavailable.
 const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// The marked contacts.
@@ -64,14 +64,14 @@ impl ContactMarks {
     /// Runs `work` unless the contact is marked; no mark can be set meanwhile.
     ///
     /// # Errors
-    /// [`Refusal::ContactLeaving`], or the error of `work`.
+    /// [`Refusal::ContactChanging`], or the error of `work`.
     pub(crate) fn unless_marked<T>(
         &self,
         key: ContactKey,
         work: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         match self.marks.entry(key) {
-            Entry::Occupied(_) => Err(Refusal::ContactLeaving(key.1)),
+            Entry::Occupied(_) => Err(Refusal::ContactChanging(key.1)),
             Entry::Vacant(vacant) => {
                 let outcome = work();
                 drop(vacant);
@@ -118,7 +118,7 @@ mod tests {
         let guard = marks.mark(KEY).await.expect("marked");
         assert!(marks.is_marked(KEY));
         assert!(!marks.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
-        assert_eq!(marks.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
+        assert_eq!(marks.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactChanging(ContactId::new(2))));
         assert!(marks.try_mark(KEY).is_none(), "already marked");
         let waiting = tokio::spawn({
             let marks = marks.clone();

@@ -1,4 +1,4 @@
-//! The cache of contacts: a message to a number must find its contact while the database is unavailable.
+//! The cache of contacts: a message to a number must find its contact even while the database is unavailable.
 //!
 //! Contacts are plain: they are changed by SQL, without the actors. These rules keep the copies in memory current:
 //!
@@ -42,7 +42,7 @@ const CONTACTS_MAX: usize = 100_000;
 const CONTACT_AGE_MAX: Duration = Duration::from_secs(3600);
 
 /// Number of version counters. Contacts that share one are read again a little more often.
-const VERSIONS: usize = 4096;
+const VERSION_COUNTERS: usize = 4096;
 
 /// A contact of a company.
 pub(crate) type ContactKey = (CompanyId, ContactId);
@@ -80,7 +80,7 @@ impl Default for ContactCache {
             reachable: ttl_cache(),
             last_inbound: ttl_cache(),
             merged_at: ttl_cache(),
-            versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
+            versions: (0..VERSION_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             locks: DashMap::new(),
             hot_tickets: Arc::default(),
             marks: Arc::default(),
@@ -184,7 +184,7 @@ impl ContactCache {
 
     /// Forgets when a contact wrote, on every channel: it has taken over the messages of another.
     pub(crate) fn forget_last_inbound(&self, company: CompanyId, contact: ContactId) {
-        self.last_inbound.remove_where(|(of, _, id)| (*of, *id) == (company, contact));
+        self.last_inbound.remove_where(|(owner, _, id)| (*owner, *id) == (company, contact));
     }
 
     /// Records that a merge of contacts, or of their tickets, is settled.
@@ -250,7 +250,7 @@ impl ContactCache {
     fn version_counter(&self, key: ContactKey) -> &AtomicU64 {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        &self.versions[usize::try_from(hasher.finish() % VERSIONS as u64).unwrap_or(0)]
+        &self.versions[usize::try_from(hasher.finish() % VERSION_COUNTERS as u64).unwrap_or(0)]
     }
 
     /// Caches that a channel without phone numbers reaches a contact. This never becomes false.

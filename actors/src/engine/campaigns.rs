@@ -1,4 +1,5 @@
-//! Campaigns: each is paused while it is changed. A company's campaigns are resumed and dropped with the company.
+//! Starts the actors of campaigns, pauses a campaign while it is changed, and resumes and drops a company's campaigns
+//! with the company.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,10 +17,10 @@ use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry, dismiss};
 use crate::services::{Contacts, Sending};
 
-/// How long a change of a campaign waits until the campaign has paused: the time limit of a statement.
+/// How long a change to a campaign waits for the campaign to pause: the time limit of a statement.
 const HOLD_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
-/// Pause before campaigns that could not be resumed during an outage are resumed again.
+/// Pause between attempts to resume campaigns during an outage.
 const RESUME_PAUSE: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// Approximate statistics of all campaigns.
@@ -39,7 +40,7 @@ pub struct CampaignStats {
     pub failed: u64,
 }
 
-/// Campaigns.
+/// Access to all campaigns.
 pub struct Campaigns {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -162,9 +163,9 @@ impl Campaigns {
             self.base.deliver(&self.scope.hot, &hold.runner, message).await?;
             Ok(hold)
         };
-        let hold = on_conflict(self.contacts.cache(), company, attempt, no_other_conflict);
-        let in_time = tokio::time::timeout(HOLD_TIME_MAX, hold).await;
-        let hold = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
+        let holding = on_conflict(self.contacts.cache(), company, attempt, no_other_conflict);
+        let outcome = tokio::time::timeout(HOLD_TIME_MAX, holding).await;
+        let hold = outcome.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // The campaign's decisions are in the tables after this.
         self.base.reads().tables(company).await?;
         Ok(hold)
@@ -175,7 +176,7 @@ impl Campaigns {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a campaign does not pause in time, or the database is unavailable.
-    pub async fn pause_of_template(
+    pub async fn pause_for_template(
         &self,
         company: CompanyId,
         channels: &[ChannelId],
@@ -231,8 +232,8 @@ impl Campaigns {
         }
         let campaigns = self.clone();
         self.base.spawn(async move {
-            let starts = while_unavailable(RESUME_PAUSE, || campaigns.start_unfinished(company)).await;
-            if let Err(refusal) = starts {
+            let outcome = while_unavailable(RESUME_PAUSE, || campaigns.start_unfinished(company)).await;
+            if let Err(refusal) = outcome {
                 tracing::error!(%refusal, company.id = %company, "could not resume campaigns");
             }
             hotline_persistence::fail_point!("campaigns_resumed");

@@ -1,8 +1,8 @@
-//! References to deleted records are removed in steps, after the answer to the deletion ([decision
+//! Removes references to deleted records in steps, after the deletion has been answered ([decision
 //! 50](../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
-//! A table lists the pending deletions, so a kill or an outage only delays this. Companies are processed concurrently,
-//! each on its share of the connections and for half of the time.
+//! A table lists the pending deletions, so a kill or an outage only delays this. Companies are processed concurrently;
+//! each uses its share of the connections, for at most half of the time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::schedules::Schedules;
 use crate::Refusal;
 use crate::base::Base;
 
-/// Maximum companies that take steps at a time, and maximum that are read at once; the others follow.
+/// Maximum companies whose steps are taken concurrently, and maximum that are read at once; the others follow.
 const COMPANIES_MAX: usize = 8;
 
-/// Maximum deleted records of a company in one turn, and maximum steps of each; the next company follows.
+/// Maximum deleted records of a company in one turn, and maximum steps for each; then the next company has its turn.
 const RECORDS_MAX: i64 = 20;
 const STEPS_MAX: usize = 10;
 
 /// Failed steps of a record after which the operator is warned. A single failure may be due to an outage or a deadlock.
-const FAILURES_WARNED: i32 = 3;
+const FAILURES_BEFORE_WARNING: i32 = 3;
 
 /// Removes the references to deleted records.
 pub struct Cascades {
@@ -57,7 +57,7 @@ impl Cascades {
     }
 
     /// Takes the first step after a record was deleted; if few records refer to it, this is also the last. Further
-    /// steps, and a failed one, follow after the answer.
+    /// steps, and the retry of a failed one, follow after the deletion has been answered.
     pub async fn begin(&self, company: CompanyId, cascade: Cascade) {
         let first_step = async {
             let Some(deletion) = cascades::find(self.base.db(company), company, cascade).await? else {
@@ -84,7 +84,7 @@ impl Cascades {
         match cascades::count_failure(self.base.db(deletion.company), deletion).await {
             Ok(failures) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
-                if failures == Some(FAILURES_WARNED) {
+                if failures == Some(FAILURES_BEFORE_WARNING) {
                     tracing::warn!(
                         %refusal, company.id = %deletion.company, record = ?deletion.cascade,
                         "could not remove references to a deleted record; they stay hidden and removal is retried: correct what the error names"
@@ -119,7 +119,7 @@ impl Cascades {
                     }
                 }
             }
-            let (store, room) = (&self.base.store, COMPANIES_MAX - busy.len());
+            let (store, starts_max) = (&self.base.store, COMPANIES_MAX - busy.len());
             let limit = i64::try_from(COMPANIES_MAX).unwrap_or(i64::MAX);
             let slots = store.ownership().slot_filter();
             let found = match cascades::companies(&store.housekeeping, &slots, last_started, limit).await {
@@ -130,7 +130,7 @@ impl Cascades {
                 }
             };
             let is_free = |company: &CompanyId| !busy.iter().any(|(busy_company, _)| busy_company == company);
-            let next: Vec<CompanyId> = found.into_iter().filter(is_free).take(room).collect();
+            let next: Vec<CompanyId> = found.into_iter().filter(is_free).take(starts_max).collect();
             for company in next {
                 let cascades = self.clone();
                 let task = turns.spawn_on(async move { cascades.turn(company).await }, &self.base.background);

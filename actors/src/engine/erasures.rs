@@ -1,8 +1,8 @@
-//! Erases people: a contact with all its records, and the copies of its data that stay when a contact is deleted.
+//! Erases people's data: a contact with all its records, and the copies that remain when a contact is deleted.
 //!
-//! A table lists the requested erasures, so a kill or an outage only delays them. Each step may be repeated. The
-//! contact is deleted as by a request: its sessions are ended and its tickets closed first, so that no actor restores a
-//! row.
+//! A table lists the requested erasures, so a kill or an outage only delays them. Each step can be repeated. The
+//! contact is deleted as a request would delete it: its sessions are ended and its tickets closed first, so that no
+//! actor restores a row.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const CASCADE_STEPS_MAX: usize = 100;
 const UNREADABLE: &str = "the stored list of the contact's records is unreadable, so nothing is erased: restore `traces` of \
     the contact's row in the table `erasures` from a backup, or set it to '{}' to erase what can still be found";
 
-/// Erases people.
+/// Erases people's data.
 pub struct Erasures {
     pub(super) base: Arc<Base>,
     pub(super) contacts: Arc<Contacts>,
@@ -50,8 +50,8 @@ enum Serving {
 }
 
 impl Erasures {
-    /// Carries out requested erasures for the life of the process. Calls `on_orphaned_files` when files have lost their
-    /// messages.
+    /// Carries out requested erasures for as long as the process runs. Calls `on_orphaned_files` when files have lost
+    /// their messages.
     pub async fn run(&self, on_orphaned_files: impl Fn() + Send + Sync) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -144,12 +144,12 @@ impl Erasures {
         Ok(true)
     }
 
-    /// Removes the copies of the contact's data. That may take long, so no presence is held: each statement enters the
-    /// company itself.
+    /// Removes the copies of the contact's data. That may take a long time, so no presence is held: each statement
+    /// enters the company itself.
     async fn remove_copies(&self, db: Db<'_>, erasure: &mut Erasure) -> Result<(), Refusal> {
         let ownership = self.base.store.ownership();
         let redacted = erasures::redact_events(db, ownership, erasure).await;
-        // Also after a failure: some events may be redacted.
+        // Also after a failure: some events may have been redacted.
         self.base.store.publish_removal(erasure.company_id);
         let events = redacted?;
         let deliveries = erasures::forget_deliveries(db, ownership, erasure).await?;

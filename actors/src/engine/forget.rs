@@ -1,9 +1,9 @@
-//! Drops one company from memory. A company's move to another process begins with this, so a process that serves the
-//! company again has nothing old of it in memory.
+//! Drops one company from memory. A company's move to another process begins with this, so that a process that later
+//! serves the company again has none of its old data in memory.
 //!
 //! No data is lost: acknowledged changes are in the log, and are read from the tables afterwards, as after a start.
-//! Each part destructures itself with a pattern that names every field. So a new field must be dropped here, or be
-//! named as one that stays.
+//! Each part destructures itself with a pattern that names every field, so a new field does not compile until it is
+//! either dropped or named as one that stays.
 
 use hotline_persistence::{Closed, CompanyId};
 
@@ -11,11 +11,11 @@ use super::Engine;
 use crate::Refusal;
 
 impl Engine {
-    /// Drops a company that is `closed` from memory, and restarts its outboxes, schedules and campaigns from the
-    /// tables. To be called before the company is open again.
+    /// Drops a closed company from memory, and restarts its outboxes, schedules and campaigns from the tables. To be
+    /// called before the company is open again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider or the database keeps this from completing. The company can be
+    /// [`Refusal::Unavailable`] when a provider or the database prevents this from completing. The company can be
     /// opened again nevertheless: actors that have ended start on demand.
     pub async fn forget(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
         let _resume = ResumeGuard { engine: self, company };

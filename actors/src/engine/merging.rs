@@ -37,7 +37,7 @@ pub struct MergeHold {
     merging: Arc<Merging>,
     held: Option<HeldContacts>,
     /// Whether a transaction may have changed anything.
-    has_changed: AtomicBool,
+    may_have_changed: AtomicBool,
 }
 
 struct HeldContacts {
@@ -46,7 +46,7 @@ struct HeldContacts {
     open_before: Vec<OpenTicketOf>,
     /// The contact and the ticket of each session.
     sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
-    /// These two are dropped last, the marks first.
+    /// These two are dropped last, the marks before the presence.
     _guards: Vec<ContactMark>,
     _presence: Option<Presence>,
 }
@@ -78,7 +78,7 @@ impl Merging {
         hotline_persistence::fail_point!("merge_held");
         let presence = self.base.store.ownership().follow(company);
         let held = HeldContacts { company, contacts, open_before, sessions, _guards: guards, _presence: presence };
-        Ok(MergeHold { merging: self.clone(), held: Some(held), has_changed: AtomicBool::new(false) })
+        Ok(MergeHold { merging: self.clone(), held: Some(held), may_have_changed: AtomicBool::new(false) })
     }
 
     /// Updates the held contacts in memory from the tables, which show whether they were merged.
@@ -110,7 +110,7 @@ impl Merging {
         Ok(())
     }
 
-    /// [`Self::settle`], retried until it succeeds: the conversations must learn of the merge in the end.
+    /// [`Self::settle`], retried until it succeeds: the conversations must eventually learn of the merge.
     async fn settle_eventually(&self, held: &HeldContacts) {
         until_finished(held.company, "a merge", || self.settle(held)).await;
     }
@@ -119,7 +119,7 @@ impl Merging {
 impl MergeHold {
     /// To be called before the first change.
     pub fn begin_change(&self) {
-        self.has_changed.store(true, Ordering::Release);
+        self.may_have_changed.store(true, Ordering::Release);
     }
 
     /// Whether a contact is held.
@@ -130,7 +130,7 @@ impl MergeHold {
     /// Updates memory after the change and removes the marks, so that waiting callers continue.
     pub async fn settle(mut self) {
         if let Some(held) = &self.held
-            && self.has_changed.load(Ordering::Acquire)
+            && self.may_have_changed.load(Ordering::Acquire)
             && self.merging.settle(held).await.is_ok()
         {
             self.held = None;
@@ -142,7 +142,7 @@ impl MergeHold {
 impl Drop for MergeHold {
     fn drop(&mut self) {
         if let Some(held) = self.held.take()
-            && self.has_changed.load(Ordering::Acquire)
+            && self.may_have_changed.load(Ordering::Acquire)
         {
             let merging = self.merging.clone();
             self.merging.base.spawn(async move {

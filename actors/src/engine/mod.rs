@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hotline_persistence::table::Expected;
 use hotline_persistence::tables::cascades::Cascade;
-use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
+use hotline_persistence::{CompanyId, ContactId, EventListener, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
@@ -223,7 +223,7 @@ impl Engine {
 
     /// Subscribes to the events of a company; `None` if this process records no events. A reader that reads the events
     /// after each notification misses none that is recorded from now on.
-    pub fn listen(&self, company: CompanyId) -> Option<Listening> {
+    pub fn listen(&self, company: CompanyId) -> Option<EventListener> {
         self.store().events.as_ref().map(|events| events.listen(company))
     }
 

@@ -1,5 +1,5 @@
-//! Retention: conversations that were closed longer ago than their company keeps them are deleted with all their data.
-//! Contacts and the figures of reports stay ([decision
+//! Retention: conversations that have been closed for longer than their company keeps them are deleted with all their
+//! data. Contacts and the figures of reports stay ([decision
 //! 47](../../../docs/decisions/0047-conversations-are-deleted-while-their-contact-is-locked.md)).
 //!
 //! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its time in the
@@ -27,25 +27,25 @@ use crate::clock::now;
 use crate::contacts::{ContactCache, ContactMark};
 use crate::ticket_actor::{TicketDeleted, TicketScope};
 
-/// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
-/// noticed.
-const TICKETS_FIRST: i64 = 25;
+/// Maximum number of tickets of the first step, and of any step. Their contacts wait during the step, so it must be too
+/// short to be noticed.
+const TICKETS_INITIAL: i64 = 25;
 const TICKETS_MAX: i64 = 200;
 
-/// A step whose transaction is shorter than the low limit doubles the size of the next; one longer than the high limit
-/// halves it. A step also waits for the persister, which takes as long for one ticket as for many.
+/// A step whose time in the database is shorter than the low limit doubles the size of the next; one longer than the
+/// high limit halves it. The wait for the persister does not count: it takes as long for one ticket as for many.
 const STEP_TIME_LOW: Duration = Duration::from_millis(50);
 const STEP_TIME_HIGH: Duration = Duration::from_millis(200);
 
-/// The length of the pause after a step, in multiples of its transaction: other work has the database for four fifths
-/// of the time.
-const PAUSE_TIMES: u32 = 4;
+/// The length of the pause after a step, in multiples of its time in the database: other work has the database for four
+/// fifths of the time.
+const PAUSE_FACTOR: u32 = 4;
 
 /// Maximum rows of events deleted in one step. A row may take up to 64 KiB.
 const EVENT_ROWS_MAX: i64 = 1_000;
 
 /// Pause between a company's runs. Ages are counted in days, so a delay of minutes does not matter.
-const RUN_EVERY: Duration = Duration::from_secs(600);
+const RUN_PAUSE: Duration = Duration::from_secs(600);
 
 /// Deletes expired conversations.
 pub struct Retention {
@@ -63,7 +63,7 @@ pub struct RetentionStats {
     /// Deleted conversations.
     pub removed: u64,
     /// How long the oldest remaining conversation has been overdue.
-    pub oldest_due: Duration,
+    pub longest_overdue: Duration,
 }
 
 /// One run over a company, from the conversation that was closed longest ago.
@@ -76,18 +76,18 @@ struct RetentionRun {
     tickets_max: i64,
     /// The closing time of the first ticket that this run has skipped.
     oldest_skipped: Option<DateTime<Utc>>,
-    /// The closing time of the first ticket of the current step.
+    /// The closing time of the first ticket of the current step; before the first step, of what the last run skipped.
     oldest_examined: Option<DateTime<Utc>>,
     /// What this run has deleted.
     tickets: u64,
     messages: u64,
     events: u64,
-    /// None while the run lasts.
-    ended: Option<Instant>,
+    /// `None` until the run has ended.
+    ended_at: Option<Instant>,
 }
 
 /// The outcome of a step.
-struct RetentionStep {
+struct RetentionStepOutcome {
     /// Whether the company's run takes no further step in this round.
     is_over: bool,
     /// How long it used the database, without waiting for the persister.
@@ -100,22 +100,22 @@ impl RetentionRun {
             rule,
             started_at: Instant::now(),
             after: (DateTime::UNIX_EPOCH, TicketId::new(0)),
-            tickets_max: TICKETS_FIRST,
+            tickets_max: TICKETS_INITIAL,
             oldest_skipped: None,
             oldest_examined: None,
             tickets: 0,
             messages: 0,
             events: 0,
-            ended: None,
+            ended_at: None,
         }
     }
 
     /// The run to continue now: this one, a new one, or none yet.
     fn next(&self, rule: RetentionRule) -> Option<Self> {
-        match self.ended {
+        match self.ended_at {
             _ if self.rule != rule => Some(Self::of(rule)),
             None => Some(self.clone()),
-            Some(ended) if ended.elapsed() >= RUN_EVERY => {
+            Some(ended_at) if ended_at.elapsed() >= RUN_PAUSE => {
                 // What this run skipped is still overdue, so it counts until the new run has examined a ticket.
                 Some(Self { oldest_examined: self.oldest_skipped, ..Self::of(rule) })
             }
@@ -162,7 +162,7 @@ impl Retention {
         Self { base, contacts, tickets, sessions, runs: Mutex::default(), removed: AtomicU64::new(0) }
     }
 
-    /// Deletes expired conversations for the life of the process. Calls `on_orphaned_files` when files have lost
+    /// Deletes expired conversations for as long as the process runs. Calls `on_orphaned_files` when files have lost
     /// their messages.
     pub async fn run(&self, on_orphaned_files: impl Fn() + Send + Sync) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
@@ -183,7 +183,7 @@ impl Retention {
         let started_at = Instant::now();
         let mut rules_left = rules;
         while !rules_left.is_empty() {
-            let mut has_more = Vec::new();
+            let mut unfinished = Vec::new();
             for rule in rules_left {
                 let Some(presence) = self.base.store.ownership().try_enter(rule.company_id) else { continue };
                 let run = self
@@ -196,7 +196,7 @@ impl Retention {
                 let database_time = match self.step(run, on_orphaned_files).await {
                     Ok(step) => {
                         if !step.is_over {
-                            has_more.push(rule);
+                            unfinished.push(rule);
                         }
                         step.database_time
                     }
@@ -206,9 +206,9 @@ impl Retention {
                     }
                 };
                 drop(presence);
-                tokio::time::sleep(database_time * PAUSE_TIMES).await;
+                tokio::time::sleep(database_time * PAUSE_FACTOR).await;
             }
-            rules_left = if started_at.elapsed() < self.base.options.sweep_every { has_more } else { Vec::new() };
+            rules_left = if started_at.elapsed() < self.base.options.sweep_every { unfinished } else { Vec::new() };
         }
     }
 
@@ -217,7 +217,7 @@ impl Retention {
         &self,
         mut run: RetentionRun,
         on_orphaned_files: &(impl Fn() + Send + Sync),
-    ) -> Result<RetentionStep, Refusal> {
+    ) -> Result<RetentionStepOutcome, Refusal> {
         let (rule, company) = (run.rule, run.rule.company_id);
         let db = self.base.reads().tables(company).await?;
         let started_at = Instant::now();
@@ -233,14 +233,14 @@ impl Retention {
             run.events += events;
             if events < EVENT_ROWS_MAX.unsigned_abs() {
                 retentions::record_run(db, &rule).await?;
-                run.ended = Some(Instant::now());
+                run.ended_at = Some(Instant::now());
             }
             database_time = started_at.elapsed();
         } else {
-            let (removed, transaction_time) = match self.remove(&rule, &expired).await {
+            let (removed, deletion_time) = match self.remove(&rule, &expired).await {
                 Ok(Some(removed)) => removed,
                 // The company's rule has changed; it is read again soon.
-                Ok(None) => return Ok(RetentionStep { is_over: true, database_time }),
+                Ok(None) => return Ok(RetentionStepOutcome { is_over: true, database_time }),
                 Err(refusal) => {
                     run.record_failure(&expired);
                     self.runs.lock().insert(company, run);
@@ -252,10 +252,10 @@ impl Retention {
             }
             self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
             run.record_step(&expired, &removed);
-            database_time += transaction_time;
+            database_time += deletion_time;
             run.adapt_size(database_time);
         }
-        let is_over = run.ended.is_some();
+        let is_over = run.ended_at.is_some();
         if is_over && run.tickets + run.events > 0 {
             let RetentionRun { tickets, messages, events, .. } = run;
             let duration_ms = u64::try_from(run.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -265,37 +265,37 @@ impl Retention {
             );
         }
         self.runs.lock().insert(company, run);
-        Ok(RetentionStep { is_over, database_time })
+        Ok(RetentionStepOutcome { is_over, database_time })
     }
 
-    /// Deletes the conversations of `expired` that are still expired, and returns how long the transaction took. `None`
-    /// if the company's rule has changed meanwhile.
+    /// Deletes the conversations of `expired` that are still expired, and returns how long that took in the database.
+    /// `None` if the company's rule has changed meanwhile.
     async fn remove(
         &self,
         rule: &RetentionRule,
         expired: &[ExpiredConversation],
     ) -> Result<Option<(RemovedConversations, Duration)>, Refusal> {
         let company = rule.company_id;
-        // Begun before the marks: it may wait for the company's other heavy work, and conversations must not.
+        // Begun before contacts are marked: it may wait for other heavy work, and conversations must not wait with it.
         let mut transaction = self.base.db(company).heavy().begin().await?;
-        let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
+        let mut marks: HashMap<ContactId, ContactMark> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in expired {
             // A contact that is marked already is skipped: if it is being deleted, its tickets are deleted with it.
-            if !guards.contains_key(contact_id)
-                && let Some(guard) = self.contacts.marks.try_mark((company, *contact_id))
+            if !marks.contains_key(contact_id)
+                && let Some(mark) = self.contacts.marks.try_mark((company, *contact_id))
             {
-                guards.insert(*contact_id, guard);
+                marks.insert(*contact_id, mark);
             }
         }
-        let removable = expired.iter().filter(|conversation| guards.contains_key(&conversation.contact_id));
+        let removable = expired.iter().filter(|conversation| marks.contains_key(&conversation.contact_id));
         let tickets: Vec<TicketId> = removable.map(|conversation| conversation.id).collect();
-        let marked: Vec<ContactId> = guards.keys().copied().collect();
+        let marked: Vec<ContactId> = marks.keys().copied().collect();
         // After both waits, earlier decisions are in the tables; the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
         self.base.reads().tables(company).await?;
         // Without actors the tickets are read from the tables, where one commit deletes all their rows.
         self.end_actors(company, &tickets).await;
-        let began_at = Instant::now();
+        let deletion_started_at = Instant::now();
         let Some(removed) = retentions::remove(transaction.connection()?, rule, (&tickets, &marked)).await? else {
             return Ok(None);
         };
@@ -308,17 +308,17 @@ impl Retention {
             return Err(error.into());
         }
         hotline_persistence::fail_point!("retention_committed", |_| std::process::abort());
-        let transaction_time = began_at.elapsed();
+        let deletion_time = deletion_started_at.elapsed();
         self.forget(company, &removed.tickets, &removed.sessions).await;
-        drop(guards);
-        Ok(Some((removed, transaction_time)))
+        drop(marks);
+        Ok(Some((removed, deletion_time)))
     }
 
     /// Drops tickets and sessions of marked contacts from memory, and reports that content of their events was deleted.
-    /// The tables have each ticket and session completely or not at all.
+    /// If they were not deleted after all, they are read from the tables again.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
-        // Loads of tickets hold this lock for reading until their actor is registered: the actors of earlier loads are
-        // ended here, and later loads read the current tables.
+        // Loading a ticket holds the read lock until its actor is registered. So actors that were loaded before are
+        // ended here, and later ones are loaded from the current tables.
         let _lock = self.contacts.write_lock(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);
@@ -347,8 +347,8 @@ impl Retention {
             run.oldest_skipped.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
         };
         let oldest = self.runs.lock().values().filter_map(due_since).min();
-        let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
-        RetentionStats { removed: self.removed.load(Ordering::Relaxed), oldest_due }
+        let longest_overdue = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
+        RetentionStats { removed: self.removed.load(Ordering::Relaxed), longest_overdue }
     }
 }
 
@@ -379,7 +379,7 @@ mod tests {
         run.record_step(&[expired(4)], &RemovedConversations::default());
         assert_eq!((run.after.1, run.oldest_skipped, run.tickets), (TicketId::new(4), Some(expired(2).closed_at), 1));
         run.adapt_size(STEP_TIME_LOW / 2);
-        assert_eq!(run.tickets_max, 2 * TICKETS_FIRST);
+        assert_eq!(run.tickets_max, 2 * TICKETS_INITIAL);
         for _ in 0..20 {
             run.adapt_size(STEP_TIME_HIGH * 2);
         }
@@ -397,7 +397,7 @@ mod tests {
         let mut run = RetentionRun::of(RULE);
         run.after = (DateTime::UNIX_EPOCH, TicketId::new(7));
         assert_eq!(run.next(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
-        run.ended = Some(Instant::now());
+        run.ended_at = Some(Instant::now());
         assert!(run.next(RULE).is_none(), "the run has just ended");
         let changed = RetentionRule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
         assert_eq!(run.next(changed).map(|run| run.after.1), Some(TicketId::new(0)));

@@ -1,4 +1,4 @@
-//! Creates, changes and cancels scheduled messages; resumes and drops them with their company.
+//! Creates, changes and cancels scheduled messages, and resumes and drops them with their company.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::services::{Contacts, Sending};
 use crate::tickets::AttachedChanges;
 
 /// Maximum scheduled messages of a deleted contact that are read at once; most contacts have few.
-const FAILED_AT_ONCE: i64 = 100;
+const FAIL_BATCH_MAX: i64 = 100;
 
 /// Approximate statistics of all companies' scheduled messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct ScheduleStats {
     pub failed: u64,
 }
 
-/// Scheduled messages.
+/// Access to all scheduled messages.
 pub struct Schedules {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -56,8 +56,8 @@ impl Schedules {
         Self { base, contacts, scope }
     }
 
-    /// Starts to send scheduled messages of an earlier run, for each company that has any. To be called once,
-    /// after sending has begun.
+    /// Starts to send the messages that are pending when the process starts, for each company that has any. To be
+    /// called once, after sending has begun.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
         let companies =
@@ -173,16 +173,16 @@ impl Schedules {
     ) -> Result<(), Refusal> {
         loop {
             let db = self.base.reads().tables(company).await?;
-            let pending = schedules::pending_of(db, company, contact, FAILED_AT_ONCE).await?;
+            let pending = schedules::pending_of(db, company, contact, FAIL_BATCH_MAX).await?;
             for id in &pending {
-                let fail = FailSchedule { id: *id, by: current_author(), contact_was: deleted_contact.clone() };
+                let fail = FailSchedule { id: *id, by: current_author(), deleted_contact: deleted_contact.clone() };
                 match self.ask(company, fail).await {
                     // It was canceled or sent meanwhile.
                     Ok(()) | Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
             }
-            if pending.len() < usize::try_from(FAILED_AT_ONCE).unwrap_or(usize::MAX) {
+            if pending.len() < usize::try_from(FAIL_BATCH_MAX).unwrap_or(usize::MAX) {
                 return Ok(());
             }
         }

@@ -11,19 +11,19 @@ use super::Engine;
 use crate::Refusal;
 use crate::directory::LOADED_AT_ONCE;
 
-/// Groups of companies that are reloaded at once before their slots are opened: one for each housekeeping connection,
-/// except the one that listens to changes.
-const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
+/// Maximum groups of companies that are reloaded concurrently before their slots are opened: one for each housekeeping
+/// connection, except the one that listens to changes.
+const GROUPS_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
 
 impl Engine {
     /// Reloads the directory for every company of these slots, and returns the companies. Without this reload, the
-    /// process could decide by old data: the notification of a change that the last owner acknowledged may not have
+    /// process could decide on stale data: the notification of a change that the last owner acknowledged may not have
     /// arrived yet.
     pub async fn reload_directory(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
-        let found = companies::of_slots(db, &SlotFilter::these(slots.iter().copied())).await?;
+        let found = companies::of_slots(db, &SlotFilter::only(slots.iter().copied())).await?;
         stream::iter(found.chunks(LOADED_AT_ONCE).map(Ok))
-            .try_for_each_concurrent(READ_AT_ONCE, async |companies| {
+            .try_for_each_concurrent(GROUPS_AT_ONCE, async |companies| {
                 let unreadable = directory.refresh_all(db, companies).await?;
                 unreadable.into_iter().for_each(|id| directory.forget(id));
                 Ok::<_, hotline_persistence::Error>(())
@@ -60,7 +60,7 @@ impl Engine {
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
-        let slot_filter = SlotFilter::these(slots.iter().copied());
+        let slot_filter = SlotFilter::only(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
         let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
         // From now on, ids are assigned above every id of an earlier owner.

@@ -21,7 +21,7 @@ use crate::webchat::{End, SessionScope};
 /// Maximum sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
 
-/// Maximum rows that one statement deletes, in some ten milliseconds.
+/// Maximum rows that one statement deletes, which takes about ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
 /// Maximum such statements for one deleted record in one sweep; more wait for the next.
@@ -30,7 +30,8 @@ const STATEMENTS_MAX: usize = 20;
 /// Maximum deleted records whose rows one sweep deletes; more wait for the next.
 const REMOVALS_MAX: i64 = 20;
 
-/// Interval between evictions of expired entries. Each scans a whole cache, and a cache never returns an expired entry.
+/// Interval between evictions of expired entries. Each scans a whole cache, and none is urgent, because a cache never
+/// returns an expired entry.
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 
 /// The periodic work.
@@ -82,10 +83,10 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors to retire if the tables have all their changes, and they could be loaded again. None retires
-    /// while the database does not respond. While it refuses changes, an actor also stays if the tables lack a change
-    /// of its company. Returns whether the database responds and accepts changes. Makes one pass over each registry,
-    /// because there may be a million actors, and each shard of a registry is locked while it is scanned.
+    /// Asks idle actors to retire if the tables have all their changes, and the actors could be loaded again. None
+    /// retires while the database does not respond. While it refuses changes, an actor also stays if the tables lack a
+    /// change of its company. Returns whether the database responds and accepts changes. Makes one pass over each
+    /// registry, because there may be a million actors, and each shard of a registry is locked while it is scanned.
     pub(super) async fn retire_idle(&self) -> bool {
         if !self.base.store.responds().await {
             return false;
@@ -112,11 +113,11 @@ impl Sweeper {
         is_up
     }
 
-    /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's
-    /// actor decides.
+    /// Ends the sessions whose visitors have not been seen for a long time. The tables list all of them, hot or not;
+    /// each session's actor decides.
     async fn end_idle_sessions(&self) -> Result<(), Refusal> {
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).ok();
-        // If there is no such date, no session was idle for so long.
+        // If there is no such date, no session has been idle for that long.
         let Some(since) = idle_after.and_then(|idle_after| now().checked_sub_signed(idle_after)) else { return Ok(()) };
         let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
         for (company, id) in webchat_sessions::idle(db, &ownership.slot_filter(), since, SESSIONS_MAX).await? {

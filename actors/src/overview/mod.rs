@@ -1,8 +1,8 @@
-//! A company's open tickets by queue, user and channel and in each order in which they are listed, in memory while they
-//! are queried.
+//! Keeps a company's open tickets in memory while they are queried: by queue, user and channel, and in each order in
+//! which they are listed.
 //!
-//! A company's dashboards and inboxes query its open tickets every few seconds. To count or sort fifteen thousand of
-//! them in the tables reads all of them each time. So the first query reads the tables, and triggers one load of the
+//! A company's dashboards and inboxes query its open tickets every few seconds. Counting or sorting fifteen thousand
+//! of them in the tables reads all of them each time. So the first query reads the tables, and triggers one load of the
 //! open tickets for the following queries. From then on every decision is recorded when it becomes durable, before it
 //! is acknowledged. Companies that are not queried cost nothing.
 
@@ -36,22 +36,22 @@ const RETAINED_FOR: Duration = Duration::from_secs(600);
 const LOAD_PAUSE: Duration = Duration::from_secs(10);
 const SIZE_PAUSE: Duration = Duration::from_secs(300);
 
-/// Maximum open tickets in memory of a company, some 25 MiB. A company with more is counted and listed in the tables at
-/// each query.
+/// Maximum open tickets in memory of a company, about 25 MiB. A company with more is counted and listed in the tables
+/// at each query.
 const TICKETS_MAX: usize = 200_000;
 
 /// Maximum combinations of queue, user and channel that a company's open tickets in memory may have: all are counted
 /// for a dashboard, in about a millisecond, while the log waits. Each takes up to 324 bytes.
 const GROUPS_MAX: usize = 20_000;
 
-/// Maximum open tickets in memory of all companies, some 120 MiB. Beyond it, companies with more than [`COMPANY_SHARE`]
-/// are counted and listed in the tables.
+/// Maximum open tickets in memory of all companies, about 120 MiB. Beyond it, companies with more than
+/// [`COMPANY_SHARE`] are counted and listed in the tables.
 const ALL_TICKETS_MAX: usize = 1_000_000;
 
-/// Open tickets in memory that each company may always have, however many other companies have.
+/// Number of open tickets that each company may always have in memory, however many other companies have.
 const COMPANY_SHARE: usize = 10_000;
 
-/// Maximum tickets that a list examines before it lets the log record changes: some tens of microseconds.
+/// Maximum tickets that a list examines before it lets the log record changes: a few tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
 
 /// Maximum loads at once, each of up to 25 MiB.
@@ -60,7 +60,7 @@ const LOADS_MAX: usize = 2;
 /// Maximum changes made during a load that are applied at once, while the log waits: about a millisecond.
 const CHANGES_AT_ONCE: usize = 1_000;
 
-/// The companies that are being queried.
+/// The overviews of the companies that are being queried.
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
     /// The number of open tickets in memory, of all companies.
@@ -92,7 +92,7 @@ struct OverviewState {
     all_tickets: Arc<AtomicUsize>,
 }
 
-/// How far the open tickets are loaded.
+/// The state of loading the open tickets.
 enum LoadState {
     /// No query has asked for them yet.
     Idle,
@@ -104,7 +104,7 @@ enum LoadState {
 }
 
 /// The result of a load: the open tickets in the tables, or why the overview has none.
-pub(crate) enum Loaded {
+pub(crate) enum LoadOutcome {
     All(Vec<OpenTicket>),
     /// There is no room for them in memory.
     TooMany,
@@ -173,10 +173,10 @@ impl Overviews {
         companies.remove(&company);
     }
 
-    /// Drops overviews that were not queried for long.
+    /// Drops overviews that have not been queried for a long time.
     pub(crate) fn sweep(&self, now: Instant) {
         let overviews: Vec<_> = self.companies.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
-        // The clones live until the end, so that no overview is dropped while the map is locked: that takes a while.
+        // The clones live until the end, so that no overview is dropped while the map is locked: a drop takes a while.
         // The map waits only for the locks of unused overviews, which are hardly ever held.
         for (company, _) in overviews.iter().filter(|(_, overview)| overview.state.lock().is_unused(now)) {
             self.companies.remove_if(company, |_, overview| overview.state.lock().end_if_unused(now));
@@ -211,11 +211,11 @@ impl Overview {
 
     /// Ends a load. The tickets are put in order without the lock, because the log would wait for it, and on a thread
     /// that may block.
-    pub(crate) async fn end_load(self: &Arc<Self>, loaded: Loaded) {
-        let open = match loaded {
-            Loaded::All(open) => open,
-            Loaded::TooMany => return self.state.lock().unload(SIZE_PAUSE),
-            Loaded::Failed => return self.state.lock().unload(LOAD_PAUSE),
+    pub(crate) async fn end_load(self: &Arc<Self>, outcome: LoadOutcome) {
+        let open = match outcome {
+            LoadOutcome::All(open) => open,
+            LoadOutcome::TooMany => return self.state.lock().unload(SIZE_PAUSE),
+            LoadOutcome::Failed => return self.state.lock().unload(LOAD_PAUSE),
         };
         let overview = self.clone();
         if tokio::task::spawn_blocking(move || overview.install(OpenTicketOrders::of(open))).await.is_err() {
@@ -243,14 +243,15 @@ impl Overview {
         drop(replaced);
     }
 
-    /// The open tickets by queue and user, one row for each channel with any; `None`: read the tables.
+    /// The open tickets by queue and user, one row for each channel with any; `None` if the tables must be read.
     pub(crate) fn counts(&self) -> Option<Vec<OpenTicketCounts>> {
         let state = self.state.lock();
         state.is_loaded().then(|| state.tickets.counts())
     }
 
-    /// The open tickets that a query asks for, in its order; `None`: read the tables. The lock is released after every
-    /// [`LISTED_AT_ONCE`] tickets: one that moves in the order meanwhile may be missed, but is not listed twice.
+    /// The open tickets that a query asks for, in its order; `None` if the tables must be read. The lock is released
+    /// after every [`LISTED_AT_ONCE`] tickets: one that moves in the order meanwhile may be missed, but is not listed
+    /// twice.
     pub(crate) async fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
         let matching = {
             let state = self.state.lock();
@@ -301,8 +302,8 @@ impl OverviewState {
         }
     }
 
-    /// Ends an overview that was not queried for long: a query that still has it then reads the tables, because commits
-    /// do not reach it any more.
+    /// Ends an overview that has not been queried for a long time: a query that still has it then reads the tables,
+    /// because commits no longer reach it.
     fn end_if_unused(&mut self, now: Instant) -> bool {
         let is_unused = self.is_unused(now);
         if is_unused {
@@ -368,13 +369,13 @@ impl OverviewState {
         (changed.len() > CHANGES_AT_ONCE).then(|| std::mem::take(changed).into_iter().collect())
     }
 
-    /// What the log has recorded of these tickets during the load; `None`: the ticket is closed.
+    /// What the log has recorded of these tickets during the load; `None` if the ticket is closed.
     fn recorded_times(&self, tickets: &[TicketId]) -> Vec<(TicketId, Option<OpenTicketTimes>)> {
         tickets.iter().map(|id| (*id, self.tickets.get(*id))).collect()
     }
 
-    /// Replaces the tickets in memory by the loaded ones, after applying the remaining changes to these. Returns
-    /// tickets for the caller to drop without the lock.
+    /// Replaces the tickets in memory with the loaded ones, after applying the remaining changes to the loaded ones.
+    /// Returns tickets for the caller to drop without the lock.
     fn install(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
         let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
             // The overview has become too large meanwhile.
@@ -399,7 +400,7 @@ impl OverviewState {
         is_too_many(self.tickets.len(), all) || self.tickets.group_count() > GROUPS_MAX || changed > TICKETS_MAX
     }
 
-    /// Drops the open tickets. After this pause they may be loaded from the tables again.
+    /// Drops the open tickets. After `pause` they may be loaded from the tables again.
     fn unload(&mut self, pause: Duration) {
         self.all_tickets.fetch_sub(self.tickets.len(), Ordering::Relaxed);
         let open = std::mem::take(&mut self.tickets);

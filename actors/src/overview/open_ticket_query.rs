@@ -19,13 +19,13 @@ pub(crate) struct OpenTicketQuery {
     /// The position after which this part begins.
     pub(super) after: Option<TimePosition>,
     /// Number of matching tickets to leave out.
-    pub(super) skipped: usize,
+    pub(super) skip: usize,
     /// Maximum number of tickets: one more than the page has, to find out whether there are more.
     pub(super) limit: usize,
 }
 
 impl OpenTicketQuery {
-    /// The query of a page of the API's list; `None`: it has other conditions, for which the tables have to be read.
+    /// The query for a page of the API's list; `None` if it has other conditions, for which the tables have to be read.
     pub(crate) fn of(filter: &TicketFilter, request: SortedPage) -> Option<Self> {
         let TicketFilter { queue_id, user_id, channel_id, unassigned, .. } = *filter;
         let status = Some(TicketStatus::Open);
@@ -39,14 +39,14 @@ impl OpenTicketQuery {
             Place::Cursor(None) | Place::Number(_) => after,
         };
         let descending = page.descending;
-        let skipped = usize::try_from(page.offset()).ok()?;
+        let skip = usize::try_from(page.offset()).ok()?;
         let limit = usize::try_from(page.size).ok()?.checked_add(1)?;
-        Some(Self { queue_id, user_id, channel_id, unassigned, sort, descending, after, skipped, limit })
+        Some(Self { queue_id, user_id, channel_id, unassigned, sort, descending, after, skip, limit })
     }
 
     /// Whether this is the first part of the list.
     pub(crate) const fn is_first(&self) -> bool {
-        self.after.is_none() && self.skipped == 0
+        self.after.is_none() && self.skip == 0
     }
 
     /// Whether a ticket still belongs to the list.
@@ -55,7 +55,7 @@ impl OpenTicketQuery {
         row.status == TicketStatus::Open && self.matches(group)
     }
 
-    /// The page of the query, from all tickets that match it, in any order.
+    /// The page that the query asks for, given all tickets that match it in any order.
     pub(super) fn page_of(&self, matching: Vec<(TicketId, OpenTicketTimes)>) -> Vec<TimePosition> {
         let position = |(id, times): (TicketId, OpenTicketTimes)| {
             let at = match self.sort {
@@ -74,7 +74,7 @@ impl OpenTicketQuery {
         let mut positions: Vec<TimePosition> = matching.into_iter().map(position).collect();
         positions.retain(|position| self.after.is_none_or(|after| order(position, &after).is_gt()));
         positions.sort_unstable_by(order);
-        positions.into_iter().skip(self.skipped).take(self.limit).collect()
+        positions.into_iter().skip(self.skip).take(self.limit).collect()
     }
 
     pub(super) fn matches(&self, group: GroupKey) -> bool {

@@ -19,7 +19,7 @@ struct Micros(NonZeroI64);
 
 impl From<DateTime<Utc>> for Micros {
     fn from(at: DateTime<Utc>) -> Self {
-        // Zero, the first moment of 1970, becomes `MIN`, which is no valid time and is read back as 1970.
+        // Zero, the first moment of 1970, becomes `MIN`, which is not a valid time and is read back as 1970.
         Self(NonZeroI64::new(at.timestamp_micros()).unwrap_or(NonZeroI64::MIN))
     }
 }
@@ -34,7 +34,7 @@ impl From<Micros> for DateTime<Utc> {
 /// its start until the page is full: among so many, enough are found soon.
 const SORTED_MAX: usize = 2_000;
 
-/// Maximum groups that are examined for a query, in some tens of microseconds.
+/// Maximum groups that are examined for a query, in a few tens of microseconds.
 const EXAMINED_GROUPS_MAX: usize = 5_000;
 
 /// The place of a group in [`OpenTicketOrders::groups`].
@@ -87,12 +87,12 @@ enum Segment {
 /// A list that is being read, in several steps.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The segment that is read; none: the list has ended.
+    /// The segment that is being read; `None` once the list has ended.
     segment: Option<Segment>,
     /// The last ticket of the segment that was examined.
     after: Option<TimePosition>,
     /// Number of matching tickets still to leave out.
-    skipped: usize,
+    left_to_skip: usize,
     pub(super) found: Vec<TimePosition>,
 }
 
@@ -104,12 +104,12 @@ impl Listing {
             (TicketSort::Waiting, Some(TimePosition { at: None, .. })) => Segment::NotWaiting,
             (TicketSort::Waiting, _) => Segment::ByWait,
         };
-        Self { segment: Some(segment), after: query.after, skipped: query.skipped, found: Vec::new() }
+        Self { segment: Some(segment), after: query.after, left_to_skip: query.skip, found: Vec::new() }
     }
 }
 
 impl OpenTicketOrders {
-    /// Puts loaded tickets in order. All at once, which takes a third less memory than inserting one after the other.
+    /// Puts loaded tickets in order, all at once, which takes a third less memory than inserting one after the other.
     pub(super) fn of(open: Vec<OpenTicket>) -> Self {
         let mut orders = Self::default();
         let mut groups: Vec<Vec<(Micros, TicketId)>> = Vec::new();
@@ -158,8 +158,8 @@ impl OpenTicketOrders {
         self.replace(ticket, before, Some(entry));
     }
 
-    /// Applies a change that was made while the tickets were loaded; `None`: it is closed. The change may have been
-    /// recorded without the ticket's last message.
+    /// Applies a change that was made while the tickets were loaded; `None` if it closed the ticket. The change may
+    /// have been recorded without the ticket's last message.
     pub(super) fn apply(&mut self, ticket: TicketId, recorded: Option<OpenTicketTimes>) {
         let Some(recorded) = recorded else { return self.remove(ticket) };
         let at = self.get(ticket).map_or(recorded.last_activity_at, |loaded| loaded.last_activity_at);
@@ -226,8 +226,8 @@ impl OpenTicketOrders {
             .collect()
     }
 
-    /// All tickets that match a query, in no order; `None` if they are many, or if reading the query's order until the
-    /// page is full would examine fewer.
+    /// All tickets that match a query, in no particular order; `None` if they are many, or if reading the query's order
+    /// until the page is full would examine fewer.
     pub(super) fn matching_if_few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
         if self.indexes.len() > EXAMINED_GROUPS_MAX {
             return None;
@@ -238,7 +238,7 @@ impl OpenTicketOrders {
         };
         let count = matching().map(|group| group.tickets.len()).sum::<usize>();
         // The tickets that would be examined in the query's order, if the matching ones are spread evenly.
-        let examined = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
+        let examined = (query.skip + query.limit).saturating_mul(self.len()) / count.max(1);
         if count > SORTED_MAX.min(examined) {
             return None;
         }
@@ -264,8 +264,8 @@ impl OpenTicketOrders {
                 if !is_in_segment || !self.group(group).is_some_and(|group| query.matches(group.key)) {
                     continue;
                 }
-                if listing.skipped > 0 {
-                    listing.skipped -= 1;
+                if listing.left_to_skip > 0 {
+                    listing.left_to_skip -= 1;
                 } else if listing.found.iter().take(found_earlier).all(|found| found.id != position.id) {
                     listing.found.push(position);
                 }

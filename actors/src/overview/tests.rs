@@ -65,8 +65,8 @@ fn loaded_counts(overviews: &Overviews, now: Instant) -> Vec<QueueCounts> {
 async fn changes_during_the_load_take_precedence() {
     let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
     overviews.on_commit(&[Change::Ticket(ticket_row(1, Some(5), None, TicketStatus::Open))]);
-    let (overview, query) = overviews.query(COMPANY, now);
-    assert_eq!(query, OverviewStatus::Load, "a change before the first query was recorded");
+    let (overview, status) = overviews.query(COMPANY, now);
+    assert_eq!(status, OverviewStatus::Load, "a change before the first query was recorded");
     overviews.on_commit(&[
         Change::Ticket(ticket_row(2, None, Some(at), TicketStatus::Closed)),
         Change::Ticket(ticket_row(3, Some(6), Some(at), TicketStatus::Open)),
@@ -75,7 +75,7 @@ async fn changes_during_the_load_take_precedence() {
     let earlier = at - chrono::TimeDelta::seconds(60);
     let tables =
         vec![open_ticket(1, Some(5), None), open_ticket(2, None, Some(earlier)), open_ticket(3, Some(5), None)];
-    overview.end_load(Loaded::All(tables)).await;
+    overview.end_load(LoadOutcome::All(tables)).await;
     assert_eq!(loaded_counts(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 1, Some(at))]);
     overviews.on_commit(&[
         Change::Ticket(ticket_row(4, Some(6), Some(earlier), TicketStatus::Open)),
@@ -94,18 +94,18 @@ async fn changes_during_the_load_take_precedence() {
 #[actix::test]
 async fn a_failed_load_is_repeated_later_and_an_unused_overview_is_dropped() {
     let (overviews, now) = (Overviews::default(), Instant::now());
-    let (overview, query) = overviews.query(COMPANY, now);
-    assert_eq!(query, OverviewStatus::Load);
-    overview.end_load(Loaded::Failed).await;
+    let (overview, status) = overviews.query(COMPANY, now);
+    assert_eq!(status, OverviewStatus::Load);
+    overview.end_load(LoadOutcome::Failed).await;
     assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::ReadTables);
     let later = Instant::now() + LOAD_PAUSE;
     assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
     assert!(overviews.has_room(TICKETS_MAX) && !overviews.has_room(TICKETS_MAX + 1));
-    overview.end_load(Loaded::TooMany).await;
+    overview.end_load(LoadOutcome::TooMany).await;
     assert_eq!(overviews.query(COMPANY, Instant::now() + LOAD_PAUSE).1, OverviewStatus::ReadTables);
     let later = Instant::now() + SIZE_PAUSE;
     assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
-    overview.end_load(Loaded::All(vec![open_ticket(1, None, None)])).await;
+    overview.end_load(LoadOutcome::All(vec![open_ticket(1, None, None)])).await;
     assert_eq!(loaded_counts(&overviews, later), [(None, 1, 0, None)]);
     overviews.sweep(later + RETAINED_FOR - Duration::from_secs(1));
     assert_eq!(loaded_counts(&overviews, later), [(None, 1, 0, None)]);
@@ -123,7 +123,7 @@ async fn a_ticket_that_changes_during_the_load_keeps_its_last_message() {
     overviews.on_commit(&[Change::Ticket(changed)]);
     let tables = [(1, at), (2, at - hour)]
         .map(|(id, last_activity_at)| OpenTicket { last_activity_at, ..open_ticket(id, None, None) });
-    overview.end_load(Loaded::All(tables.to_vec())).await;
+    overview.end_load(LoadOutcome::All(tables.to_vec())).await;
     let filter = TicketFilter { status: Some(TicketStatus::Open), ..TicketFilter::default() };
     let page = PageRequest { descending: true, ..PageRequest::first(10) };
     let request = SortedPage { sort: TicketSort::Activity, page, after: None };
@@ -145,7 +145,7 @@ async fn many_changes_during_a_load_are_all_applied() {
         let status = if id % 2 == 0 { TicketStatus::Closed } else { TicketStatus::Open };
         overviews.on_commit(&[Change::Ticket(ticket_row(id, Some(6), Some(at), status))]);
     }
-    overview.end_load(Loaded::All((1..=count + 1).map(|id| open_ticket(id, Some(5), None)).collect())).await;
+    overview.end_load(LoadOutcome::All((1..=count + 1).map(|id| open_ticket(id, Some(5), None)).collect())).await;
     let open = count / 2 + 1;
     assert_eq!(loaded_counts(&overviews, now), [(Some(5), 1, 0, None), (Some(6), open, open, Some(at))]);
     assert_eq!(overviews.ticket_count() as i64, open + 1);
@@ -157,7 +157,7 @@ async fn a_merge_replaces_its_tickets_also_during_a_load() {
     let (overview, _) = overviews.query(COMPANY, now);
     let ids = [1, 2].map(TicketId::new);
     overviews.replace(COMPANY, &ids, &[open_ticket(2, Some(6), None)]);
-    overview.end_load(Loaded::All((1..=3).map(|id| open_ticket(id, Some(5), None)).collect())).await;
+    overview.end_load(LoadOutcome::All((1..=3).map(|id| open_ticket(id, Some(5), None)).collect())).await;
     assert_eq!(loaded_counts(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 0, None)]);
     overviews.replace(COMPANY, &ids, &[open_ticket(1, Some(7), None)]);
     assert_eq!(loaded_counts(&overviews, now), [(Some(5), 1, 0, None), (Some(7), 1, 0, None)]);
@@ -174,7 +174,7 @@ async fn two_loads_run_at_once_and_too_many_groups_are_not_kept() {
     drop(permits);
     assert_eq!(overviews.query(COMPANY, Instant::now()).1, OverviewStatus::Load);
     let count = GROUPS_MAX as i64;
-    overview.end_load(Loaded::All((1..=count).map(|id| open_ticket(id, Some(id), None)).collect())).await;
+    overview.end_load(LoadOutcome::All((1..=count).map(|id| open_ticket(id, Some(id), None)).collect())).await;
     assert_eq!(loaded_counts(&overviews, now).len(), GROUPS_MAX);
     overviews.on_commit(&[Change::Ticket(ticket_row(1, Some(count + 1), None, TicketStatus::Open))]);
     assert_eq!(loaded_counts(&overviews, now).len(), GROUPS_MAX, "the group without tickets was not removed");

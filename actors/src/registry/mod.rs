@@ -25,9 +25,9 @@ use crate::id_map::IdMap;
 /// while it scans that shard.
 const SHARDS: usize = 64;
 
-/// An actor with a key.
+/// An actor that is kept in a [`Registry`].
 pub trait Registered: Actor {
-    /// State that can be read without a message to the actor.
+    /// State that can be read without sending a message to the actor.
     type Shared: Default + Send + Sync + 'static;
 }
 
@@ -104,8 +104,8 @@ impl<M: Request> Message for Envelope<M> {
 }
 
 impl<M: Request> Envelope<M> {
-    /// Unwraps the command, which then no longer counts as waiting. None if its caller was cancelled: the command is
-    /// skipped.
+    /// Unwraps the command, which then no longer counts as waiting. `None` if its caller was cancelled, so that the
+    /// command is skipped.
     pub(crate) fn accept(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.reply_to.is_awaited().then_some((self.message, self.reply_to))
     }
@@ -124,8 +124,8 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.with_hot(key, ActorHandle::clone)
     }
 
-    /// The result of `read` on the actor's status, if it is hot. `read` must not block, because it holds the lock of
-    /// the actor's shard.
+    /// The result of `read` on the actor's status, if it is hot. `read` must not block, because it runs under the
+    /// lock of the actor's shard.
     pub(crate) fn read_status<R>(&self, key: &K, read: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
         read(&self.actors.get(key)?.hot()?.status)
     }
@@ -140,7 +140,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             }
             hot.status.clone()
         };
-        // The actor ended by a panic outside a command: no further message may be sent to it.
+        // The actor has ended by a panic outside a command, so no further message may be sent to it.
         self.remove(key, &dead_status);
         None
     }
@@ -193,7 +193,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         }
     }
 
-    /// Replaces the starting entry by its actor, unless another caller has done so. Returns false when the entry was
+    /// Replaces the starting entry with its actor, unless another caller has done so. Returns false when the entry was
     /// removed.
     fn finish_start(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
         let Some(mut entry) = self.actors.get_mut(key) else { return false };
@@ -221,7 +221,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         removed
     }
 
-    /// Registers a new actor under a key that was never used.
+    /// Registers a new actor under a key that has never been used.
     pub fn insert(&self, key: K, hot: ActorHandle<A>) {
         self.actors.insert(key, Registration::Hot(hot));
     }

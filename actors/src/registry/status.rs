@@ -1,4 +1,4 @@
-//! A hot actor and its status, which shows whether the actor is still needed.
+//! A hot actor (one in memory) and its status, which shows whether the actor is still needed.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -10,11 +10,11 @@ use hotline_persistence::journal::Seq;
 use super::Registered;
 use crate::clock;
 
-/// A hot actor.
+/// A handle to a hot actor.
 pub struct ActorHandle<A: Registered> {
     /// Its mailbox.
     pub addr: Addr<A>,
-    /// Its status, which can be read without a message to it.
+    /// Its status, which can be read without sending a message to it.
     pub status: Arc<ActorStatus<A::Shared>>,
 }
 
@@ -24,22 +24,22 @@ impl<A: Registered> Clone for ActorHandle<A> {
     }
 }
 
-/// The uses of all actors are timed from this moment, so that a status needs only a number of seconds.
-static BEGIN: LazyLock<Instant> = LazyLock::new(clock::instant);
+/// The last use of each actor is stored as the seconds since this moment, which fit into a `u32`.
+static TIME_ORIGIN: LazyLock<Instant> = LazyLock::new(clock::instant);
 
 fn seconds_at(time: Instant) -> u32 {
-    u32::try_from(time.saturating_duration_since(*BEGIN).as_secs()).unwrap_or(u32::MAX)
+    u32::try_from(time.saturating_duration_since(*TIME_ORIGIN).as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The status of one actor.
 #[derive(Debug)]
 pub struct ActorStatus<S = ()> {
-    /// The last use, in seconds from [`BEGIN`].
+    /// The last use, in seconds from [`TIME_ORIGIN`].
     last_use_s: AtomicU32,
     last_seq: AtomicU64,
-    /// No further use is expected soon.
+    /// Whether no further use is expected soon.
     is_released: AtomicBool,
-    /// State that can be read without a message to the actor.
+    /// State that can be read without sending a message to the actor.
     pub shared: S,
 }
 
@@ -68,7 +68,7 @@ impl<S> ActorStatus<S> {
         self.is_released.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the actor was not used since [`ActorStatus::release`].
+    /// Whether the actor was released ([`ActorStatus::release`]) after its last use.
     pub fn is_released(&self) -> bool {
         self.is_released.load(Ordering::Relaxed)
     }
@@ -78,7 +78,7 @@ impl<S> ActorStatus<S> {
         self.idle_s_at(clock::instant())
     }
 
-    /// Seconds from the last use to this moment: callers that check many actors read the clock once.
+    /// Seconds from the last use to `now`, for callers that check many actors and read the clock once.
     pub fn idle_s_at(&self, now: Instant) -> u64 {
         u64::from(seconds_at(now).saturating_sub(self.last_use_s.load(Ordering::Relaxed)))
     }

@@ -21,7 +21,7 @@ pub struct Scheduled {
     pub contact: Option<Arc<ContactRef>>,
 }
 
-/// Messages were changed in the tables: all are read again.
+/// Scheduled messages were changed in the tables: the dispatcher reads all of them again.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(crate) struct ReloadAgenda;
@@ -76,8 +76,8 @@ pub(crate) struct CreateSchedule {
 pub(crate) struct UpdateSchedule {
     pub(crate) id: ScheduleId,
     pub(crate) changes: ScheduleChanges,
-    /// The recipient after the change, when the caller looked it up. If the message has another one by now, the update
-    /// is refused as [`Refusal::Retired`].
+    /// The recipient after the change, as of the caller's lookup. If it would be another one by now, the update is
+    /// refused as [`Refusal::Retired`].
     pub(crate) contact_id: ContactId,
     /// `None` if the recipient was deleted.
     pub(crate) contact: Option<Arc<ContactRef>>,
@@ -101,7 +101,7 @@ pub(crate) struct FailSchedule {
     /// Who deleted the recipient.
     pub(crate) by: By,
     /// The data of the deleted recipient that the message showed.
-    pub(crate) contact_was: Option<DeletedContact>,
+    pub(crate) deleted_contact: Option<DeletedContact>,
 }
 
 /// Reads a message.

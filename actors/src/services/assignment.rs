@@ -1,4 +1,5 @@
-//! Assignment of tickets: the assigner of a new ticket, and the removal of records that tickets refer to.
+//! Assignment of tickets: the assigner of a new ticket, the counts of open tickets, and the removal of records that
+//! tickets refer to.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +14,11 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::directory::Removal;
 use crate::distribution::{Assigner, Assigners, CountStatus, find_distribution};
-use crate::overview::{Loaded, Overview, OverviewStatus};
+use crate::overview::{LoadOutcome, Overview, OverviewStatus};
 use crate::tickets::Open;
 
 /// How long an opening waits for the count of the agents' open tickets. One statement over a company's open tickets
-/// takes some milliseconds; a database outage must not delay a contact.
+/// takes a few milliseconds; a database outage must not delay a contact.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Maximum open tickets that one statement reads, each with its last message.
@@ -40,8 +41,8 @@ impl Assignment {
         assigners.forget_company(company);
     }
 
-    /// The assigner of a new ticket, if its queue distributes. For `LeastBusy`, the open tickets of each agent are
-    /// counted first; while they cannot be counted, agents take turns.
+    /// The assigner of a new ticket, if its queue distributes tickets. For `LeastBusy`, the open tickets of each agent
+    /// are counted first; while they cannot be counted, agents take turns.
     pub(crate) async fn assigner_for(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
         let (_, distribution) = find_distribution(organization, open)?;
         let assigner = self.assigners.of(open.company);
@@ -62,7 +63,8 @@ impl Assignment {
         Ok(desk::open_ticket_counts(self.base.reads().acknowledged_tables(company).await?, company).await?)
     }
 
-    /// The company's open tickets in memory; none: they are being loaded for later queries, or are too many.
+    /// The company's open tickets in memory; `None` if they are not loaded. They are then loaded for later queries,
+    /// unless there are too many; after a failure, that is tried again later.
     pub(crate) fn overview(&self, company: CompanyId) -> Option<Arc<Overview>> {
         let (overview, status) = self.base.overviews.query(company, Instant::now());
         match status {
@@ -75,11 +77,11 @@ impl Assignment {
                 };
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
-                    let loaded = load_open_tickets(&base, company, &overview).await.unwrap_or_else(|refusal| {
+                    let outcome = load_open_tickets(&base, company, &overview).await.unwrap_or_else(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "could not read the open tickets; they are read at each query");
-                        Loaded::Failed
+                        LoadOutcome::Failed
                     });
-                    overview.end_load(loaded).await;
+                    overview.end_load(outcome).await;
                     drop(permit);
                 });
             }
@@ -97,11 +99,11 @@ impl Assignment {
             CountStatus::Required => {
                 let (base, assigner) = (self.base.clone(), assigner.clone());
                 self.base.spawn(async move {
-                    let open_tickets = async {
+                    let read = async {
                         let db = base.reads().tables(company).await?;
                         Ok::<_, Refusal>(tickets::list_assigned(db, company).await?)
                     };
-                    let open_tickets = open_tickets.await.inspect_err(|refusal| {
+                    let open_tickets = read.await.inspect_err(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "agents' open tickets could not be counted; assigning in turn");
                     });
                     assigner.end_count(open_tickets.ok(), Instant::now());
@@ -159,7 +161,7 @@ impl Assignment {
 /// Reads a company's open tickets in batches, because each ticket needs a look-up of its last message. Stops when there
 /// is no room for them in memory, or the overview was dropped. The overview records changes meanwhile, so the batches
 /// need not be of one moment.
-async fn load_open_tickets(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<Loaded, Refusal> {
+async fn load_open_tickets(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<LoadOutcome, Refusal> {
     let mut open: Vec<OpenTicket> = Vec::new();
     let db = base.reads().tables_as_of_now(company).await?;
     while base.overviews.is_current(company, overview) {
@@ -168,13 +170,13 @@ async fn load_open_tickets(base: &Base, company: CompanyId, overview: &Arc<Overv
         let is_last = (batch.len() as i64) < BATCH_MAX;
         open.extend(batch);
         if !base.overviews.has_room(open.len()) {
-            return Ok(Loaded::TooMany);
+            return Ok(LoadOutcome::TooMany);
         }
         if is_last {
-            return Ok(Loaded::All(open));
+            return Ok(LoadOutcome::All(open));
         }
     }
-    Ok(Loaded::Failed)
+    Ok(LoadOutcome::Failed)
 }
 
 /// Marks a record as being removed until the guard is dropped, whether the deletion succeeds, is refused or is

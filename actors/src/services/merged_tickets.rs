@@ -1,5 +1,5 @@
-//! Merges of tickets, and of contacts with their tickets: commands for a ticket that was merged into another are
-//! executed on that one.
+//! Merges of tickets, and of contacts with their tickets: a command for a ticket that was merged into another is
+//! executed on the other.
 
 use hotline_persistence::tables::merges::{self, MergedNoun};
 use hotline_persistence::tables::tickets::OpenTicketOf;
@@ -12,7 +12,7 @@ use crate::tickets::{Command, Execute};
 
 impl Tickets {
     /// Executes a command that follows from an earlier one, such as a message's status. If the ticket was merged into
-    /// another since, it is executed on that one.
+    /// another since, the command is executed on the other.
     ///
     /// # Errors
     /// As [`Tickets::ask`].
@@ -23,24 +23,24 @@ impl Tickets {
         execute: impl Into<Execute<C>>,
     ) -> Result<C::Reply, Refusal> {
         let execute = execute.into();
-        match self.try_ask(company, id, &execute).await {
+        match self.ask_borrowed(company, id, &execute).await {
             Err(Refusal::NotFound) => match Box::pin(self.successor(company, id)).await? {
-                Some(successor) => self.try_ask(company, successor, &execute).await,
+                Some(successor) => self.ask_borrowed(company, successor, &execute).await,
                 None => Err(Refusal::NotFound),
             },
             outcome => outcome,
         }
     }
 
-    /// Why the open ticket of a contact was not found: [`Refusal::ContactLeaving`] while the contact is being merged or
-    /// deleted, [`Refusal::Retired`] if its slot has changed since.
+    /// Why the open ticket of a contact was not found: [`Refusal::ContactChanging`] while the contact is being merged
+    /// or deleted, [`Refusal::Retired`] if the contact's slot has changed since.
     pub(crate) async fn explain_missing_ticket(
         &self,
         (company, channel, contact): (CompanyId, ChannelId, ContactId),
         ticket: TicketId,
     ) -> Refusal {
         if self.contacts.cache().marks.is_marked((company, contact)) {
-            return Refusal::ContactLeaving(contact);
+            return Refusal::ContactChanging(contact);
         }
         match self.slot(company, channel, contact).await {
             Ok(Some(Slot::Open(open))) if open == ticket => Refusal::NotFound,
@@ -49,7 +49,7 @@ impl Tickets {
         }
     }
 
-    /// Records that a contact was merged into another, for messages that are on their way to it.
+    /// Records that a contact was merged into another, for messages that are on their way to the former.
     pub(crate) fn record_merged(&self, company: CompanyId, from: ContactId, into: ContactId) {
         self.scope.inboxes.record_merge(company, from, into);
         self.scope.outboxes.notify_of_merge(company, from, into);

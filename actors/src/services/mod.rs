@@ -1,5 +1,5 @@
-//! The services that the engine and the API build on. Each covers one area of conversations, and sends commands to the
-//! actors of their tickets.
+//! The services that the engine and the API build on. Each covers one aspect of conversations, and sends commands to
+//! the actors of tickets.
 
 mod assignment;
 mod contacts;
@@ -14,7 +14,7 @@ mod warming;
 pub use assignment::Assignment;
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{
-    ChangedSender, EchoMessage, Echoed, Inbound, InboundMessage, MessageRevision, Notice, Number, Revised, Sender,
+    ChangedSender, EchoMessage, EchoOutcome, Inbound, InboundMessage, MessageRevision, Notice, Number, Revised, Sender,
 };
 pub use sending::Sending;
 pub use target::{NewContact, Recipient, Target};

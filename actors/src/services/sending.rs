@@ -1,4 +1,4 @@
-//! Sending: resolves a message's recipient, loads the facts that the command needs, and chooses the conversation.
+//! Sending: resolves a message's recipient, loads the facts that the command needs, and chooses the ticket.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::conversations::Slot;
 use crate::registry::Population;
 use crate::tickets::{Context, Execute, Open, Send, Ticket, apply};
 
-/// Sending of messages.
+/// The service that sends messages.
 pub struct Sending {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -52,11 +52,11 @@ impl Sending {
                 (channel, TargetKind::Ticket(ticket, contact))
             }
             Recipient::Contact(channel, contact) => (channel, TargetKind::Contact(contact)),
-            Recipient::Number(channel, new) => (channel, TargetKind::Number(new)),
+            Recipient::Number(channel, new_contact) => (channel, TargetKind::Number(new_contact)),
         };
         let organization = self.base.organization(company)?;
-        let kind = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
-        Ok(Target { company, channel, kind, to, follows: Follows::Since(now()) })
+        let channel_type = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
+        Ok(Target { company, channel, channel_type, to, follows: Follows::Since(now()) })
     }
 
     /// Sends to a target: in the named ticket; else in the open ticket, in the latest one if the send reopens, or in a
@@ -82,7 +82,7 @@ impl Sending {
         match &target.to {
             TargetKind::Ticket(ticket, contact) => {
                 execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
-                self.tickets.try_ask(company, *ticket, &*execute).await
+                self.tickets.ask_borrowed(company, *ticket, &*execute).await
             }
             TargetKind::Contact(contact) => {
                 execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
@@ -91,7 +91,9 @@ impl Sending {
                 on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
             }
             // Boxed: a large future, which the other sends would carry and copy.
-            TargetKind::Number(new) => Box::pin(self.send_to_number(target, new, execute.clone())).await,
+            TargetKind::Number(new_contact) => {
+                Box::pin(self.send_to_number(target, new_contact, execute.clone())).await
+            }
         }
     }
 
@@ -123,37 +125,37 @@ impl Sending {
     async fn send_to_number(
         &self,
         target: &Target,
-        new: &NewContact,
+        new_contact: &NewContact,
         execute: Execute<Send>,
     ) -> Result<MessageRow, Refusal> {
         let company = target.company;
-        if !self.contacts.is_known_number(company, &new.number).await? {
+        if !self.contacts.is_known_number(company, &new_contact.number).await? {
             // Checked first, so that a refused send creates no contact.
-            self.dry_run(target, new.placeholder(), execute.command.clone())?;
+            self.dry_run(target, new_contact.placeholder(), execute.command.clone())?;
         }
         let attempt = || async {
-            let contact = self.contacts.find_or_create(company, new.as_contact_by_number()).await?.id;
+            let contact = self.contacts.find_or_create(company, new_contact.as_contact_by_number()).await?.id;
             let mut execute = execute.clone();
             execute.command.facts = self.load_facts(target, contact, &execute.command).await?;
             self.attempt(target, contact, &execute).await
         };
-        // If the contact was deleted since it was found, the number has another contact now.
+        // If the contact was deleted since it was found, the next attempt finds or creates another with the number.
         let is_conflict = |refusal: &Refusal| is_slot_conflict(refusal) || *refusal == Refusal::ContactNotFound;
         on_conflict(self.contacts.cache(), company, attempt, is_conflict).await
     }
 
-    /// Loads the data that a send to a contact will need, so that the send itself needs no database: the conversation
-    /// stays in memory for a while. Values of variables are not cached.
+    /// Loads the data that a send to a contact will need, and keeps it in memory for a while, so that the send itself
+    /// needs no database. Values of variables are the exception: they are not cached.
     pub(crate) async fn prefetch(&self, target: &Target, send: &Send) -> Result<(), Refusal> {
         let TargetKind::Contact(contact) = &target.to else { return Ok(()) };
-        let Target { company, channel, kind, .. } = *target;
+        let Target { company, channel, channel_type, .. } = *target;
         if self.contacts.get(company, *contact).await?.is_none() {
             return Ok(());
         }
         if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
             self.tickets.keep_hot(company, ticket).await?;
         }
-        let required = RequiredFacts { values: false, ..self.required_facts(kind, send) };
+        let required = RequiredFacts { values: false, ..self.required_facts(channel_type, send) };
         self.find_facts(target, *contact, required).await.map(drop)
     }
 
@@ -166,7 +168,7 @@ impl Sending {
         contacts: &[ContactId],
         send: &Send,
     ) -> Result<(), Refusal> {
-        let kind = self.base.organization(company)?.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
+        let channel_type = self.base.organization(company)?.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
         let mut open_tickets = Vec::new();
         for contact in contacts {
             if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
@@ -174,7 +176,7 @@ impl Sending {
             }
         }
         self.tickets.keep_all_hot(company, &open_tickets).await;
-        if self.required_facts(kind, send).last_inbound {
+        if self.required_facts(channel_type, send).last_inbound {
             let cache = self.contacts.cache();
             let is_unknown =
                 |contact: &ContactId| cache.last_inbound(company, channel, *contact) == LastInbound::Unknown;
@@ -186,13 +188,13 @@ impl Sending {
         Ok(())
     }
 
-    /// Lets a conversation's actor retire early, because no use is expected soon: a campaign would otherwise fill the
-    /// memory with a hundred thousand actors.
+    /// Lets a ticket's actor retire early, because no use is expected soon: a campaign would otherwise fill the memory
+    /// with a hundred thousand actors.
     pub(crate) fn release_actor(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.release_actor(company, ticket);
     }
 
-    /// Sends to a contact in their current conversation, in one attempt.
+    /// Sends to a contact in the ticket of [`Self::find_ticket`] or in a new one, in one attempt.
     async fn attempt(
         &self,
         target: &Target,
@@ -200,7 +202,7 @@ impl Sending {
         execute: &Execute<Send>,
     ) -> Result<MessageRow, Refusal> {
         let company = target.company;
-        let Some(ticket) = self.find_conversation(target, contact, execute.command.reopen).await? else {
+        let Some(ticket) = self.find_ticket(target, contact, execute.command.reopen).await? else {
             // Boxed, as in `send_to`.
             return Box::pin(self.open_with_send(target, contact, execute)).await;
         };
@@ -224,12 +226,12 @@ impl Sending {
         self.tickets.attempt_opening(open, execute.clone()).await
     }
 
-    /// What a send in a ticket did not find: the contact; the ticket, which retention has deleted since it was found;
-    /// or a record that the send names.
+    /// The refusal for what a send in a ticket did not find: the contact; the ticket, which retention has deleted since
+    /// it was found; or a record that the send names.
     async fn explain_not_found(&self, company: CompanyId, contact: ContactId, ticket: TicketId) -> Refusal {
         if self.contacts.cache().marks.is_marked((company, contact)) {
-            // The contact is being merged or deleted, which the caller waits for.
-            return Refusal::ContactLeaving(contact);
+            // The contact is being merged or deleted: the caller waits until that is done.
+            return Refusal::ContactChanging(contact);
         }
         match self.contacts.get(company, contact).await {
             Ok(Some(_)) => {}
@@ -244,7 +246,7 @@ impl Sending {
     }
 
     /// The ticket in which a message is sent; `None` if a new one must be opened.
-    async fn find_conversation(
+    async fn find_ticket(
         &self,
         target: &Target,
         contact: ContactId,
@@ -265,18 +267,18 @@ impl Sending {
         }
     }
 
-    /// The facts that a send needs of its contact.
-    fn required_facts(&self, kind: ChannelType, send: &Send) -> RequiredFacts {
-        let mut required = send.required_facts(kind);
+    /// The facts about its contact that a send needs.
+    fn required_facts(&self, channel_type: ChannelType, send: &Send) -> RequiredFacts {
+        let mut required = send.required_facts(channel_type);
         required.last_inbound &= self.base.options.conversation_window.is_some();
         required
     }
 
     async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
-        let mut required = self.required_facts(target.kind, send);
+        let mut required = self.required_facts(target.channel_type, send);
         // On a phone channel, a contact with a number is reachable. If the contact cannot be read now, the send is
-        // decided by what its ticket knows of the contact.
-        if target.kind.has_phone() {
+        // decided by what the ticket knows about the contact.
+        if target.channel_type.has_phone() {
             let contact = self.contacts.get(target.company, contact).await.ok().flatten();
             required.reachable = contact.is_some_and(|contact| contact.number.is_none());
         }
@@ -290,7 +292,7 @@ impl Sending {
         contact: ContactId,
         required: RequiredFacts,
     ) -> Result<ContactFacts, Refusal> {
-        let Target { company, channel, kind, .. } = *target;
+        let Target { company, channel, channel_type, .. } = *target;
         let mut facts = self.contacts.cache().facts(company, channel, contact, required);
         if required.missing_in(&facts).has_ticket_facts()
             && let Some(ticket) = self.hot_ticket(target, contact).await?
@@ -300,7 +302,8 @@ impl Sending {
         let missing = required.missing_in(&facts);
         if !missing.is_empty() {
             // Boxed: a large future, which is rarely needed.
-            Box::pin(self.contacts.look_up_facts(company, (channel, kind), contact, missing, &mut facts)).await?;
+            Box::pin(self.contacts.look_up_facts(company, (channel, channel_type), contact, missing, &mut facts))
+                .await?;
         }
         Ok(facts)
     }
@@ -339,13 +342,14 @@ impl Sending {
         apply(Send { facts, ..send }, &ticket, context()).map(drop)
     }
 
-    /// Starts to send messages to providers, first the backlog of an earlier run. Called once, before any request.
+    /// Starts sending messages to providers, beginning with the backlog of an earlier run. Called once, before any
+    /// request.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
         self.outboxes.start(provider, self.tickets.clone()).await
     }
 
-    /// Starts to send the backlogs that other processes have left in these channels, before their companies are
-    /// served. Also resumes paused senders of companies for which `is_taken_over` is true.
+    /// Starts sending the backlogs that other processes have left in these channels, before this process serves
+    /// their companies. Also resumes paused senders of companies for which `is_taken_over` is true.
     pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
         self.outboxes.take_over(backlogs, is_taken_over);
     }

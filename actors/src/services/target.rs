@@ -21,7 +21,7 @@ pub enum Recipient {
 pub struct NewContact {
     /// Digits.
     pub number: String,
-    /// Their name; without one the number is their name.
+    /// Their name; without one, the number is used.
     pub name: Option<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
@@ -44,7 +44,7 @@ impl NewContact {
 pub struct Target {
     pub(super) company: CompanyId,
     pub(super) channel: ChannelId,
-    pub(super) kind: ChannelType,
+    pub(super) channel_type: ChannelType,
     pub(super) to: TargetKind,
     pub(super) follows: Follows,
 }
@@ -54,9 +54,9 @@ pub struct Target {
 pub(super) enum Follows {
     /// If the merge was at this time or later: the sender could not know of it.
     Since(DateTime<Utc>),
-    /// Always: the sender named the target long before.
+    /// Always: the sender named the target long before the send.
     Always,
-    /// Never: the sender writes to the remaining contact by itself.
+    /// Never: the sender itself also sends to the remaining contact.
     Never,
 }
 
@@ -81,13 +81,13 @@ impl Target {
         }
     }
 
-    /// The same target, for a sender who named it long before.
+    /// The same target, for a sender who named it long before the send.
     #[must_use]
     pub(crate) fn always_following_merges(self) -> Self {
         Self { follows: Follows::Always, ..self }
     }
 
-    /// The same target, for a sender who writes to the remaining contact by itself.
+    /// The same target, for a sender that itself also sends to the remaining contact.
     #[must_use]
     pub(crate) fn never_following_merges(self) -> Self {
         Self { follows: Follows::Never, ..self }

@@ -17,7 +17,8 @@ use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
-/// Maximum times that a page by number is listed from memory: it is listed again when its tickets changed meanwhile.
+/// Maximum times that a page requested by its number is listed from memory: it is listed again if its tickets changed
+/// meanwhile.
 const LISTINGS_MAX: usize = 3;
 
 impl Tickets {
@@ -41,7 +42,7 @@ impl Tickets {
                 tries += 1;
                 let expected_rows = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
                 let page = self.open_tickets_page(company, found, &query, request).await?;
-                // By number, a page that is too short would look like the last one.
+                // A page by number that is too short would look like the last one.
                 if page.rows.len() == expected_rows || request.page.is_by_cursor() {
                     return Ok(page);
                 }
@@ -71,10 +72,10 @@ impl Tickets {
         };
         let end = found.last().copied().map(cursor_position).filter(|_| page.is_by_cursor());
         let (mut rows, mut positions) = (Vec::with_capacity(found.len()), Vec::new());
-        for (ticket, at) in tickets.into_iter().zip(found) {
+        for (ticket, position) in tickets.into_iter().zip(found) {
             let Some(ticket) = ticket.filter(|ticket| query.includes(&ticket.row)) else { continue };
             rows.push(ticket);
-            positions.extend(page.is_by_cursor().then(|| cursor_position(at)));
+            positions.extend(page.is_by_cursor().then(|| cursor_position(position)));
         }
         if query.is_first() && !cold.is_empty() {
             let cold_rows = rows.iter().map(|ticket| &ticket.row).filter(|row| cold.contains(&row.id));
@@ -90,16 +91,17 @@ impl Tickets {
             return;
         }
         let now = Instant::now();
-        let warming =
+        let budget =
             self.warming.entry(company).or_insert_with(|| Arc::new(Mutex::new(WarmingBudget::new(now)))).clone();
         // Another list of the company is starting actors, mostly of the same tickets.
-        let Ok(mut warming) = warming.try_lock_owned() else { return };
-        if !warming.try_start(cold.len(), now, self.base.options.idle_after) {
+        let Ok(mut budget) = budget.try_lock_owned() else { return };
+        if !budget.try_spend(cold.len(), now, self.base.options.idle_after) {
             return;
         }
         let tickets = self.clone();
         self.base.spawn_for(company, async move {
-            // Loaded first: actors are started under a lock that stops changes of contacts, so it is held briefly.
+            // The conversations are loaded first: actors are started under a lock that blocks changes to contacts, so
+            // it is held briefly.
             let channels: HashSet<ChannelId> = cold.iter().map(|(channel, _)| *channel).collect();
             for channel in channels {
                 if let Err(refusal) = tickets.conversations(company, channel).await {
@@ -113,7 +115,7 @@ impl Tickets {
                 tickets.keep_all_hot(company, &ids).await;
             }
             // Held until here, so that no other list starts actors before these are started.
-            drop(warming);
+            drop(budget);
         });
     }
 

@@ -27,8 +27,8 @@ use crate::tickets::{
     AttachedChanges, Author, Command, Execute, Open, Release, Revise, Show, Ticket, UpdateDeliveryStatus,
 };
 
-/// Maximum tickets of a leaving user that are read at once.
-const RELEASED_MAX: i64 = 1000;
+/// Maximum tickets of a user who leaves that are read at once.
+const RELEASE_BATCH_MAX: i64 = 1000;
 
 /// Maximum tickets that are unassigned concurrently: enough to share the journal's syncs.
 const RELEASES_AT_ONCE: usize = 64;
@@ -55,7 +55,7 @@ pub struct Tickets {
     pub(super) assignment: Arc<Assignment>,
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
-    /// The actors that each company's lists may start; locked while a list starts some.
+    /// How many actors each company's lists may start; locked while a list starts some.
     pub(super) warming: DashMap<CompanyId, Arc<tokio::sync::Mutex<WarmingBudget>>>,
 }
 
@@ -79,11 +79,11 @@ impl Tickets {
         id: TicketId,
         execute: impl Into<Execute<C>>,
     ) -> Result<C::Reply, Refusal> {
-        self.try_ask(company, id, &execute.into()).await
+        self.ask_borrowed(company, id, &execute.into()).await
     }
 
     /// [`Self::ask`] with a borrowed command, for a caller who may try again.
-    pub(super) async fn try_ask<C: Command>(
+    pub(super) async fn ask_borrowed<C: Command>(
         &self,
         company: CompanyId,
         id: TicketId,
@@ -128,7 +128,7 @@ impl Tickets {
         Ok(Arc::new(Ticket::loaded(loaded, false)))
     }
 
-    /// As [`Self::get`], for a hot ticket; none for others.
+    /// As [`Self::get`], for a hot ticket; `None` for others.
     pub(crate) async fn get_if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
         if let Some(snapshot) = self.scope.hot.read_status(&key, ActorStatus::snapshot) {
@@ -237,8 +237,8 @@ impl Tickets {
         }
     }
 
-    /// Opens a ticket with its first command, in one attempt, which fails if the contact is changing. The opening runs
-    /// on the thread of the contact's slot without interruption, like an actor's command.
+    /// Opens a ticket with its first command, in one attempt, which fails if the contact is being changed. The opening
+    /// runs on the thread of the contact's slot without interruption, like an actor's command.
     pub(crate) async fn attempt_opening<C: Command>(
         &self,
         open: Open,
@@ -280,8 +280,8 @@ impl Tickets {
         Ok(Opening { open, assigner, greeting, version, execute })
     }
 
-    /// Unassigns the open tickets of a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`]
-    /// no further tickets can be assigned to the user afterwards.
+    /// Unassigns the open tickets of a user who leaves the company, or a queue. If this is called within
+    /// [`Assignment::delete_guarded`], no further tickets can be assigned to the user afterwards.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a ticket cannot be unassigned now; earlier ones stay unassigned.
@@ -295,7 +295,7 @@ impl Tickets {
         let mut after = TicketId::new(0);
         loop {
             let db = self.base.reads().tables(company).await?;
-            let open_tickets = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;
+            let open_tickets = tickets::open_of_user(db, company, user, queue, after, RELEASE_BATCH_MAX).await?;
             let Some(last) = open_tickets.last() else { return Ok(()) };
             after = *last;
             stream::iter(open_tickets)
@@ -379,8 +379,8 @@ impl Tickets {
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
-        // A channel without numbers reaches a contact who has written. If the ticket shows that, it can be answered
-        // while the database is unavailable.
+        // On a channel without numbers, a contact who has written is reachable. If the ticket shows that, it can be
+        // answered while the database is unavailable.
         let organization = self.base.organization(company).ok();
         let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
         let shows_reachable = row.is_some_and(|row| !row.kind.has_phone()) && loaded.shows_contact_wrote();

@@ -57,7 +57,7 @@ pub struct TicketActor {
     ticket: Arc<Ticket>,
     status: Arc<ActorStatus<PublishedSnapshot>>,
     is_retired: bool,
-    /// Registers this ticket under its contact, so that changes of the contact reach it.
+    /// Registers this ticket under its contact, so that changes to the contact reach it.
     _registration: RegistrationGuard,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     end_signal: Option<oneshot::Sender<()>>,
@@ -157,7 +157,7 @@ impl Handler<ContactChanged> for TicketActor {
         let id = contact.id;
         if self.ticket.contact.id == id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
-            // Messages decided before this have the contact's earlier number.
+            // The outbox may have messages with the contact's earlier number.
             self.scope.outboxes.notify_of_changes(self.ticket.row.company_id, &[id]);
         }
         self.status.shared.end_update();
@@ -232,13 +232,13 @@ impl TicketActor {
         // Nothing awaits between this check and the append. A deletion marks its contact, and then waits until each
         // actor thread has ended its current command: later ones see the mark.
         if !C::READ_ONLY && self.scope.contacts.marks.is_marked((self.ticket.row.company_id, contact)) {
-            return Err(Refusal::ContactLeaving(contact));
+            return Err(Refusal::ContactChanging(contact));
         }
         let was_open = self.ticket.is_open();
         let opens = !was_open && execute.command.opens();
         let outcome = if opens {
             let conversations = self.conversations.clone();
-            conversations.open(contact, |open| Ok::<_, Refusal>((id, self.decide(execute, open)?)))?
+            conversations.open(contact, |open_ticket| Ok::<_, Refusal>((id, self.decide(execute, open_ticket)?)))?
         } else {
             self.decide(execute, None)?
         };

@@ -36,7 +36,7 @@ struct DecidedOpening<R> {
 }
 
 impl<C: Command> Opening<C> {
-    fn contact(&self) -> (CompanyId, ContactId) {
+    fn contact_key(&self) -> (CompanyId, ContactId) {
         (self.open.company, self.open.contact.id)
     }
 
@@ -56,7 +56,7 @@ impl<C: Command> Opening<C> {
         let mut entry = cx.into_changes(&ticket);
         let Decided { reply, mut ticket, changes } = apply(execute.command, &ticket, scope.context(organization, now))?;
         entry.extend(changes);
-        // A greeting that cannot be sent does not refuse the contact's message.
+        // A greeting that cannot be sent is left out: the contact's message is not refused because of it.
         let greeting_outcome =
             greeting.and_then(|greeting| apply(greeting, &ticket, scope.context(organization, now)).ok());
         if let Some(greeting_outcome) = greeting_outcome {
@@ -86,7 +86,7 @@ impl TicketScope {
         conversations: &Arc<Conversations>,
         opening: Opening<C>,
     ) -> Result<(C::Reply, Durable), Refusal> {
-        let (company, contact) = opening.contact();
+        let (company, contact) = opening.contact_key();
         let organization = self.base.organization(company)?;
         let reservation = self.base.store.log.reserve(company)?;
         let (id, is_closed, outcome) = conversations.open(contact, |open_ticket| {
@@ -119,9 +119,9 @@ impl TicketScope {
 
     /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
     fn check_can_open<C: Command>(&self, opening: &Opening<C>, open_ticket: Option<TicketId>) -> Result<(), Refusal> {
-        let contact = opening.contact();
-        if self.contacts.marks.is_marked(contact) || self.contacts.version(contact) != opening.version {
-            return Err(Refusal::ContactLeaving(contact.1));
+        let key = opening.contact_key();
+        if self.contacts.marks.is_marked(key) || self.contacts.version(key) != opening.version {
+            return Err(Refusal::ContactChanging(key.1));
         }
         match open_ticket {
             Some(ticket) => Err(Refusal::AlreadyOpen(ticket)),

@@ -22,7 +22,7 @@ pub struct PublishedSnapshot {
 struct SnapshotState {
     /// `None`: not published.
     ticket: Option<Arc<Ticket>>,
-    /// Updates of the contact that are still in the mailbox: nothing is published until the actor has applied them.
+    /// Updates to the contact that are still in the mailbox: nothing is published until the actor has applied them.
     pending_updates: u32,
 }
 
@@ -67,8 +67,8 @@ impl PublishedSnapshot {
 }
 
 impl ActorStatus<PublishedSnapshot> {
-    /// The snapshot, if it is published, for a list. This does not count as use of the actor: otherwise a program that
-    /// lists all tickets would keep them in memory.
+    /// The snapshot, if it is published, for a list. Reading it does not count as use of the actor: otherwise a program
+    /// that lists all tickets would keep them in memory.
     pub(crate) fn peek_snapshot(&self) -> Option<Arc<Ticket>> {
         self.shared.state.lock().ticket.clone()
     }

@@ -15,14 +15,14 @@ pub struct Author {
 }
 
 impl Author {
-    /// An integration with the company's token.
+    /// An integration. For a request, the API adds the token.
     pub const API: Self = Self { user: None, integration: None, source: Source::Api };
     /// The contact.
     pub const CONTACT: Self = Self { user: None, integration: None, source: Source::Contact };
 
-    /// Someone of the company, in an app of the provider or another app: it is unknown who.
+    /// An unknown person at the company, in an app of the provider or another app.
     pub const OTHER_APP: Self = Self { user: None, integration: None, source: Source::User };
 
-    /// No person: an automation that the company has configured.
+    /// An automation that the company has configured, not a person.
     pub const AUTOMATION: Self = Self { user: None, integration: None, source: Source::Automation };
 }

@@ -18,7 +18,7 @@ use super::references::{named_queue, named_user, named_wrapup_type};
 use super::{Author, Ticket};
 use crate::Refusal;
 
-/// One operation on one ticket. It knows no actor and does no I/O.
+/// One operation on one ticket. It does not depend on actors and does no I/O.
 pub trait Command: Clone + Send + Sync + 'static {
     /// The reply to the caller.
     type Reply: Send + 'static;
@@ -50,15 +50,15 @@ pub struct Context<'a> {
     pub now: DateTime<Utc>,
     /// The company's directory.
     pub organization: &'a Organization,
-    /// How long after the contact's last message a phone channel accepts anything but templates; none: without limit.
+    /// How long after the contact's last message a phone channel accepts anything but templates; `None`: without limit.
     pub window: Option<TimeDelta>,
     /// Another open ticket of this contact and channel, for commands that would open one.
     pub open_elsewhere: Option<TicketId>,
     ids: &'a IdBlocks,
     changes: Vec<Change>,
     is_row_changed: bool,
-    /// The ticket's row and last activity as of its last event; none for a ticket that is being opened.
-    last_event: Option<(TicketRow, DateTime<Utc>)>,
+    /// The ticket's row and last activity as of its last event; `None` for a ticket that is being opened.
+    at_last_event: Option<(TicketRow, DateTime<Utc>)>,
 }
 
 impl<'a> Context<'a> {
@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
             ids,
             changes: Vec::new(),
             is_row_changed: false,
-            last_event: None,
+            at_last_event: None,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
         self.changes
     }
 
-    /// Marks the ticket's row as changed.
+    /// Marks the ticket's row as changed now.
     pub fn touch(&mut self, ticket: &mut Ticket) {
         ticket.row.updated_at = self.now;
         self.is_row_changed = true;
@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when no id is left.
-    pub fn event(
+    pub fn record_event(
         &mut self,
         ticket: &Ticket,
         kind: EventType,
@@ -109,8 +109,8 @@ impl<'a> Context<'a> {
     ) -> Result<(), Refusal> {
         let (user_id, user_name) = author.user.clone().unzip();
         let after = (ticket.row.clone(), ticket.last_activity_at());
-        let was = self.last_event.as_ref().and_then(|before| changed_values(before, &after, kind, self.organization));
-        self.last_event = Some(after);
+        let was = self.at_last_event.as_ref().and_then(|before| old_values(before, &after, kind, self.organization));
+        self.at_last_event = Some(after);
         self.changes.push(Change::Event(EventRow {
             company_id: ticket.row.company_id,
             id: self.ids.event()?,
@@ -132,7 +132,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when no id is left.
-    pub fn message_id(&self) -> Result<MessageId, Refusal> {
+    pub fn new_message_id(&self) -> Result<MessageId, Refusal> {
         Ok(self.ids.message()?)
     }
 
@@ -140,7 +140,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when no id is left.
-    pub fn message(
+    pub fn new_message(
         &self,
         ticket: &Ticket,
         direction: Direction,
@@ -186,7 +186,7 @@ impl<'a> Context<'a> {
 
 /// The old values of the fields that an event changes, as the API shows them. `firstResponseAt` and `unreadCount` are
 /// included only if a reopening or a read changes them: otherwise messages change them, and have their own events.
-fn changed_values(
+fn old_values(
     before: &(TicketRow, DateTime<Utc>),
     after: &(TicketRow, DateTime<Utc>),
     kind: EventType,
@@ -213,7 +213,7 @@ fn changed_values(
         }
         snapshot
     };
-    events::previous(&snapshot(before), &snapshot(after))
+    events::previous_values(&snapshot(before), &snapshot(after))
 }
 
 /// The result of a command.
@@ -231,7 +231,7 @@ pub struct Decided<R> {
 /// # Errors
 /// Why the command is refused; the ticket is unchanged.
 pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
-    cx.last_event = Some((ticket.row.clone(), ticket.last_activity_at()));
+    cx.at_last_event = Some((ticket.row.clone(), ticket.last_activity_at()));
     let mut ticket = ticket.clone();
     let reply = command.decide(&mut ticket, &mut cx)?;
     let changes = cx.into_changes(&ticket);
@@ -242,7 +242,7 @@ pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Re
 /// idempotent request. If they cannot be built, the command is refused, and nothing is changed.
 pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Result<Vec<Change>, Refusal> + Send + Sync>;
 
-/// A condition that must still hold when a command is decided. It never waits.
+/// A condition that must still hold when a command is decided. It must not block.
 pub type Precondition = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Asks a ticket's actor to execute a command and to reply once the entry is durable. The mailbox receives it inside an
@@ -252,7 +252,7 @@ pub struct Execute<C: Command> {
     pub command: C,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<C::Reply>>,
-    /// A condition that the caller has checked before: if it no longer holds, the command is refused with
+    /// A condition that the caller checked earlier: if it no longer holds, the command is refused with
     /// [`Refusal::Outdated`].
     pub only_if: Option<Precondition>,
 }

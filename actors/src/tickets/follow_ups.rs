@@ -9,7 +9,7 @@ use hotline_persistence::tables::tickets::FollowUpRow;
 
 use super::{AfterSend, Author};
 
-/// Maximum actions of one chunk. Copies of a ticket's state share the chunks, and each change copies at most one of
+/// Maximum actions in one chunk. Copies of a ticket's state share the chunks, and each change copies at most one of
 /// them, however many messages wait for a channel that is not connected.
 const CHUNK_LEN_MAX: usize = 64;
 

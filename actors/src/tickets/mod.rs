@@ -1,4 +1,4 @@
-//! Tickets: the state, and how a command changes it. Knows no actor and does no I/O.
+//! Tickets: the state, and how a command changes it. Nothing here depends on actors or does I/O.
 
 mod after_send;
 mod author;
@@ -13,9 +13,9 @@ pub use author::Author;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
-    AddNote, AddNotice, Check, Close, CloseErased, Content, FailText, MarkDelivered, MarkRead, MarkSeen, Open, React,
-    Receive, ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer, UpdateDeliveryStatus,
-    check_parameter_text,
+    AddNote, AddNotice, Close, CloseErased, Content, FailText, InteractiveCheck, MarkDelivered, MarkRead, MarkSeen,
+    Open, React, Receive, ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer,
+    UpdateDeliveryStatus, check_parameter_text,
 };
 pub use follow_ups::{FollowUp, FollowUps};
 pub use state::{LastMessage, Position, ReceiptPositions, Ticket};

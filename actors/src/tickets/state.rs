@@ -39,7 +39,7 @@ pub struct Ticket {
 pub struct ReceiptPositions {
     /// The newest message that was delivered.
     pub delivered: Position,
-    /// The newest message that was read.
+    /// The newest message that the contact has read.
     pub seen: Position,
 }
 

@@ -1,4 +1,4 @@
-//! Webchat: the actor of one visitor's session.
+//! Webchat: the actor of a visitor's session, and the watchers that push changes to visitors.
 
 mod options;
 mod session;

@@ -1,8 +1,8 @@
-//! Watchers of conversations: pushes durable changes to visitors.
+//! Watchers of conversations, which push durable changes to visitors.
 //!
 //! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. So
-//! visitors receive only durable changes, in the order of the log, from all actors. The call costs one atomic read
-//! without watchers, otherwise one map look-up for each message.
+//! visitors receive only durable changes, in the order of the log, from all actors. Without watchers the
+//! call costs one atomic read, otherwise one map look-up for each message.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -20,8 +20,8 @@ use crate::id_map::IdMap;
 pub type Conversation = (CompanyId, ChannelId, ContactId);
 
 /// How long a typing state is valid without renewal, in milliseconds: two of the three-second intervals at which a
-/// browser renews it, so that one lost renewal does not flicker.
-pub const TYPING_FADES_MS: i64 = 6000;
+/// browser renews it, so that the indicator does not flicker when one renewal is lost.
+pub const TYPING_TIMEOUT_MS: i64 = 6000;
 
 /// What is pushed to a visitor's socket.
 #[derive(Clone, Debug)]
@@ -30,18 +30,18 @@ pub enum Push {
     Message(Arc<MessageRow>),
     /// The status of messages has advanced.
     Status(StatusUpdate),
-    /// An agent types, or has stopped.
+    /// An agent is typing, or has stopped.
     Typing {
         /// The agent's name, if known.
         agent: Option<Arc<str>>,
-        /// Whether the agent types.
+        /// Whether the agent is typing.
         typing: bool,
     },
     /// The session has ended.
     Ended(DateTime<Utc>),
 }
 
-/// A new status of all messages up to one.
+/// A new status of all messages up to and including `up_to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The new status.
@@ -58,12 +58,12 @@ pub enum ReceiptKind {
     /// Of the company's messages: delivered.
     Delivered,
     /// Of the company's messages: read by the visitor.
-    Seen,
+    ReadByContact,
     /// Of the visitor's messages: read by the company.
-    Read,
+    ReadByCompany,
 }
 
-/// A push to the sockets of a conversation's sessions. All of them receive it; a session ignores one for another
+/// A push to the sockets of a conversation's sessions. Every session receives it, and ignores it if it is for another
 /// session.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
@@ -88,7 +88,7 @@ pub(crate) struct TypingUntil(AtomicI64);
 
 impl TypingUntil {
     pub(crate) fn set(&self, typing: bool) {
-        let until = if typing { (now() + TimeDelta::milliseconds(TYPING_FADES_MS)).timestamp_millis() } else { 0 };
+        let until = if typing { (now() + TimeDelta::milliseconds(TYPING_TIMEOUT_MS)).timestamp_millis() } else { 0 };
         self.0.store(until, Ordering::Relaxed);
     }
 
@@ -117,8 +117,8 @@ pub(crate) struct Watch {
 }
 
 impl Watchers {
-    /// Subscribes a session. Entries that the log already has may not be pushed: the caller reads them from the tables,
-    /// after the persister has written them.
+    /// Subscribes a session. Entries that the log already has might not be pushed, so the caller reads them from the
+    /// tables once the persister has written them.
     pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<PushToSession>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
@@ -146,8 +146,8 @@ impl Watchers {
                     });
                 }
                 Change::Delivered(receipt) => self.push_status(receipt, ReceiptKind::Delivered),
-                Change::Seen(receipt) => self.push_status(receipt, ReceiptKind::Seen),
-                Change::Read(receipt) => self.push_status(receipt, ReceiptKind::Read),
+                Change::Seen(receipt) => self.push_status(receipt, ReceiptKind::ReadByContact),
+                Change::Read(receipt) => self.push_status(receipt, ReceiptKind::ReadByCompany),
                 Change::Session(row) if row.status == SessionStatus::Ended => {
                     let push = Push::Ended(row.ended_at.unwrap_or(row.last_seen_at));
                     let conversation = (row.company_id, row.channel_id, row.contact_id);
@@ -170,8 +170,8 @@ impl Watchers {
         if let Some(watchers) = self.watched.get(&conversation) {
             let message = message();
             for watcher in watchers.iter() {
-                // `do_send`, because the log's thread must not wait, and a session that has ended misses nothing. What
-                // can queue up is bounded by the journal's own limit.
+                // `do_send` ignores the mailbox's capacity, because the log's thread must not wait; the journal's own
+                // limit bounds what can queue up. A session that has ended misses nothing.
                 watcher.addr.do_send(message.clone());
             }
         }

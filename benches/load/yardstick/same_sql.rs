@@ -30,7 +30,7 @@ pub struct Tables {
 
 impl Tables {
     pub async fn open(options: PgConnectOptions, company: i64) -> Outcome<Self> {
-        let pool_options = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
+        let pool_options = PgPoolOptions::new().max_connections(pool::MAIN_CONNECTIONS_MAX);
         let db = pool_options.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
         let company = CompanyId::new(company);
         let organization =

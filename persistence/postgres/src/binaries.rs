@@ -97,14 +97,14 @@ async fn find_candidates() -> Vec<PathBuf> {
     folders
 }
 
-/// The real folder of the programs; `None` without both. A link such as `/usr/local/bin/postgres` is resolved because
-/// `initdb` searches its templates relative to its own location.
+/// The real folder of the programs; `None` unless it contains both. A link such as `/usr/local/bin/postgres` is
+/// resolved because `initdb` searches its templates relative to its own location.
 fn resolve_folder(directory: &Path) -> Option<PathBuf> {
     ["postgres", "initdb"].into_iter().find_map(|program| {
         let real = directory.join(program).canonicalize().ok()?;
-        let home = real.parent()?;
-        let is_complete = home.join("postgres").is_file() && home.join("initdb").is_file();
-        is_complete.then(|| home.to_owned())
+        let folder = real.parent()?;
+        let is_complete = folder.join("postgres").is_file() && folder.join("initdb").is_file();
+        is_complete.then(|| folder.to_owned())
     })
 }
 

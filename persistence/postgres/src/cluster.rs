@@ -16,7 +16,7 @@ use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
 
 /// How long a service or command waits for another process that starts or stops the cluster, and how long a command
 /// waits for the guests before it stops the cluster.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a test process waits for another to create and start the shared cluster: covers `initdb` on a machine that
 /// is compiling.
@@ -61,7 +61,7 @@ impl Cluster {
         let lock = tokio::select! {
             biased;
             () = stop_requested(&mut stop) => return Err(ClusterError::Interrupted),
-            lock = OwnerLock::acquire(&data_dir, OwnerRole::Service, COMMAND_TIMEOUT) => lock?,
+            lock = OwnerLock::acquire(&data_dir, OwnerRole::Service, WAIT_TIMEOUT) => lock?,
         };
         Self::start_as_owner(options, &data_dir, lock, OwnerRole::Service, stop).await
     }
@@ -93,8 +93,8 @@ impl Cluster {
             if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
             }
-            if started_at.elapsed() > COMMAND_TIMEOUT {
-                return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: COMMAND_TIMEOUT });
+            if started_at.elapsed() > WAIT_TIMEOUT {
+                return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: WAIT_TIMEOUT });
             }
             sleep(POLL_INTERVAL).await;
         }
@@ -183,7 +183,7 @@ impl Cluster {
         };
         let _no_guests = match role {
             OwnerRole::Service => None,
-            OwnerRole::Temporary => GuestLock::wait_empty(&self.home.data_dir, COMMAND_TIMEOUT).await?,
+            OwnerRole::Temporary => GuestLock::exclude_guests(&self.home.data_dir, WAIT_TIMEOUT).await?,
         };
         supervisor.stop(&self.home).await
     }
@@ -204,7 +204,7 @@ impl Cluster {
     /// Prepares the cluster's folder, creates the cluster if needed, and finds suitable binaries.
     async fn prepare(options: &ClusterOptions, data_dir: &Path) -> Result<(Home, Binaries), ClusterError> {
         let home = Home::prepare(data_dir)?;
-        let version = initdb::version(&home)?;
+        let version = initdb::cluster_version(&home)?;
         let existing = version.map(|version| (home.cluster.as_path(), version));
         let binaries = Binaries::find(options.binaries.as_deref(), existing, &home.user).await?;
         match version {

@@ -27,7 +27,7 @@ pub enum ClusterError {
 
     /// A client program was not found.
     #[error(
-        "no `{name}` of PostgreSQL {least} or newer found; install it \
+        "no `{name}` of PostgreSQL {major_min} or newer found; install it \
          (Debian, Ubuntu: `apt-get install postgresql-client`; Fedora: `dnf install postgresql`), \
          or set its folder with --pg-bin (HOTLINE_PG_BIN)"
     )]
@@ -35,13 +35,13 @@ pub enum ClusterError {
         /// The program.
         name: String,
         /// The lowest suitable major version.
-        least: u32,
+        major_min: u32,
     },
 
-    /// The named folder does not contain the required programs.
+    /// The folder does not contain usable binaries.
     #[error("`{}` cannot be used as the folder of the PostgreSQL binaries: {reason}", directory.display())]
     BadBinaries {
-        /// The named folder.
+        /// The folder.
         directory: PathBuf,
         /// The problem with it.
         reason: String,
@@ -106,10 +106,10 @@ pub enum ClusterError {
         path: PathBuf,
     },
 
-    /// Something other than a cluster is in its place.
+    /// Something other than a cluster is where the cluster should be.
     #[error("`{}` exists but contains no PostgreSQL cluster; move it away", path.display())]
     NotACluster {
-        /// Folder where the cluster should be.
+        /// The cluster's place.
         path: PathBuf,
     },
 
@@ -118,7 +118,7 @@ pub enum ClusterError {
         "`{}` points to `{}`, which does not exist; restore it, or remove the link to start with an empty database",
         link.display(), target.display()
     )]
-    Missing {
+    TargetMissing {
         /// The link in the data folder.
         link: PathBuf,
         /// The target of the link.
@@ -147,7 +147,7 @@ pub enum ClusterError {
         pid: Option<u32>,
     },
 
-    /// The process that owns the cluster is not running it.
+    /// The process that owns the cluster did not get it to accept connections in time.
     #[error(
         "the database of `{}`, run by {}, did not accept connections within {} s",
         data_dir.display(), process(*pid), waited.as_secs()

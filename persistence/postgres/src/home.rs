@@ -9,7 +9,7 @@ use super::os_user::OsUser;
 use super::{ClusterError, socket};
 
 /// Name of the cluster, or of the link to it, in the data folder.
-pub(super) const CLUSTER: &str = "postgres";
+pub(super) const CLUSTER_NAME: &str = "postgres";
 
 /// Folder for clusters whose data folder PostgreSQL's user cannot reach, such as one below `/root`.
 const EXTERNAL_PARENT: &str = "/var/lib/hotline";
@@ -24,8 +24,8 @@ pub(super) struct Home {
     pub(super) data_dir: PathBuf,
     /// PostgreSQL's data folder.
     pub(super) cluster: PathBuf,
-    /// The link in the data folder, if the cluster is stored elsewhere.
-    link: Option<PathBuf>,
+    /// The link to create in the data folder, if a new cluster is stored elsewhere.
+    link_to_create: Option<PathBuf>,
     pub(super) socket_dir: PathBuf,
     pub(super) log_file: PathBuf,
     pub(super) user: OsUser,
@@ -34,7 +34,7 @@ pub(super) struct Home {
 impl Home {
     /// Determines the cluster's location, and completes what a killed start left unfinished. Requires the owner lock.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, ClusterError> {
-        let entry = data_dir.join(CLUSTER);
+        let entry = data_dir.join(CLUSTER_NAME);
         match entry.symlink_metadata() {
             Ok(metadata) if metadata.is_symlink() => Self::from_link(data_dir, entry),
             Ok(metadata) => {
@@ -48,7 +48,7 @@ impl Home {
 
     /// Finds an existing cluster and changes nothing; `None` if there is none.
     pub(super) fn locate(data_dir: &Path) -> Option<Self> {
-        let entry = data_dir.join(CLUSTER);
+        let entry = data_dir.join(CLUSTER_NAME);
         let metadata = entry.metadata().ok()?;
         let cluster = entry.canonicalize().ok()?;
         let user = OsUser::choose(Some((&cluster, &metadata))).ok()?;
@@ -64,7 +64,7 @@ impl Home {
     /// marks the temporary folder as complete. If the process is killed before the rename, the next start's `from_link`
     /// renames that folder.
     pub(super) fn finish(&self, fsync: bool) -> Result<(), ClusterError> {
-        if let Some(link) = &self.link {
+        if let Some(link) = &self.link_to_create {
             symlink(&self.cluster, link).map_err(ClusterError::io("create the link", link))?;
             if fsync {
                 sync_parent(link)?;
@@ -82,13 +82,13 @@ impl Home {
         Ok(())
     }
 
-    fn new(data_dir: &Path, cluster: PathBuf, link: Option<PathBuf>, user: OsUser) -> Self {
+    fn new(data_dir: &Path, cluster: PathBuf, link_to_create: Option<PathBuf>, user: OsUser) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
             socket_dir: socket::directory(&cluster),
             log_file: data_dir.join("postgres.log"),
             cluster,
-            link,
+            link_to_create,
             user,
         }
     }
@@ -98,7 +98,7 @@ impl Home {
         let target = data_dir.join(target);
         if !target.exists() {
             if !temporary_path(&target).join("PG_VERSION").exists() {
-                return Err(ClusterError::Missing { link, target });
+                return Err(ClusterError::TargetMissing { link, target });
             }
             rename(&temporary_path(&target), &target)?;
         }
@@ -116,8 +116,8 @@ impl Home {
         let parent = Path::new(EXTERNAL_PARENT);
         create_folders(parent)?;
         let cluster = parent.join(socket::short_name(data_dir));
-        // This cluster belongs to a removed data folder of the same name: never reuse or delete it.
         if cluster.exists() {
+            // It belongs to a removed data folder with this path, or its link was lost: never reuse or delete it.
             return Err(ClusterError::Unlinked { link: entry, target: cluster });
         }
         Self::new(data_dir, cluster, Some(entry), user).check_reachable()

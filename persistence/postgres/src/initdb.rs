@@ -12,7 +12,7 @@ use super::binaries::Binaries;
 use super::home::Home;
 use super::{ClusterError, USER};
 
-/// `initdb` takes a second or two; a slow disk that syncs some 40 MB may take a hundred times as long.
+/// `initdb` takes a second or two; a slow disk that syncs about 40 MB may take a hundred times as long.
 const INITDB_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How long the removal of a leftover is retried: an `initdb` orphaned by a kill keeps writing until its next output
@@ -29,7 +29,7 @@ const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
 const PRIVATE: u32 = 0o700;
 
 /// Major version that created the cluster; `None` if there is no cluster yet.
-pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
+pub(super) fn cluster_version(home: &Home) -> Result<Option<u32>, ClusterError> {
     let path = home.cluster.join("PG_VERSION");
     match std::fs::read_to_string(&path) {
         Ok(text) => match text.trim().parse() {

@@ -15,25 +15,27 @@ use super::postmaster::Postmaster;
 use super::supervisor::stop_requested;
 use super::{ClusterError, ClusterOptions, DATABASE, socket};
 
-/// Pause between two attempts to connect: an existing cluster is up in some 100 ms.
+/// Pause between two attempts to connect: an existing cluster is up in about 100 ms.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Timeout of a connection attempt, which takes milliseconds on a local socket: a frozen server must not block forever.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A postmaster we started opens its socket before anything slow; a minute covers a machine under load.
+/// How long a postmaster we started may be silent: it opens its socket before anything slow, and a minute covers a
+/// machine under load.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An adopted postmaster opened its socket long ago, unless it listens somewhere else.
+/// The same for an adopted postmaster, which opened its socket long ago, unless it listens somewhere else.
 const ADOPTED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Replaying 4 GB of WAL after a crash takes minutes on a slow disk; meanwhile PostgreSQL reports that it is starting.
+/// Time limit of a start: replaying 4 GB of WAL after a crash takes minutes on a slow disk; meanwhile PostgreSQL
+/// reports that it is starting.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Pause before another start while backends of a killed postmaster are still exiting.
 const BACKENDS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What PostgreSQL logs when it refuses to start because of such backends.
+/// What PostgreSQL logs when it refuses to start because such backends remain.
 const BACKENDS_REMAIN: &str = "pre-existing shared memory block";
 
 /// SQLSTATE: starting up, shutting down or in recovery.
@@ -108,7 +110,7 @@ pub(super) async fn accepts_connections(home: &Home) -> Result<bool, ClusterErro
             let _ = connection.close().await;
             Ok(true)
         }
-        // Without a database, the owner is about to create it.
+        // If there is no database yet, the owner is about to create it.
         ConnectOutcome::NoDatabase | ConnectOutcome::NotReady | ConnectOutcome::NoResponse => Ok(false),
     }
 }

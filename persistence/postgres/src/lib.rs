@@ -67,9 +67,9 @@ pub struct ClusterOptions {
     pub fsync: bool,
     /// Maximum number of connections.
     pub max_connections: u16,
-    /// Memory that the server plans with, in bytes; `None`: a quarter of what this process may use.
+    /// Memory for which the server is configured, in bytes; `None`: a quarter of what this process may use.
     pub memory_bytes: Option<u64>,
-    /// Size of the WAL from which a checkpoint is forced, in bytes; `None`: 4 GiB.
+    /// Size of the WAL at which a checkpoint is forced, in bytes; `None`: 4 GiB.
     pub wal_bytes: Option<u64>,
     /// Further server settings; they override those chosen here.
     pub settings: Vec<(String, String)>,
@@ -91,7 +91,7 @@ impl ClusterOptions {
 
     /// Whether the data folder contains a cluster, running or not.
     pub fn exists(&self) -> bool {
-        self.data_dir.join(home::CLUSTER).symlink_metadata().is_ok()
+        self.data_dir.join(home::CLUSTER_NAME).symlink_metadata().is_ok()
     }
 
     /// The options of tests and benches that do not test durability: no fsync, and connections for many processes.
@@ -103,8 +103,8 @@ impl ClusterOptions {
     }
 }
 
-/// The folder of the cluster that all tests of a user share: in memory if that is large enough. Each test has its own
-/// database of some five hundred files, which takes half a second on disk and a twentieth of that in memory.
+/// The folder of the cluster that all tests of a user share: in memory if that is large enough. Each test creates
+/// a database of about five hundred files, which takes half a second on disk and a twentieth of that in memory.
 pub fn shared_folder() -> PathBuf {
     memory_folder().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))
 }

@@ -55,7 +55,7 @@ impl OwnerLock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Takes the lock; waits for a temporary owner, but not for a service.
+    /// Takes the lock; waits for a temporary owner, but only briefly for a service.
     pub(super) async fn acquire(data_dir: &Path, role: OwnerRole, timeout: Duration) -> Result<Self, ClusterError> {
         let started_at = Instant::now();
         loop {
@@ -87,8 +87,8 @@ pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<OwnerRole>) {
     (pid, role)
 }
 
-/// A shared lock of every guest: a command that owns the cluster does not stop it while others use it. The owner takes
-/// it exclusively to stop the cluster.
+/// A lock that every guest shares, so that a command that owns the cluster does not stop it while others use it. To
+/// stop the cluster, the command takes the lock exclusively.
 #[derive(Debug)]
 pub(super) struct GuestLock {
     _file: File,
@@ -102,8 +102,8 @@ impl GuestLock {
         Ok(is_acquired(file.try_lock_shared(), &path)?.then_some(Self { _file: file }))
     }
 
-    /// Waits until no guest is left and excludes new ones. `None` on timeout.
-    pub(super) async fn wait_empty(data_dir: &Path, timeout: Duration) -> Result<Option<Self>, ClusterError> {
+    /// Waits until no guest is left, and excludes new ones while this is held. `None` on timeout.
+    pub(super) async fn exclude_guests(data_dir: &Path, timeout: Duration) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;
         let started_at = Instant::now();

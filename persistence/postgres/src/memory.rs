@@ -1,5 +1,5 @@
-//! How much memory this process and its children may use: the machine's memory or the limit of its container or unit,
-//! whichever is lower.
+//! How much memory this process and its children may use: the machine's memory or the limit of its container or systemd
+//! unit, whichever is lower.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nested_groups_of_cgroups_v2_the_lowest_limit_counts() {
+    fn the_lowest_limit_of_nested_cgroups_v2_counts() {
         let nested = root_with(&[
             ("proc/self/cgroup", "0::/system.slice/hotline.service\n"),
             ("sys/fs/cgroup/system.slice/hotline.service/memory.max", "max\n"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn of_cgroups_v1_the_limit_of_the_memory_controller_counts() {
+    fn the_limit_of_the_memory_controller_counts_in_cgroups_v1() {
         let nested = root_with(&[
             ("proc/self/cgroup", "7:cpu,cpuacct:/docker/a\n5:memory:/docker/a\n0::/\n"),
             ("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "536870912\n"),

@@ -49,7 +49,7 @@ pub(super) struct OsUser {
     uid: u32,
     gid: u32,
     pub(super) name: String,
-    /// Whether this is not the current user: to run commands as another user requires root.
+    /// Whether this is not the current user: running commands as another user requires root.
     is_other_user: bool,
 }
 

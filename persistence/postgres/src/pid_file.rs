@@ -64,8 +64,8 @@ fn process_exists(pid: u32) -> bool {
     kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH)
 }
 
-/// Whether the process is alive and a postmaster of the cluster. A process of PostgreSQL whose working directory may
-/// not be inspected is taken for one.
+/// Whether the process is a live postmaster of the cluster. A PostgreSQL process whose working directory may not be
+/// inspected counts as one.
 #[cfg(target_os = "linux")]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -79,16 +79,16 @@ pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     if state.starts_with(['Z', 'X']) || !matches!(program, "postgres" | "postmaster") {
         return false;
     }
-    // A postmaster's working directory is its cluster, even if that was moved since.
+    // A postmaster's working directory is its cluster, even if that has been moved since.
     match (process.join("cwd").metadata(), cluster.metadata()) {
-        (Ok(folder), Ok(cluster)) => (folder.dev(), folder.ino()) == (cluster.dev(), cluster.ino()),
+        (Ok(cwd), Ok(cluster)) => (cwd.dev(), cwd.ino()) == (cluster.dev(), cluster.ino()),
         // In a container, root may lack the right to inspect another user's process.
         (Err(error), _) => error.kind() == ErrorKind::PermissionDenied,
         (Ok(_), Err(_)) => false,
     }
 }
 
-/// Whether the process is alive and a postmaster of the cluster.
+/// Whether the process is a live postmaster of the cluster.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     let Ok(output) =

@@ -36,7 +36,7 @@ const USABLE_DIVISOR: u64 = 4;
 const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
 
 /// Default size of the WAL. Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
-const WAL_BYTES: u64 = 4 << 30;
+const DEFAULT_WAL_BYTES: u64 = 4 << 30;
 
 /// Minimum `max_wal_size`, in MiB. Half of it is the lowest `min_wal_size` that PostgreSQL accepts, two segments.
 const WAL_MIB_MIN: u64 = 64;
@@ -188,14 +188,14 @@ fn memory_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     let memory = options.memory_bytes.or_else(|| memory::usable_bytes().map(|bytes| bytes / USABLE_DIVISOR));
     let memory_mib = memory.unwrap_or(UNKNOWN_MEMORY_BYTES) >> 20;
     let shared_buffers = (memory_mib / 4).clamp(16, 1024);
-    // PostgreSQL's default is 64 MiB; each worker of vacuum may use as much.
+    // PostgreSQL's default is 64 MiB; each autovacuum worker may use that much.
     let maintenance = (memory_mib / 16).clamp(8, 64);
     [("shared_buffers", format!("{shared_buffers}MB")), ("maintenance_work_mem", format!("{maintenance}MB"))]
 }
 
 /// The limits of the WAL.
 fn wal_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
-    let max_mib = (options.wal_bytes.unwrap_or(WAL_BYTES) >> 20).max(WAL_MIB_MIN);
+    let max_mib = (options.wal_bytes.unwrap_or(DEFAULT_WAL_BYTES) >> 20).max(WAL_MIB_MIN);
     let min_mib = (max_mib / 2).clamp(WAL_MIB_MIN / 2, DEFAULT_MIN_WAL_MIB);
     [("max_wal_size", format!("{max_mib}MB")), ("min_wal_size", format!("{min_mib}MB"))]
 }
@@ -300,7 +300,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("postgres.log");
         std::fs::write(&path, "before\n").unwrap();
-        // Also root cannot write a folder as a file.
+        // Not even root can write a folder as a file.
         std::fs::create_dir(folder.path().join("postgres.log.1")).unwrap();
         rotate_live_log_above(&path, 1).unwrap_err();
         assert_eq!(std::fs::read(&path).unwrap(), b"before\n");

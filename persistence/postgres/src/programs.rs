@@ -30,7 +30,7 @@ pub async fn find_program(name: &str, configured: Option<&Path>, major_min: u32)
             break;
         }
     }
-    best.ok_or_else(|| ClusterError::NoProgram { name: name.to_owned(), least: major_min })
+    best.ok_or_else(|| ClusterError::NoProgram { name: name.to_owned(), major_min })
 }
 
 fn candidates(name: &str, configured: Option<&Path>) -> Vec<PathBuf> {

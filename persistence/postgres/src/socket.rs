@@ -40,9 +40,9 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
     let inside = cluster.join("socket");
     let file = inside.join(format!(".s.PGSQL.{PORT}"));
     // PostgreSQL parses a comma-separated list of folders, in which these characters are special.
-    let is_plain = inside
-        .to_str()
-        .is_some_and(|path| !path.contains(|letter: char| letter == ',' || letter == '"' || letter.is_whitespace()));
+    let is_plain = inside.to_str().is_some_and(|path| {
+        !path.contains(|character: char| character == ',' || character == '"' || character.is_whitespace())
+    });
     if is_plain && file.as_os_str().len() <= SOCKET_PATH_MAX_BYTES {
         inside
     } else {

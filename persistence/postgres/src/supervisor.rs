@@ -15,13 +15,13 @@ use super::lock::OwnerLock;
 use super::postmaster::{self, Postmaster};
 use super::{ClusterError, ClusterOptions};
 
-/// Longest pause before the first restart: short, so that users hardly notice a single crash.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// The pause before the first restart, without jitter: short, so that users hardly notice a single crash.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk has space again, PostgreSQL runs within half a minute.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// How often the size of the log is checked: a server that logs an error for every statement writes some MiB a minute.
+/// How often the size of the log is checked: a server that logs an error for every statement writes a few MiB a minute.
 const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A postmaster that ran this long was healthy; its exit resets the pauses.
@@ -49,7 +49,7 @@ struct RestartTask {
     binaries: Binaries,
     options: ClusterOptions,
     pid: Arc<AtomicU32>,
-    /// Done once a failed rotation of the log was reported.
+    /// Completed once a failed rotation of the log has been reported.
     rotation_warning: Once,
     /// Held as long as the task may start a postmaster.
     _lock: OwnerLock,
@@ -82,12 +82,12 @@ impl Supervisor {
     pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
         self.stop.send_replace(true);
         // Cleared only after the task has ended, so that a cancelled stop can be repeated.
-        let mut task_slot = self.task.lock().await;
-        let Some(task) = task_slot.as_mut() else {
+        let mut task_guard = self.task.lock().await;
+        let Some(task) = task_guard.as_mut() else {
             return Ok(());
         };
         let task_result = task.await;
-        *task_slot = None;
+        *task_guard = None;
         if let Ok(result) = task_result {
             return result;
         }
@@ -169,7 +169,7 @@ impl RestartTask {
         }
     }
 
-    /// Does not wait for readiness: a failed start shows up as another exit.
+    /// Starts a postmaster without waiting until it is ready: a failed start shows up as another exit.
     fn restart(&self) -> Result<Postmaster, ClusterError> {
         match Postmaster::find(&self.home)? {
             // An operator has started one meanwhile.
@@ -189,5 +189,5 @@ pub(super) async fn stop_requested(stop: &mut watch::Receiver<bool>) {
 /// The pause before a restart. It doubles with each failure up to [`PAUSE_MAX`]; jitter of up to half of it staggers
 /// machines that lost the same disk.
 fn restart_pause(failures: u32) -> Duration {
-    PAUSE_MIN.saturating_mul(1 << failures.min(DOUBLINGS_MAX)).min(PAUSE_MAX).mul_f64(rand::random_range(0.5..=1.0))
+    FIRST_PAUSE.saturating_mul(1 << failures.min(DOUBLINGS_MAX)).min(PAUSE_MAX).mul_f64(rand::random_range(0.5..=1.0))
 }

@@ -1,5 +1,5 @@
-//! For tests and benches: clusters that are created once and copied. `initdb`, the first start and a schema take much
-//! longer than a copy.
+//! For tests and benches: clusters that are created once and copied. `initdb`, the first start and the creation of a
+//! schema take much longer than a copy.
 
 use std::fs::{DirBuilder, File, create_dir_all, remove_dir_all, rename};
 use std::io::Error;
@@ -7,11 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::home::{CLUSTER, TRAVERSE_ONLY};
+use super::home::{CLUSTER_NAME, TRAVERSE_ONLY};
 use super::{Cluster, ClusterError, ClusterOptions, shared_folder};
 
-/// Copies the template cluster `name` into a data folder without a cluster. If there is no template of this version, it
-/// is created first: `prepare` sets up its database, and templates of other versions are removed.
+/// Copies the template cluster `name` into `data_dir`, which must not contain a cluster yet. If there is no template of
+/// this version, those of other versions are removed, and one is created with a database that `prepare` sets up.
 ///
 /// # Errors
 /// When the template cannot be created, started, stopped or copied.
@@ -48,12 +48,12 @@ pub async fn copy(
         }
     }
     create_dir_all(data_dir).map_err(ClusterError::io("create", data_dir))?;
-    let cluster = template.join(CLUSTER);
+    let cluster_path = template.join(CLUSTER_NAME);
     // `-a` preserves owners and modes: PostgreSQL refuses a folder of another user.
-    let result = Command::new("cp").arg("-a").arg(&cluster).arg(data_dir).status();
+    let result = Command::new("cp").arg("-a").arg(&cluster_path).arg(data_dir).status();
     match result {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(ClusterError::io("copy", &cluster)(Error::other(status.to_string()))),
-        Err(error) => Err(ClusterError::io("copy", &cluster)(error)),
+        Ok(status) => Err(ClusterError::io("copy", &cluster_path)(Error::other(status.to_string()))),
+        Err(error) => Err(ClusterError::io("copy", &cluster_path)(error)),
     }
 }

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-/// Timeout after which a condition counts as never met, also on a machine that is busy with other work.
+/// Timeout after which a condition counts as never met, even on a machine that is busy with other work.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Poll interval for a condition.

@@ -1,4 +1,4 @@
-//! Reads a company as of one moment, also while the service runs. Rows are streamed and ids of files are paged, so
+//! Reads a company as of one moment, even while the service runs. Rows are streamed and ids of files are paged, so
 //! memory does not grow with their number.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ const DELETIONS_TIME_MAX: Duration = Duration::from_secs(60);
 /// Pause before the deletions are checked again.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Maximum number of files in a page of their ids.
+/// Maximum number of ids in a page of files.
 const FILES_PAGE: i64 = 1000;
 
 /// A company as of one moment.
@@ -91,11 +91,11 @@ impl CompanySnapshot {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn files(&mut self, after: &str) -> Result<Vec<String>> {
-        let files = sqlx::query_scalar(
+    pub async fn file_ids_after(&mut self, after: &str) -> Result<Vec<String>> {
+        let query = sqlx::query_scalar(
             "select id from media where company_id = $1 and left_at is null and id > $2 order by id limit $3",
         );
-        Ok(files.bind(self.company).bind(after).bind(FILES_PAGE).fetch_all(&mut *self.transaction).await?)
+        Ok(query.bind(self.company).bind(after).bind(FILES_PAGE).fetch_all(&mut *self.transaction).await?)
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn columns(db: &mut PgConnection, table: &ArchivedTable) -> Res
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn column_names(db: &PgPool, table: &ArchivedTable) -> Result<Vec<String>> {
+pub async fn field_names(db: &PgPool, table: &ArchivedTable) -> Result<Vec<String>> {
     let mut connection = db.acquire().await?;
     Ok(columns(&mut connection, table).await?.iter().map(|column| camel_case(column)).collect())
 }
@@ -130,13 +130,13 @@ fn visible_channel(line: &str) -> Result<String> {
     Ok(Value::Object(channel).to_string())
 }
 
-/// The error of a channel's line. It does not contain the cause, which may quote a credential.
+/// The error for a channel's line that cannot be read. It does not contain the cause, which may quote a credential.
 fn unreadable_channel(line: &str) -> Error {
     #[derive(Deserialize)]
     struct ChannelLine {
         id: i64,
     }
-    // All other fields are skipped, also a value that is nested too deeply to be parsed.
+    // All other fields are skipped, even a value that is nested too deeply to be parsed.
     let channel = match serde_json::from_str::<ChannelLine>(line) {
         Ok(ChannelLine { id }) => format!("channel {id}"),
         Err(_) => "a channel".to_owned(),

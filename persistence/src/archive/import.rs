@@ -19,17 +19,17 @@ use crate::tables::webhooks;
 use crate::writer_lock::lock_for_command;
 use crate::{CompanyId, Error, Result, controls};
 
-/// Maximum length of a line: a row of a message has at most some hundred KiB.
+/// Maximum length of a line: a message's row takes at most a few hundred KiB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// A batch of rows is inserted with one statement once it has this many rows, or their lines have this many bytes.
-const ROWS_MAX: usize = 500;
-const BYTES_MAX: usize = 1 << 20;
+const BATCH_ROWS_MAX: usize = 500;
+const BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// Why a line is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
-    #[error("is no JSON object: {0}")]
+    #[error("is not a JSON object: {0}")]
     NotAnObject(String),
     #[error("has the unknown field `{0}`")]
     UnknownField(String),
@@ -71,7 +71,7 @@ pub struct Import {
     company: CompanyId,
     /// The new id of each channel by its archived id: the same one, unless another channel has it.
     new_channel_ids: HashMap<i64, i64>,
-    /// The values of `new_channel_ids`. Their rows may not be inserted yet.
+    /// The values of `new_channel_ids`, including those whose rows are not inserted yet.
     assigned_channel_ids: HashSet<i64>,
     table: &'static ArchivedTable,
     /// The columns of `table` with their types, by the names of their fields in a line.
@@ -154,14 +154,14 @@ impl Import {
         fields.insert("company_id".to_owned(), raw(&self.company.0));
         self.bytes += line.len();
         self.rows.push(fields);
-        if self.rows.len() >= ROWS_MAX || self.bytes >= BYTES_MAX { self.end_table().await } else { Ok(()) }
+        if self.rows.len() >= BATCH_ROWS_MAX || self.bytes >= BATCH_BYTES_MAX { self.flush().await } else { Ok(()) }
     }
 
     /// Inserts the rows that are not inserted yet.
     ///
     /// # Errors
     /// As [`Import::add_line`].
-    pub async fn end_table(&mut self) -> std::result::Result<(), ImportError> {
+    pub async fn flush(&mut self) -> std::result::Result<(), ImportError> {
         let rows = std::mem::take(&mut self.rows);
         let first_line = std::mem::replace(&mut self.first_line, self.line + 1);
         self.bytes = 0;
@@ -185,7 +185,7 @@ impl Import {
         campaigns::has_unfinished(&mut *self.transaction, self.company, UNFINISHED_MAX + 1).await
     }
 
-    /// Computes what derives from the company's rows, and commits.
+    /// Computes what is derived from the company's rows, and commits.
     ///
     /// # Errors
     /// When the database cannot answer; then nothing was changed.
@@ -225,7 +225,7 @@ impl Import {
             let (column, kind) = self.columns.get(&name).ok_or_else(|| RowError::UnknownField(name.clone()))?;
             let invalid = |reason: &str| RowError::Invalid { field: name.clone(), reason: reason.to_owned() };
             let decoded: Value = serde_json::from_str(value.get()).map_err(|error| invalid(&error.to_string()))?;
-            if controls::value_has_refused(&decoded) {
+            if controls::value_contains_refused(&decoded) {
                 return Err(invalid(controls::REFUSED));
             }
             if let Some(reason) = value::refusal(self.table.name, column, *kind, &decoded) {
@@ -301,17 +301,17 @@ impl Import {
             line: self.line,
             error: RowError::Invalid { field: field.to_owned(), reason: reason.to_owned() },
         };
-        let id: i64 = get(fields, "id").ok_or_else(|| refused("id", "is no valid id"))?;
+        let id: i64 = get(fields, "id").ok_or_else(|| refused("id", "is not a valid id"))?;
         if self.new_channel_ids.contains_key(&id) {
             return Err(refused("id", "is that of another channel"));
         }
-        let kind: String = get(fields, "type").ok_or_else(|| refused("type", "is no type of a channel"))?;
-        let kind: ChannelType = kind.parse().map_err(|()| refused("type", "is no type of a channel"))?;
+        let kind: String = get(fields, "type").ok_or_else(|| refused("type", "is not a channel type"))?;
+        let kind: ChannelType = kind.parse().map_err(|()| refused("type", "is not a channel type"))?;
         let settings: Value = get(fields, "settings").unwrap_or_default();
         let settings = ChannelSettings::read(&sealed::without_secrets(&settings));
         let settings = settings.map_err(|_| refused("settings", "cannot be read"))?.into_visible();
         // Only the operator of this installation may point a channel into a private network.
-        let settings = ChannelSettings { is_provider_url_operators: false, ..settings };
+        let settings = ChannelSettings { is_provider_url_from_operator: false, ..settings };
         if !settings.has_required_credentials(kind) {
             fields.insert("status".to_owned(), raw(&"disconnected"));
             fields.insert("last_error".to_owned(), raw(&"the company was imported; enter the credentials"));
@@ -328,7 +328,7 @@ impl Import {
         }
         let mut new_id = id;
         let mut is_taken = is_id_taken;
-        // The sequence yields no id of the installation's channels, but maybe one of this archive's.
+        // The sequence never yields the id of an existing channel, but may yield one that this import has assigned.
         while is_taken || self.assigned_channel_ids.contains(&new_id) {
             let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
             new_id = next.fetch_one(&mut *self.transaction).await?;
@@ -366,7 +366,7 @@ impl Import {
             let Some(value) = get::<Value>(fields, column) else { continue };
             let id = value.as_i64().or_else(|| value.as_str()?.parse().ok());
             if let Some(new) = id.and_then(|id| self.new_channel_ids.get(&id)) {
-                // In some tables the key is a text.
+                // In some tables the key is text.
                 let new = if value.is_string() { raw(&new.to_string()) } else { raw(new) };
                 fields.insert(column.to_owned(), new);
             }
@@ -407,7 +407,7 @@ fn clear_integration(fields: &mut Fields) {
     }
 }
 
-/// An active session of a visitor ends: its token is a secret and not archived. A random hash takes its place.
+/// An active session of a visitor ends: its token is a secret and not archived. A random hash takes the token's place.
 fn adapt_session(fields: &mut Fields) {
     fields.insert("token_hash".to_owned(), raw(&format!("\\x{}", hex::encode(rand::random::<[u8; 32]>()))));
     if get::<String>(fields, "status").is_some_and(|status| status == "active") {

@@ -8,7 +8,7 @@ mod export;
 mod import;
 mod value;
 
-pub use export::{CompanySnapshot, column_names};
+pub use export::{CompanySnapshot, field_names};
 pub use import::{Import, ImportError, LINE_BYTES_MAX, RowError};
 
 /// A table of a company.
@@ -120,14 +120,14 @@ pub const OMITTED: &[(&str, &str)] = &[
 pub(crate) fn camel_case(column: &str) -> String {
     let mut name = String::with_capacity(column.len());
     let mut is_next_upper = false;
-    for letter in column.chars() {
-        match letter {
+    for character in column.chars() {
+        match character {
             '_' => is_next_upper = true,
             _ if is_next_upper => {
-                name.extend(letter.to_uppercase());
+                name.extend(character.to_uppercase());
                 is_next_upper = false;
             }
-            _ => name.push(letter),
+            _ => name.push(character),
         }
     }
     name

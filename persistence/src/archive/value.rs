@@ -1,5 +1,5 @@
-//! Checks the values of an archive. PostgreSQL accepts some that the service cannot read: infinite times, numbers for
-//! texts, `null` in lists, and any text in a column that the service parses as an enum or an id.
+//! Checks the values of an archive. PostgreSQL accepts some that the service cannot read: infinite times, numbers where
+//! text is expected, `null` in lists, and any text in a column that the service parses as an enum or an id.
 
 use chrono::{DateTime, Datelike};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::tables::ticket_events::EventType;
 /// Largest id: half of what every reader of JSON can represent, so that as many ids are left for new records.
 const ID_MAX: i64 = 1 << 52;
 
-/// Largest other number that every reader of JSON can represent.
+/// Largest number other than an id: what every reader of JSON can represent.
 const NUMBER_MAX: i64 = 1 << 53;
 
 /// Years that a time may have: four digits, as in the API.
@@ -49,18 +49,20 @@ impl ColumnType {
         let number = value.as_i64();
         match self {
             _ if value.is_null() => None,
-            Self::Integer if is_id => number.is_none_or(|id| !(1..=ID_MAX).contains(&id)).then_some("is no valid id"),
+            Self::Integer if is_id => {
+                number.is_none_or(|id| !(1..=ID_MAX).contains(&id)).then_some("is not a valid id")
+            }
             Self::Integer => number
                 .is_none_or(|number| !(-NUMBER_MAX..=NUMBER_MAX).contains(&number))
-                .then_some("is no valid integer"),
+                .then_some("is not a valid integer"),
             Self::Time => {
                 let time = value.as_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
-                time.is_none_or(|time| !YEARS.contains(&time.year())).then_some("is no valid time")
+                time.is_none_or(|time| !YEARS.contains(&time.year())).then_some("is not a valid time")
             }
-            Self::Text => (!value.is_string()).then_some("is no text"),
+            Self::Text => (!value.is_string()).then_some("is not a string"),
             Self::List => {
                 let elements = value.as_array();
-                elements.is_none_or(|elements| elements.iter().any(Value::is_null)).then_some("is no valid list")
+                elements.is_none_or(|elements| elements.iter().any(Value::is_null)).then_some("is not a valid list")
             }
             Self::Other => None,
         }

@@ -1,4 +1,4 @@
-//! Queries of the commands `check`, `backup` and `restore`: what a database contains, and which references without a
+//! Queries for the commands `check`, `backup` and `restore`: what a database contains, and which references without a
 //! foreign key are broken.
 
 use serde::Serialize;
@@ -44,12 +44,12 @@ pub async fn is_empty(db: &mut PgConnection) -> Result<bool> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn counts(db: &mut PgConnection) -> Result<Vec<Count>> {
-    let counts = "select 'companies' as kind, count(*) as count from companies
+    let statement = "select 'companies' as kind, count(*) as count from companies
          union all select 'contacts', count(*) from contacts
          union all select 'tickets', count(*) from tickets
          union all select 'messages', count(*) from messages
          union all select 'files', count(*) from media where left_at is null";
-    Ok(sqlx::query_as(counts).fetch_all(db).await?)
+    Ok(sqlx::query_as(statement).fetch_all(db).await?)
 }
 
 /// Counts the changes that PostgreSQL refused, by kind.
@@ -57,20 +57,20 @@ pub async fn counts(db: &mut PgConnection) -> Result<Vec<Count>> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn count_rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
-    let counts = "select kind, count(*) as count from rejected_changes group by kind order by kind";
-    Ok(sqlx::query_as(counts).fetch_all(db).await?)
+    let statement = "select kind, count(*) as count from rejected_changes group by kind order by kind";
+    Ok(sqlx::query_as(statement).fetch_all(db).await?)
 }
 
 /// The schema and the extensions of the database that a restore writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestorePlace {
+pub struct TargetDatabase {
     /// The schema in which the role creates tables; `None` if no schema of its `search_path` exists.
     pub schema: Option<String>,
     /// The extensions that are installed.
     pub extensions: Vec<String>,
 }
 
-impl RestorePlace {
+impl TargetDatabase {
     /// Reads the schema and the extensions.
     ///
     /// # Errors
@@ -82,12 +82,12 @@ impl RestorePlace {
     }
 }
 
-/// Rows that refer to a missing ticket, contact or message. Each statement reads whole tables.
+/// Rows that refer to a missing ticket, contact or message. This reads whole tables.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
-    let orphans = "select * from (
+    let statement = "select * from (
              select 'messages.ticket_id' as reference, count(*) as count, min(m.company_id) as company_id
              from messages m
              where not exists (select from tickets t where t.company_id = m.company_id and t.id = m.ticket_id)
@@ -102,7 +102,7 @@ pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
              where f.left_at is null
                and not exists (select from messages m where m.company_id = f.company_id and m.id = f.message_id)
          ) found where count > 0";
-    Ok(sqlx::query_as(orphans).fetch_all(db).await?)
+    Ok(sqlx::query_as(statement).fetch_all(db).await?)
 }
 
 /// A page of the files of messages, at most `limit`. `after` is the last file of the previous page; `None` for the
@@ -111,11 +111,11 @@ pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn files_after(db: &mut PgConnection, after: Option<&FileKey>, limit: i64) -> Result<Vec<FileKey>> {
-    let files = "select company_id, id from media
+    let statement = "select company_id, id from media
          where left_at is null and ($1::bigint is null or (company_id, id) > ($1, $2))
          order by company_id, id limit $3";
     let (company, id) = after.map(|(company, id)| (*company, id.clone())).unzip();
-    Ok(sqlx::query_as(files).bind(company).bind(id).bind(limit).fetch_all(db).await?)
+    Ok(sqlx::query_as(statement).bind(company).bind(id).bind(limit).fetch_all(db).await?)
 }
 
 /// The files among `files` that a message still refers to.

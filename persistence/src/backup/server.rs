@@ -28,8 +28,9 @@ pub struct DatabaseServer {
     pub role_connections_max: i32,
     /// Whether the session is encrypted.
     pub is_encrypted: bool,
-    /// Whether the session is over TCP, possibly to this machine; otherwise it is over a Unix socket.
-    pub is_remote: bool,
+    /// Whether the session is over TCP instead of a Unix socket.
+    #[sqlx(rename = "is_remote")]
+    pub is_over_tcp: bool,
     /// The database's time.
     pub now: DateTime<Utc>,
     /// The extensions that the tables use and that are not installed.
@@ -41,7 +42,7 @@ pub struct DatabaseServer {
 /// # Errors
 /// When the database cannot answer.
 pub async fn server(db: &mut PgConnection) -> Result<DatabaseServer> {
-    let server = "select current_setting('server_version_num')::int4 as version,
+    let statement = "select current_setting('server_version_num')::int4 as version,
              current_setting('server_encoding') as encoding,
              current_setting('synchronous_commit') as synchronous_commit,
              current_setting('fsync') as fsync,
@@ -57,5 +58,5 @@ pub async fn server(db: &mut PgConnection) -> Result<DatabaseServer> {
              clock_timestamp() as now,
              array(select x.name from unnest(array['unaccent', 'pg_trgm', 'btree_gin']) as x (name)
                  where not exists (select from pg_extension e where e.extname = x.name)) as missing_extensions";
-    Ok(sqlx::query_as(server).fetch_one(db).await?)
+    Ok(sqlx::query_as(statement).fetch_one(db).await?)
 }

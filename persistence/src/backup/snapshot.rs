@@ -26,7 +26,7 @@ pub struct JournalPosition {
 }
 
 impl JournalPosition {
-    /// The last entry in the tables, in the type of the journal.
+    /// The last entry in the tables, as a [`Seq`].
     pub fn seq(&self) -> Seq {
         Seq::try_from(self.seq).unwrap_or(0)
     }
@@ -37,15 +37,15 @@ impl JournalPosition {
 pub struct State {
     /// The server's version, as `server_version_num`.
     pub server_version: i32,
-    /// The schema in which the tables are.
+    /// The schema of the tables.
     pub schema: String,
-    /// Whether the database has other schemas than this one, `public`, PostgreSQL's and those of extensions.
+    /// Whether the database has schemas other than this one, `public`, PostgreSQL's own and those of extensions.
     pub is_shared: bool,
     /// The last migration.
     pub migration: i64,
     /// The lowest migration that a release must know to serve this database.
     pub least_migration: i64,
-    /// The release that migrated last.
+    /// The release that migrated the database last.
     pub release: String,
     /// The database's time at this moment.
     pub now: DateTime<Utc>,
@@ -59,17 +59,17 @@ impl State {
     /// # Errors
     /// When the database cannot answer, or has no tables of Hotline.
     pub async fn read(db: &mut PgConnection) -> Result<Self> {
-        let server = "select current_setting('server_version_num')::int4, current_schema()::text, now(), exists (
+        let statement = "select current_setting('server_version_num')::int4, current_schema()::text, now(), exists (
                  select from pg_namespace n
                  where n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'public', current_schema())
                    and not exists (select from pg_extension e where e.extnamespace = n.oid))";
         let (server_version, schema, now, is_shared): (i32, Option<String>, DateTime<Utc>, bool) =
-            sqlx::query_as(server).fetch_one(&mut *db).await?;
-        let migrations =
+            sqlx::query_as(statement).fetch_one(&mut *db).await?;
+        let statement =
             "select (select coalesce(max(version), 0) from _sqlx_migrations), least, release from schema_needs";
-        let (migration, least_migration, release) = sqlx::query_as(migrations).fetch_one(&mut *db).await?;
-        let watermarks = "select journal, seq, epoch from journal_watermark order by journal";
-        let watermarks = sqlx::query_as(watermarks).fetch_all(&mut *db).await?;
+        let (migration, least_migration, release) = sqlx::query_as(statement).fetch_one(&mut *db).await?;
+        let statement = "select journal, seq, epoch from journal_watermark order by journal";
+        let watermarks = sqlx::query_as(statement).fetch_all(&mut *db).await?;
         let schema = schema.unwrap_or_default();
         Ok(Self { server_version, schema, is_shared, migration, least_migration, release, now, watermarks })
     }
@@ -86,23 +86,23 @@ impl State {
 
     /// The journal of the process that last wrote to this database; some of its changes may not be in the tables.
     /// `None` if that process had no journal, or none has written.
-    pub fn writing_journal(&self) -> Option<&str> {
+    pub fn journal_of_last_writer(&self) -> Option<&str> {
         let is_journal = |row: &JournalPosition| {
             row.journal.len() == JOURNAL_ID_CHARACTERS && row.journal.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         let positions = self.watermarks.iter().filter(|row| !row.journal.ends_with(MESSAGES_WATERMARK_SUFFIX));
-        // A process without a journal replays an earlier one first, in the same epoch: then its own position counts.
+        // A process without a journal first replays an earlier journal, in the same epoch; its own position wins.
         let last = positions.max_by_key(|row| (row.epoch, !is_journal(row)))?;
         is_journal(last).then_some(last.journal.as_str())
     }
 
     /// Why a start would refuse this journal with this database; `None`: they belong together.
     pub fn mismatch(&self, journal: Option<&Contents>) -> Option<String> {
-        let writing = self.writing_journal();
+        let last_written = self.journal_of_last_writer();
         let Some(journal) = journal else {
-            return writing.map(|id| format!("the journal {id} of this database is missing"));
+            return last_written.map(|id| format!("the journal {id} of this database is missing"));
         };
-        if let Some(id) = writing.filter(|id| *id != journal.id) {
+        if let Some(id) = last_written.filter(|id| *id != journal.id) {
             return Some(format!("the journal has the id {}, but the database was last written from {id}", journal.id));
         }
         let watermark = self.watermark(&journal.id).unwrap_or(0);
@@ -197,10 +197,10 @@ mod tests {
             let reason = written.mismatch(other.as_ref()).expect("a reason");
             assert!(reason.contains(expected), "{reason}");
         }
-        // The service has written without a journal since.
+        // Since then the service has written without a journal.
         for name in ["direct", "cluster", "life 7"] {
             let direct = state(&[(JOURNAL, 10, 3), (name, 0, 3)]);
-            assert_eq!((direct.writing_journal(), direct.mismatch(None)), (None, None), "{name}");
+            assert_eq!((direct.journal_of_last_writer(), direct.mismatch(None)), (None, None), "{name}");
         }
     }
 }

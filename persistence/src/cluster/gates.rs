@@ -1,4 +1,5 @@
-//! The slots a cluster member serves: one gate per slot, checked before the gates of the companies.
+//! The slots a cluster member serves: each has a gate, which admits or refuses the work of its companies and is
+//! checked before the gates of the companies.
 
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 

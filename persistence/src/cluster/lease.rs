@@ -1,7 +1,7 @@
 //! The lease: how long a life may answer from memory.
 //!
 //! A heartbeat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. A
-//! process that deletes the row waits [`SEALED_FOR`] after that commit before another process serves its slots. Every
+//! process that deletes the row waits [`SEALED_FOR`] after the commit before it releases the life's slots. Every
 //! successful heartbeat was sent before that commit. So the last answer of the old life precedes the first of the new
 //! one, whatever the clocks show: only the rates of two monotonic clocks matter, and those differ little.
 
@@ -36,7 +36,7 @@ pub struct Lease(Arc<LeaseState>);
 
 struct LeaseState {
     created_at: Moment,
-    /// When the last successful heartbeat was sent, in nanoseconds since the origin of [`Moment`]; 0: none was.
+    /// When the last successful heartbeat was sent, in nanoseconds since the origin of [`Moment`]; 0 if none was.
     sent_at: AtomicU64,
 }
 
@@ -90,7 +90,7 @@ impl Lease {
     }
 }
 
-/// What remains at `now` of a lease whose heartbeat was sent at `sent_at`; zero: none was sent.
+/// What remains at `now` of a lease whose heartbeat was sent at `sent_at`, which is zero if none was sent.
 fn time_left(sent_at: Duration, now: Duration) -> Duration {
     if sent_at.is_zero() { Duration::ZERO } else { (sent_at + LEASE_TIME).saturating_sub(now) }
 }
@@ -116,8 +116,8 @@ mod tests {
         /// A life sends heartbeats, some succeed, then it is sealed and its slots are opened elsewhere. All times are
         /// real time; each process sees only its own clock.
         #[test]
-        fn the_last_answer_of_a_life_precedes_the_first_of_its_successor(
-            owner_rate in clock_rate(), successor_rate in clock_rate(),
+        fn the_last_answer_of_a_life_precedes_the_first_of_its_heir(
+            owner_rate in clock_rate(), heir_rate in clock_rate(),
             beats in prop::collection::vec((0.001..1.5_f64, 0.0..5.0_f64), 1..20),
             sealed_after in 0.0..3.0_f64, notice_after in 0.0..3.0_f64, request_after in 0.0..6.0_f64,
         ) {
@@ -130,9 +130,9 @@ mod tests {
             // Heartbeats that arrive before the deletion find the row, and none of them was sent later.
             let successful = heartbeats.iter().filter(|(_, arrived_at)| *arrived_at < sealed_at);
             let last_sent_at = successful.map(|(sent_at, _)| *sent_at).fold(0.0, f64::max);
-            // The successor learns of the deletion after its commit, and waits from then on.
+            // The heir learns of the deletion after its commit, and waits from then on.
             let noticed_at = sealed_at + notice_after;
-            let opens_at = noticed_at + SEALED_FOR.as_secs_f64() / successor_rate;
+            let opens_at = noticed_at + SEALED_FOR.as_secs_f64() / heir_rate;
             let request_at = noticed_at + request_after;
             let time_left = time_left(clock_time(last_sent_at, owner_rate), clock_time(request_at, owner_rate));
             let (may_answer, is_open_elsewhere) = (!time_left.is_zero(), request_at >= opens_at);

@@ -19,8 +19,8 @@ use crate::error::with_timeout;
 use crate::journal::Seq;
 use crate::{Error, Result};
 
-/// This release's version of the protocol between processes. A release whose messages earlier ones do not understand
-/// increments it.
+/// This release's version of the protocol between processes. Incremented by each release whose messages
+/// earlier releases do not understand.
 pub const PROTOCOL_VERSION: i32 = 1;
 
 /// Maximum difference between the versions of two members. Each release understands the version before its own, and
@@ -29,7 +29,7 @@ const VERSION_DIFFERENCE_MAX: i32 = 1;
 
 /// An incompatible life keeps others from joining only while its last heartbeat is younger than this: after an outage
 /// of all processes, none is left to end the earlier lives. Longer than the 3 s after which a member ends a life.
-const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
+const INCOMPATIBLE_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
 pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ pub struct LifeRow {
     /// Its version of the protocol between processes.
     #[sqlx(rename = "speaks")]
     pub protocol_version: i32,
-    /// Whether it takes no slots: because it is giving its own away, or does not listen yet.
+    /// Whether it takes no slots, because it is giving its own away or does not listen yet.
     pub draining: bool,
     /// When it began.
     pub began_at: DateTime<Utc>,
@@ -64,7 +64,8 @@ pub struct LifeRow {
 
 /// Every life with its last heartbeat. The columns are named, because `*` would invalidate the prepared statements of
 /// running processes when a newer release adds a column.
-const LIVES: &str = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
+const SELECT_LIVES: &str =
+    "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
         (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms
     from lives l join beats b using (life) order by life";
 
@@ -79,10 +80,10 @@ pub struct NewLife {
     pub cores: i32,
 }
 
-/// The first statement of a writing transaction: until the transaction ends, no process can end this life.
+/// Fences a writing transaction, as its first statement: until the transaction ends, no process can end this life.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when this life is over; when the database cannot answer.
+/// [`Error::NotOwner`] when this life is over; other errors when the database cannot answer.
 pub(crate) async fn fence(db: &mut PgConnection, life: LifeId) -> Result<()> {
     sqlx::query("select hotline_fence($1)").bind(life).execute(db).await?;
     Ok(())
@@ -118,8 +119,8 @@ fn clock_difference(before: DateTime<Utc>, database_time: DateTime<Utc>, after: 
 /// ownership.
 ///
 /// # Errors
-/// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; when the database
-/// cannot answer.
+/// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; other errors when
+/// the database cannot answer.
 pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
     let result = with_timeout(async {
         let mut transaction = db.begin().await?;
@@ -132,31 +133,30 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
         let incompatible: Option<(String, i32)> = sqlx::query_as(find_incompatible)
             .bind(PROTOCOL_VERSION)
             .bind(VERSION_DIFFERENCE_MAX)
-            .bind(FOREIGN_BEAT_AGE_MAX.as_secs_f64())
+            .bind(INCOMPATIBLE_BEAT_AGE_MAX.as_secs_f64())
             .fetch_optional(&mut *transaction)
             .await?;
         if let Some((node, version)) = incompatible {
             return Ok(Err(Error::IncompatibleMember { node, version, own_version: PROTOCOL_VERSION }));
         }
-        let life: LifeId =
-            // The life takes no slots before it listens.
-            sqlx::query_scalar(
-                "insert into lives (node, address, speaks, draining) values ($1, $2, $3, true) returning life",
-            )
-                .bind(&new.node)
-                .bind(&new.address)
-                .bind(PROTOCOL_VERSION)
-                .fetch_one(&mut *transaction)
-                .await?;
+        // The life takes no slots before it listens.
+        let life: LifeId = sqlx::query_scalar(
+            "insert into lives (node, address, speaks, draining) values ($1, $2, $3, true) returning life",
+        )
+        .bind(&new.node)
+        .bind(&new.address)
+        .bind(PROTOCOL_VERSION)
+        .fetch_one(&mut *transaction)
+        .await?;
         sqlx::query("insert into beats (life, cores) values ($1, $2)")
             .bind(life)
             .bind(new.cores.max(1))
             .execute(&mut *transaction)
             .await?;
         // The row `cluster` keeps the epoch of the last write after the life's row is deleted.
-        let watermarks = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $3), ($2, 0, $3)
+        let upsert = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $3), ($2, 0, $3)
             on conflict (journal) do update set epoch = excluded.epoch";
-        sqlx::query(watermarks).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;
+        sqlx::query(upsert).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(Ok(life))
     });
@@ -170,11 +170,11 @@ pub(crate) fn journal_of(life: LifeId) -> String {
 }
 
 /// Sends a heartbeat. Returns when it was sent: the lease counts from there. `committed` is the newest entry of this
-/// life that the database has committed before the call.
+/// life that the database had committed before the call.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database no longer has that entry;
-/// when the database cannot answer.
+/// other errors when the database cannot answer.
 pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     let sent_at = Moment::now();
     // The lock orders the heartbeat either before or after the end of the life.
@@ -192,7 +192,7 @@ pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
 
 /// Every life with its last heartbeat.
 pub async fn all(db: &PgPool) -> Result<Vec<LifeRow>> {
-    with_timeout(sqlx::query_as(LIVES).fetch_all(db)).await
+    with_timeout(sqlx::query_as(SELECT_LIVES).fetch_all(db)).await
 }
 
 /// Deletes completed seals older than a minute.

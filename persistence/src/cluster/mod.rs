@@ -5,7 +5,7 @@
 //! row locks alone decide who may write: every writing transaction holds a lock on the row of its life, and deleting
 //! that row ends the life. The [`Lease`] decides who may answer from memory.
 //!
-//! A process that runs alone uses none of this: [`crate::Store::membership`] is `None`.
+//! A standalone process uses none of this: [`crate::Store::membership`] is `None`.
 
 mod gates;
 mod lease;
@@ -28,7 +28,7 @@ pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
 pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
 pub use self::moment::Moment;
 pub use self::placement::{Owner, Peer, Placement};
-pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
+pub use self::slot::{LifeId, NotASlot, SLOTS, Slot};
 pub use self::slot_filter::SlotFilter;
 use crate::tables::installation_keys::InstallationKey;
 
@@ -60,14 +60,14 @@ impl Drop for StartupHeartbeats {
 }
 
 /// Heartbeat interval: a lease lasts four of them.
-pub const BEAT_EVERY: Duration = Duration::from_millis(500);
+pub const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The role in which a process opens the store.
 #[derive(Clone, Debug, Default)]
 pub enum Role {
     /// It is the only process that writes to its database.
     #[default]
-    Alone,
+    Standalone,
     /// It is one of many, described by the new life.
     Member(NewLife),
 }
@@ -92,13 +92,13 @@ impl Membership {
                     Ok(sent_at) => lease.extend(sent_at),
                     Err(error) => tracing::debug!(%error, "heartbeat failed during startup; will retry"),
                 }
-                tokio::time::sleep(BEAT_EVERY).await;
+                tokio::time::sleep(BEAT_INTERVAL).await;
             }
         });
         *self.startup_heartbeats.lock() = Some(StartupHeartbeats(heartbeats));
     }
 
-    /// Ends the heartbeats of the startup: from now on the running process sends them.
+    /// Ends the startup heartbeats: from now on the running process sends them.
     pub fn end_startup_heartbeats(&self) {
         drop(self.startup_heartbeats.lock().take());
     }

@@ -90,7 +90,7 @@ impl Placement {
         let _ = self.0.version.subscribe().wait_for(|version| *version > since).await;
     }
 
-    /// Requests a reload of the table, because a caller found the view stale.
+    /// Requests that this view is read from the database again, because a caller found it stale.
     pub fn request_reload(&self) {
         self.0.reload.notify_one();
     }

@@ -26,7 +26,7 @@ impl Slot {
         u16::try_from(number).ok().and_then(Self::new)
     }
 
-    /// The slot of a new company, computed as by the database's `hotline_slot`.
+    /// The slot of a new company, computed like the database's `hotline_slot`.
     pub fn of_new(company: CompanyId) -> Self {
         let hash = Sha256::digest(company.0.to_be_bytes());
         // The last ten bits of its first two bytes.
@@ -56,16 +56,16 @@ impl Slot {
 }
 
 impl TryFrom<i16> for Slot {
-    type Error = NoSlot;
-    fn try_from(number: i16) -> Result<Self, NoSlot> {
-        Self::from_column(number).ok_or(NoSlot(number))
+    type Error = NotASlot;
+    fn try_from(number: i16) -> Result<Self, NotASlot> {
+        Self::from_column(number).ok_or(NotASlot(number))
     }
 }
 
 /// The database returned a number that is not a slot.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{0} is not a slot number")]
-pub struct NoSlot(i16);
+pub struct NotASlot(i16);
 
 impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +73,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// One run of one process. PostgreSQL assigns the ids, each only once.
+/// The id of a life, which is one run of one process. PostgreSQL assigns each id only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Type)]
 #[serde(transparent)]
 #[sqlx(transparent)]

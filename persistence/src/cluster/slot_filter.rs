@@ -7,13 +7,13 @@ use super::Slot;
 pub struct SlotFilter(Option<Vec<i16>>);
 
 impl SlotFilter {
-    /// Every company, for a process alone.
+    /// Every company, for a standalone process.
     pub fn all() -> Self {
         Self(None)
     }
 
-    /// The companies of these slots.
-    pub fn these(slots: impl IntoIterator<Item = Slot>) -> Self {
+    /// Only the companies of these slots.
+    pub fn only(slots: impl IntoIterator<Item = Slot>) -> Self {
         Self(Some(slots.into_iter().map(Slot::column).collect()))
     }
 

@@ -7,9 +7,9 @@
 //! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger valid seq counts
 //! ```
 //!
-//! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A record
-//! survives a killed process at once, and a machine crash after [`SYNC_EVERY`]: it may lag behind the database but is
-//! never ahead of it.
+//! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A write
+//! survives the end of the process at once, but a crash of the machine only after a sync ([`SYNC_EVERY`]): so the file
+//! may lag behind the database, but is never ahead of it.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
 
 /// Minimum interval between syncs of the file: each is an extra sync on the journal's disk. A database restored from a
-/// backup lacks hours of entries, which is detected even if the last seconds of records are lost.
+/// backup lacks hours of entries, which is detected even if the writes of the last seconds are lost.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 const SLOTS: usize = 2;

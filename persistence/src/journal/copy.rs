@@ -1,8 +1,8 @@
 //! Reads a journal that another process may be writing: to examine it, or to copy it. Nothing in its directory is
 //! changed, and it is not locked.
 //!
-//! A segment is read up to its last whole group, so everything that was acknowledged before the read began is in it. A
-//! running journal releases and recycles segments meanwhile, always the oldest first; what was released is in the
+//! A segment is read up to its last whole group, so the read includes everything that was acknowledged before it began.
+//! A running journal may release and recycle segments meanwhile, always the oldest first; their records are in the
 //! database. The read then begins again with the segments that are left.
 
 use std::fs::{self, DirBuilder};
@@ -124,7 +124,7 @@ fn read_once(dir: &Path, to: Option<&Path>, id: &JournalId) -> Result<Contents, 
     Ok(contents)
 }
 
-/// Creates the directory of a copy, empty but for the journal's id.
+/// Creates the directory of a copy, or empties it, and writes the journal's id.
 fn begin_copy(to: &Path, id: &JournalId) -> io::Result<()> {
     match fs::remove_dir_all(to) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

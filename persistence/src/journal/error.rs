@@ -74,7 +74,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether it is a shortage of open files, memory or disk space: a retry can succeed once the shortage is over.
+    /// Whether the error is a shortage of open files, memory or disk space: a retry can succeed once it is over.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Io { source, .. } if is_shortage(source))
     }
@@ -90,7 +90,7 @@ impl JournalError {
     }
 }
 
-/// Why a reservation was refused. Nothing was changed; the caller answers `503`.
+/// Why a reservation was refused. Nothing was changed; the caller answers with `503`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The writer is behind: too many records or bytes are queued.
@@ -129,8 +129,8 @@ impl<T> fmt::Display for TooLarge<T> {
 
 impl<T> std::error::Error for TooLarge<T> {}
 
-/// Whether it is a shortage, after which a retry can succeed: of disk space, open files (per process or in total) or
-/// memory.
+/// Whether the error is a shortage of disk space, open files (per process or in total) or memory: a retry can succeed
+/// once it is over.
 pub(super) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
         || is_short_of_files(error)

@@ -2,8 +2,8 @@
 //! files, so that a steady load creates no files; it unlinks segments beyond the spare limit and preallocates a spare
 //! when none is left.
 //!
-//! A recycled spare needs no zero-filling. At 256 records per sync, the throughput is then 1.34 times as high, and the
-//! 99th percentile of the latency a tenth (docs/performance.md).
+//! A recycled spare needs no zero-filling. At 256 records per sync, this makes the throughput 1.34 times as high, and
+//! the 99th percentile of the latency a tenth of what it was (docs/performance.md).
 
 use std::collections::VecDeque;
 use std::io;
@@ -80,7 +80,7 @@ impl<T> Helper<'_, T> {
     fn may_recycle(&self, segment: &SealedSegment) -> bool {
         let spares = self.state.spares.lock().len();
         segment.bytes == self.state.options.segment_bytes
-            && !segment.path.is_read()
+            && !segment.path.has_reader()
             && spares < SPARES_MAX
             && self.state.fits_with_spares(spares + 1)
     }

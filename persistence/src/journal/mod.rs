@@ -1,9 +1,9 @@
 //! The journal: every acknowledged change is on local disk.
 //!
 //! Records are appended to a bounded queue. One thread writes the queued records as a group, syncs once, and then
-//! releases all of them. The order of `append` is the sequence order, the log order and the release order. The journal
-//! must never release a record that is not synced, never reorder records, and never repair damage: it truncates a torn
-//! tail and refuses to open on any other inconsistency.
+//! acknowledges all of them. Records are numbered, logged and acknowledged in the order of `append`. The journal must
+//! never acknowledge a record that is not synced, never reorder records, and never repair damage: it truncates a torn
+//! tail and refuses to open on any other inconsistency. A segment is released once the database has all its records.
 //!
 //! [`record`] describes the on-disk format.
 
@@ -45,7 +45,7 @@ pub type Seq = u64;
 /// Maximum size of a record: far above any change, yet small enough to buffer a group of one record in memory.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// The smallest segment that still fits a header and a record.
+/// The smallest segment size that leaves space for a header and a record.
 const SEGMENT_BYTES_MIN: u64 = 512;
 
 /// Limits of a journal.
@@ -55,7 +55,7 @@ pub struct Options {
     /// enough that disk space is freed soon after the database catches up. A record larger than this gets its own
     /// segment.
     pub segment_bytes: u64,
-    /// Total size of all segment files in bytes, spares included; default 4 GiB, which lasts hours without the
+    /// Maximum total size of all segment files in bytes, spares included; default 4 GiB, enough for hours without the
     /// database. Reservations are refused before the limit is exceeded; only records much larger than usual, reserved
     /// before the limit was reached, may exceed it by their own size. At least two segments.
     pub max_bytes: u64,
@@ -63,8 +63,8 @@ pub struct Options {
     pub queue_bytes_max: usize,
     /// Queued records plus outstanding reservations; default 65 536. Bounds how long a record waits.
     pub queue_records_max: usize,
-    /// Bytes written per sync, unless one record has more; default 4 MiB. A larger group would delay its sync by more
-    /// than fewer syncs save.
+    /// Maximum bytes written per sync, unless one record has more; default 4 MiB. Writing a larger group would take
+    /// longer than the syncs that it saves.
     pub group_bytes_max: usize,
 }
 
@@ -116,8 +116,8 @@ pub struct Stats {
     pub records: u64,
 }
 
-/// Handle to a journal that is open for writing; cheap to clone. `T` is the item attached to a record: `on_synced`
-/// receives it once the record is durable.
+/// Handle to a journal that is open for writing; cheap to clone. `T` is the item attached to a record: the `on_synced`
+/// of [`RecoveredJournal::start`] receives it once the record is durable.
 ///
 /// When the last handle is dropped, the journal closes in the background; [`Journal::close`] waits for that.
 pub struct Journal<T> {
@@ -143,11 +143,11 @@ impl<T: Send + 'static> Journal<T> {
     ) -> Result<Self, JournalError> {
         let state = Arc::new(state);
         let helper_state = Arc::clone(&state);
-        let helper = spawn("journal-files", move || maintenance::run(&helper_state, &context.chores))?;
+        let helper = spawn_thread("journal-files", move || maintenance::run(&helper_state, &context.chores))?;
         state.schedule(Chore::Prepare);
         let mut writer = JournalWriter::new(Arc::clone(&state), context.file, context.seed, on_synced);
         let writer_state = Arc::clone(&state);
-        let writer = spawn("journal-writer", move || {
+        let writer = spawn_thread("journal-writer", move || {
             let result = catch_unwind(AssertUnwindSafe(|| writer.run()))
                 .unwrap_or_else(|_| Err(Failure::Poisoned(io::Error::other("the journal's writer panicked"))));
             let result = result.map_err(|failure| match failure {
@@ -189,8 +189,8 @@ impl<T: Send + 'static> Journal<T> {
         self.handle.state.release(watermark);
     }
 
-    /// The records from `from` up to the last one synced now. Segments above the watermark are retained while they are
-    /// read.
+    /// The records from `from` up to the last one synced now. A segment that is released during the read is not
+    /// recycled, but once its file is removed it can no longer be opened.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let state = &self.handle.state;
         // IMPORTANT: read `synced` before the segment list, so that every record up to it is in a listed segment.
@@ -258,7 +258,7 @@ impl<T> Drop for Handle<T> {
 /// Reserved room in the queue: a record appended with it will be written, unless the disk fails.
 #[must_use = "dropping a reservation returns it"]
 pub struct JournalReservation<T> {
-    /// `None` once it was used.
+    /// `None` once the reservation was used.
     state: Option<Arc<JournalState<T>>>,
 }
 
@@ -295,7 +295,7 @@ impl<T> Drop for JournalReservation<T> {
     }
 }
 
-fn spawn<R: Send + 'static>(
+fn spawn_thread<R: Send + 'static>(
     name: &'static str,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<JoinHandle<R>, JournalError> {

@@ -35,7 +35,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// `segments` are sorted and contain every record from `from` to `last`.
+    /// `segments` are sorted and without gaps, up to `last`.
     pub(super) fn new(
         mut segments: Vec<SegmentSource>,
         from: Seq,
@@ -141,7 +141,7 @@ impl Records {
         JournalError::damaged(path, self.offset, reason)
     }
 
-    /// Returns no further records.
+    /// Makes the iterator return no further records.
     fn finish(&mut self) {
         self.next = self.last.saturating_add(1);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! segment = header group* rest
-//! header  = "HOTLJRNL" version:u32 frame-max:u32 first-seq:u64 id:16-bytes stale-end:u64 crc:u32
+//! header  = "HOTLJRNL" version:u32 group-max:u32 first-seq:u64 id:16-bytes stale-end:u64 crc:u32
 //!           ; crc32c of all header bytes before it
 //! group   = magic:u32 length:u32 crc:u32 count:u32 first-seq:u64 body
 //!           ; length = bytes of body, count = records in it (at least one)
@@ -15,15 +15,15 @@
 //! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gaps, neither within a segment nor between
 //! segments.
 //!
-//! **Why the group, not the record, is the frame.** A group is what one sync made durable. Before that sync returns,
+//! **Why each group has a checksum, not each record.** A group is what one sync made durable. Before that sync returns,
 //! the disk may write its sectors in any order, so an intact record inside a torn group proves nothing about the
 //! records before it. One checksum per group shows whether the sync completed, and is cheaper than one per record.
 //!
 //! **Torn tails.** A group is written only after the previous one was synced. So a crash leaves at most one incomplete
 //! group, and nothing after it. An invalid group followed by a valid one, or non-zero bytes beyond the longest possible
-//! group (`frame-max`, the limit of the writer that made this segment), can only be damage.
+//! group (`group-max`, the limit of the writer that made this segment), can only be damage.
 //!
-//! **Stale bytes never pass for a group.** A segment may reuse the file of a released one, whose old groups still
+//! **Stale bytes never pass for a group.** A segment may reuse the file of a released one, whose old groups then still
 //! follow the new ones. Two things tell stale groups from later groups of this use, which would prove damage: their
 //! checksums start from another first-seq, and all their sequences precede this segment's first one. A torn group
 //! followed by stale groups is handled like one followed by zeros: everything after the last valid group is truncated.
@@ -40,8 +40,9 @@ use super::{RECORD_BYTES_MAX, Seq};
 pub(super) type JournalId = [u8; 16];
 
 pub(super) const HEADER_BYTES: usize = 52;
+/// The frame of a group: its fields before the body.
 pub(super) const FRAME_BYTES: usize = 24;
-/// Length field before each record.
+/// The length field before each record.
 pub(super) const RECORD_PREFIX_BYTES: usize = 4;
 
 const HEADER_MAGIC: &[u8; 8] = b"HOTLJRNL";
@@ -49,13 +50,13 @@ const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
 /// Offset of the header's checksum.
 const CRC_AT: usize = HEADER_BYTES - 4;
 
-/// Version of the format. Incremented when an older release could not read what this one writes.
+/// Version of the format. It must be incremented when an older release could not read what this one writes.
 const VERSION: u32 = 1;
 
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub frame_bytes_max: u32,
+    pub longest_group_bytes: u32,
     pub first: Seq,
     pub id: JournalId,
     /// Bytes of earlier uses may appear before this offset, never after it.
@@ -64,8 +65,8 @@ pub(super) struct Header {
 
 impl Header {
     /// Header of a segment in a file that was never used before.
-    pub fn new(frame_bytes_max: u32, first: Seq, id: JournalId) -> Self {
-        Self { frame_bytes_max, first, id, stale_end: 0 }
+    pub fn new(longest_group_bytes: u32, first: Seq, id: JournalId) -> Self {
+        Self { longest_group_bytes, first, id, stale_end: 0 }
     }
 
     /// Initial checksum value of this segment's groups.
@@ -77,7 +78,7 @@ impl Header {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(HEADER_MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&self.frame_bytes_max.to_le_bytes());
+        bytes.extend_from_slice(&self.longest_group_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.first.to_le_bytes());
         bytes.extend_from_slice(&self.id);
         bytes.extend_from_slice(&self.stale_end.to_le_bytes());
@@ -102,12 +103,12 @@ impl Header {
         }
         let mut id = JournalId::default();
         id.copy_from_slice(&bytes[24..40]);
-        Ok(Self { frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end: u64_at(bytes, 40) })
+        Ok(Self { longest_group_bytes: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end: u64_at(bytes, 40) })
     }
 }
 
-/// The longest group of a writer with this limit: a group is within the limit, or a single record.
-pub(super) fn frame_bytes_max(group_bytes_max: usize) -> u32 {
+/// The longest group, with its frame, of a writer with this limit: a group is within the limit, or a single record.
+pub(super) fn longest_group_bytes(group_bytes_max: usize) -> u32 {
     let body = group_bytes_max.max(RECORD_PREFIX_BYTES + RECORD_BYTES_MAX);
     u32::try_from(FRAME_BYTES + body).unwrap_or(u32::MAX)
 }
@@ -151,7 +152,7 @@ impl Frame {
     }
 
     /// Whether this can be the frame of a later group, after a missing group that should start with record `next`. The
-    /// frame is `distance` bytes after the offset where that group was expected. The records between them need at least
+    /// frame is `distance` bytes after the offset where that group was expected. The records in between need at least
     /// their prefixes. A stale group is never later: all its sequences precede the segment's.
     pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
         let records_between = self.first.saturating_sub(next);
@@ -159,14 +160,14 @@ impl Frame {
     }
 }
 
-/// Decodes the group at the first byte if it is complete and valid.
+/// The frame of the group at the start of `bytes`; `None` unless the whole group is complete and valid.
 pub(super) fn whole_group(bytes: &[u8], seed: u32) -> Option<Frame> {
     let frame = Frame::decode(bytes)?;
     let group = bytes.get(..frame.bytes())?;
     (group_crc(seed, group) == u32_at(group, 8) && has_records(&group[FRAME_BYTES..], frame.count)).then_some(frame)
 }
 
-/// Offset of the next candidate group start.
+/// Offset of the first possible start of a group.
 pub(super) fn find_group_magic(bytes: &[u8]) -> Option<usize> {
     bytes.windows(GROUP_MAGIC.len()).position(|window| window == GROUP_MAGIC)
 }

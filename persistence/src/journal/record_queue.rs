@@ -1,5 +1,5 @@
-//! Records that wait to be written. Their bytes are queued as in the body of a group, so that a group is written from
-//! the queue: its records are not copied again, and a record needs no allocation of its own.
+//! Records that wait to be written. Their bytes are queued in the layout of a group's body, so that a group is written
+//! straight from the queue: its records are not copied again, and no record needs an allocation of its own.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,7 @@ const IDLE_BYTES_MAX: usize = 8 << 20;
 
 /// Records in order, each with the item that its caller attached.
 pub(super) struct RecordQueue<T> {
-    /// The records of the last taken group with their frame (before the first group: space for a frame), then the
-    /// waiting records.
+    /// Space for a frame, then the records of the groups taken so far, then the waiting records.
     bytes: Vec<u8>,
     /// Offset of the first waiting record, at least [`FRAME_BYTES`]: a group's frame overwrites what precedes it.
     first_offset: usize,
@@ -59,7 +58,7 @@ impl<T> RecordQueue<T> {
     }
 
     /// Bytes of the first record with its prefix; 0 without a record.
-    pub fn first_bytes(&self) -> usize {
+    pub fn first_record_bytes(&self) -> usize {
         self.records.front().map_or(0, |(length, _)| RECORD_PREFIX_BYTES + length)
     }
 
@@ -162,10 +161,10 @@ mod tests {
                     if backlog.is_empty() {
                         break;
                     }
-                    let (len_before, first_bytes) = (backlog.len(), backlog.first_bytes());
+                    let (len_before, first_record_bytes) = (backlog.len(), backlog.first_record_bytes());
                     let group = backlog.take_group(next, bytes_max, &mut items);
                     prop_assert!(group.records > 0 && len_before - backlog.len() == group.records as usize);
-                    prop_assert!(group.len() <= bytes_max.max(FRAME_BYTES + first_bytes));
+                    prop_assert!(group.len() <= bytes_max.max(FRAME_BYTES + first_record_bytes));
                     let (first, found) = read_group(backlog.seal(&group, SEED));
                     prop_assert_eq!((first, found.len()), (next, group.records as usize));
                     read_back.extend(found);

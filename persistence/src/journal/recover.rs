@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::confirmed_file::{self, ConfirmedFile};
 use super::reader::Records;
 use super::record::{Frame, HEADER_BYTES, Header, JournalId, find_group_magic, whole_group};
-use super::segment::{self, Dir, DirLock, SegmentList};
-use super::state::{JournalState, OpenJournal, SealedSegment};
+use super::segment::{self, Dir, DirLock, JournalFiles};
+use super::state::{JournalResources, JournalState, SealedSegment};
 use super::{Journal, JournalError, Options, Seq};
 
-/// What a crash left at the end of the last segment: part of a group that was never acknowledged.
+/// The incomplete end of the last segment that a crash left: part of a group that was never acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
     /// The truncated segment.
@@ -26,7 +26,7 @@ pub struct TornTail {
 /// A journal that was verified and is not yet open for writing.
 #[derive(Debug)]
 pub struct RecoveredJournal {
-    open_journal: OpenJournal,
+    resources: JournalResources,
     id_text: String,
     segments: Vec<SealedSegment>,
     /// The sequence after the last record found, or that of an empty journal's next record. `None`: a new journal.
@@ -53,7 +53,7 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
     options.check()?;
     segment::make_private(dir)?;
     let dir = Dir::open(dir).map_err(JournalError::io("open", dir))?;
-    let SegmentList { segments: mut files, leftovers } = segment::list(&dir)?;
+    let JournalFiles { segments: mut files, leftovers } = segment::list(&dir)?;
     let existing_id = segment::read_id(&dir)?;
     if existing_id.is_none()
         && let Some((_, path)) = files.first()
@@ -89,7 +89,7 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
     let segments = verified.into_iter().map(VerifiedSegment::into_sealed).collect();
     let id_text = segment::id_text(&id);
     Ok(RecoveredJournal {
-        open_journal: OpenJournal { dir, options, lock, id, confirmed_file },
+        resources: JournalResources { dir, options, lock, id, confirmed_file },
         id_text,
         segments,
         next,
@@ -143,23 +143,23 @@ impl RecoveredJournal {
     /// All records from `from` on.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let sources = self.segments.iter().map(|segment| (segment.first, segment.path.clone())).collect();
-        Records::new(sources, from, self.last().unwrap_or(0), self.open_journal.id)
+        Records::new(sources, from, self.last().unwrap_or(0), self.resources.id)
     }
 
     /// Records durably that the database has everything up to `watermark`.
     pub fn confirm(&mut self, watermark: Seq) -> Result<(), JournalError> {
-        let confirmed_file = &mut self.open_journal.confirmed_file;
+        let confirmed_file = &mut self.resources.confirmed_file;
         confirmed_file
             .record(watermark)
             .and_then(|()| confirmed_file.sync())
-            .map_err(JournalError::io("save the watermark in", &self.open_journal.dir))
+            .map_err(JournalError::io("save the watermark in", &self.resources.dir))
     }
 
     /// Starts accepting records, always in a new segment.
     ///
     /// `watermark`: all records up to it are in the database. The writer's thread calls `on_synced` after each sync
     /// with the items that became durable, in order; `on_synced` takes the items out, or leaves them to be dropped.
-    /// `on_poisoned` is called once when a write fails; nothing queued is released after that.
+    /// `on_poisoned` is called once when a write fails; nothing queued is acknowledged after that.
     pub fn start<T: Send + 'static>(
         mut self,
         watermark: Seq,
@@ -176,7 +176,7 @@ impl RecoveredJournal {
         }
         // The new segment reuses the name of an empty one at the end.
         self.segments.retain(|segment| segment.first < next);
-        let (state, context) = JournalState::begin(self.open_journal, self.segments, next, watermark)?;
+        let (state, context) = JournalState::begin(self.resources, self.segments, next, watermark)?;
         Journal::spawn(state, context, on_synced, on_poisoned)
     }
 
@@ -191,8 +191,7 @@ impl RecoveredJournal {
     fn remove_segments(&mut self) -> Result<(), JournalError> {
         for segment in self.segments.drain(..) {
             tracing::info!(file = %segment.path.display(), "removing a journal segment older than the database");
-            segment::remove(&self.open_journal.dir, &segment.path)
-                .map_err(JournalError::io("remove", &segment.path))?;
+            segment::remove(&self.resources.dir, &segment.path).map_err(JournalError::io("remove", &segment.path))?;
         }
         Ok(())
     }
@@ -214,7 +213,7 @@ pub(super) struct VerifiedSegment {
 }
 
 impl VerifiedSegment {
-    /// The sequence after its last record, and the length up to its last valid group.
+    /// The sequence after its last record, and the end offset of its last valid group.
     pub(super) fn extent(&self) -> (Seq, usize) {
         (self.next, usize::try_from(self.end).unwrap_or(usize::MAX))
     }
@@ -394,7 +393,7 @@ fn check_tail(path: &Path, tail: &SegmentTail<'_>, header: &Header, next: Seq, s
         }
         from = start + 1;
     }
-    if tail.has_new_bytes() && tail.written > header.frame_bytes_max as usize {
+    if tail.has_new_bytes() && tail.written > header.longest_group_bytes as usize {
         let end = tail.at + tail.written;
         let reason = format!("bytes up to {end} are written, further than one torn group reaches");
         return Err(JournalError::damaged(path, tail.at as u64, reason));

@@ -26,7 +26,7 @@ const RESERVE_FILE: &str = "reserve";
 const SEGMENT_SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
 /// Bytes per write while zero-filling. The kernel caches each write as one folio, and every later sync processes all of
-/// the folios it touches: with 4 MiB writes a sync takes half as long again.
+/// the folios it touches: with 4 MiB writes a sync takes 1.5 times as long.
 const ZEROS_BYTES: usize = 64 << 10;
 /// Bytes per sync while zero-filling, so that a sync of the log, or of a database on the same disk, does not wait for a
 /// whole segment. A multiple of `ZEROS_BYTES`.
@@ -63,7 +63,7 @@ impl Deref for Dir {
     }
 }
 
-/// Options with which every file of the journal is opened.
+/// The options for opening the journal's files; a new file gets [`FILE_MODE`].
 pub(super) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE);
@@ -94,7 +94,7 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), JournalError> {
 }
 
 fn is_journal_file(name: &str) -> bool {
-    parse_name(name).is_some() || is_leftover(name) || is_permanent(name)
+    parse_name(name).is_some() || is_temporary(name) || is_permanent(name)
 }
 
 /// Whether a file of this name is neither a segment nor temporary.
@@ -107,7 +107,7 @@ pub(super) fn is_prepared(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_spare(name) || name == RESERVE_FILE)
 }
 
-fn is_leftover(name: &str) -> bool {
+fn is_temporary(name: &str) -> bool {
     is_spare(name) || [INLINE_FILE, ID_NEW_FILE, RESERVE_FILE, CONFIRMED_NEW_FILE].contains(&name)
 }
 
@@ -130,7 +130,7 @@ pub(super) struct SegmentPath(Arc<Path>);
 
 impl SegmentPath {
     /// Whether a reader holds it. Once the segment is off the journal's list, this can only change to false.
-    pub fn is_read(&self) -> bool {
+    pub fn has_reader(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 }
@@ -148,15 +148,15 @@ impl Deref for SegmentPath {
     }
 }
 
-/// The files of the journal's directory.
-pub(super) struct SegmentList {
+/// The journal's files in its directory, except the permanent ones.
+pub(super) struct JournalFiles {
     /// Sorted by first sequence.
     pub segments: Vec<(Seq, PathBuf)>,
     /// Temporary files that a crash left, and files that an earlier run prepared for its next segments.
     pub leftovers: Vec<PathBuf>,
 }
 
-pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
+pub(super) fn list(dir: &Path) -> Result<JournalFiles, JournalError> {
     let mut segments = Vec::new();
     let mut leftovers = Vec::new();
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
@@ -164,14 +164,14 @@ pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if let Some(first) = parse_name(name) {
             segments.push((first, path));
-        } else if is_leftover(name) {
+        } else if is_temporary(name) {
             leftovers.push(path);
         } else if !is_permanent(name) {
             tracing::warn!(file = %path.display(), "unknown file in the journal directory; ignoring it");
         }
     }
     segments.sort_unstable();
-    Ok(SegmentList { segments, leftovers })
+    Ok(JournalFiles { segments, leftovers })
 }
 
 /// Locks the directory against other processes until dropped.
@@ -246,8 +246,8 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Creates a zero-filled spare. The zeros are really written: a sync into preallocated but unwritten blocks also has to
-/// update their metadata, which costs a second write each time.
+/// Creates a zero-filled spare. The zeros are really written: a sync of data in preallocated but unwritten blocks also
+/// has to update their metadata, which costs a second write each time.
 pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<SegmentFile> {
     create_zeroed(spare_path(dir, number), bytes)
 }
@@ -298,7 +298,7 @@ pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     dir.sync()
 }
 
-/// Keeps a file open from which a segment can be created when no other file can be opened.
+/// Creates the reserve file and keeps it open: a segment can be created from it when no other file can be opened.
 pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
     crate::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
     let path = dir.join(RESERVE_FILE);

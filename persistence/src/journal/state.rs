@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::confirmed_file::ConfirmedFile;
-use super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, RECORD_PREFIX_BYTES, frame_bytes_max};
+use super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, RECORD_PREFIX_BYTES, longest_group_bytes};
 use super::record_queue::RecordQueue;
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
@@ -67,12 +67,12 @@ impl Segments {
 
 pub(super) struct WriteQueue<T> {
     pub records: RecordQueue<T>,
-    /// Items whose records were not released when the writer stopped. They are kept until the journal is dropped: the
-    /// caller that waits for an item could take its drop for a response.
+    /// Items whose records were not acknowledged when the writer stopped. They are kept until the journal is dropped:
+    /// the caller that waits for an item could take its drop for a response.
     pub abandoned_items: Vec<T>,
     /// Sequence that the next appended record gets.
     pub next: Seq,
-    pub is_sleeping: bool,
+    pub is_writer_sleeping: bool,
     pub is_closed: bool,
     /// Start a new segment although nothing is queued, so that the current one can be released.
     pub needs_segment: bool,
@@ -133,7 +133,7 @@ pub(super) struct JournalState<T> {
 
 /// What a journal holds from opening to closing.
 #[derive(Debug)]
-pub(super) struct OpenJournal {
+pub(super) struct JournalResources {
     pub dir: Dir,
     pub options: Options,
     pub lock: DirLock,
@@ -153,12 +153,12 @@ pub(super) struct ThreadContext {
 impl<T> JournalState<T> {
     /// Creates the first segment of this run.
     pub fn begin(
-        OpenJournal { dir, options, lock, id, confirmed_file }: OpenJournal,
+        JournalResources { dir, options, lock, id, confirmed_file }: JournalResources,
         sealed: Vec<SealedSegment>,
         next: Seq,
         watermark: Seq,
     ) -> Result<(Self, ThreadContext), JournalError> {
-        let header = Header::new(frame_bytes_max(options.group_bytes_max), next, id);
+        let header = Header::new(longest_group_bytes(options.group_bytes_max), next, id);
         let bytes = options.segment_bytes;
         let SegmentFile { file, path, stale_end } =
             segment::create_inline(&dir, bytes, &header).map_err(JournalError::io("create a segment in", &dir))?;
@@ -174,7 +174,7 @@ impl<T> JournalState<T> {
                 records: RecordQueue::new(),
                 abandoned_items: Vec::new(),
                 next,
-                is_sleeping: false,
+                is_writer_sleeping: false,
                 is_closed: false,
                 needs_segment: false,
             }),
@@ -305,7 +305,7 @@ impl<T> JournalState<T> {
         removed
     }
 
-    /// Must be called after every change of the segments.
+    /// Call it after every change to the segments.
     pub fn update_free_bytes(&self, segments: &Segments) {
         let live = segments.live_bytes();
         let wasted = self.reservation_bytes();
@@ -335,7 +335,7 @@ impl<T> JournalState<T> {
 
     /// Unlocks the queue, and notifies the writer if it sleeps; a wake-up costs a system call.
     pub fn wake_writer(&self, mut queue: MutexGuard<'_, WriteQueue<T>>) {
-        let is_sleeping = std::mem::take(&mut queue.is_sleeping);
+        let is_sleeping = std::mem::take(&mut queue.is_writer_sleeping);
         // Unlock first: a thread woken under the lock may be handed the lock, and every caller would then wait until
         // that thread gets a processor.
         drop(queue);
@@ -355,7 +355,7 @@ impl<T> JournalState<T> {
         self.segments.lock().live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
-    /// Sets or clears the phase of a full disk. Returns whether that changed the phase.
+    /// Sets or clears the disk-full phase. Returns whether that changed the phase.
     pub fn set_disk_full(&self, is_full: bool) -> bool {
         let (from, to) = if is_full { (OPEN, DISK_FULL) } else { (DISK_FULL, OPEN) };
         // The closed and poisoned phases take precedence.
@@ -366,7 +366,7 @@ impl<T> JournalState<T> {
         self.phase.fetch_max(CLOSED, Ordering::AcqRel);
         let mut queue = self.queue.lock();
         queue.is_closed = true;
-        queue.is_sleeping = false;
+        queue.is_writer_sleeping = false;
         // Also wakes a writer that waits for disk space, which does not count as sleeping.
         self.wake.notify_all();
     }

@@ -27,7 +27,7 @@ const SMALL: Options = Options {
     group_bytes_max: 4096,
 };
 
-/// The longest wait for something that takes a moment, also on a machine that is busy with other work.
+/// The longest wait for something that takes a moment, even on a busy machine.
 const WAIT_MAX: Duration = Duration::from_secs(240);
 
 fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
@@ -43,10 +43,10 @@ fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
     }
 }
 
-/// Receives the item of each record once it is synced.
-type ReleasedItems = Receiver<(Seq, u64)>;
+/// Receives the sequence and the item of each record once it is synced.
+type AcknowledgedItems = Receiver<(Seq, u64)>;
 
-fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, ReleasedItems) {
+fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, AcknowledgedItems) {
     let (sender, receiver) = channel();
     let journal = open(dir, options.clone())
         .unwrap()
@@ -60,9 +60,9 @@ fn append(journal: &Journal<u64>, record: &[u8]) -> Seq {
 }
 
 /// Appends and waits for the sync, so that the record is its own group.
-fn append_synced(journal: &Journal<u64>, released: &ReleasedItems, record: &[u8]) -> Seq {
+fn append_synced(journal: &Journal<u64>, acknowledged: &AcknowledgedItems, record: &[u8]) -> Seq {
     let seq = append(journal, record);
-    assert_eq!(released.recv().unwrap().0, seq);
+    assert_eq!(acknowledged.recv().unwrap().0, seq);
     seq
 }
 
@@ -83,9 +83,9 @@ fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
 /// A journal of records 1 to `count`, each its own group, closed.
 fn written_journal(count: Seq) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for seq in 1..=count {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     journal.close().unwrap();
     dir
@@ -122,7 +122,7 @@ fn what_was_appended_is_read_back_after_reopening() {
 #[test]
 fn a_second_open_of_the_same_directory_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, _released) = start(dir.path(), &SMALL, 0);
+    let (journal, _acknowledged) = start(dir.path(), &SMALL, 0);
     assert!(matches!(open(dir.path(), SMALL), Err(JournalError::Locked { .. })));
     journal.close().unwrap();
     drop(journal);
@@ -141,7 +141,7 @@ fn the_id_stays_and_differs_between_journals() {
 #[test]
 fn a_database_behind_the_journals_beginning_is_refused() {
     let dir = written_journal(20);
-    let (journal, _released) = start(dir.path(), &SMALL, 15);
+    let (journal, _acknowledged) = start(dir.path(), &SMALL, 15);
     journal.close().unwrap();
     drop(journal);
     let recovered = open(dir.path(), SMALL).unwrap();
@@ -154,8 +154,8 @@ fn a_database_behind_the_journals_beginning_is_refused() {
 #[test]
 fn the_numbering_continues_after_a_database_that_is_ahead_of_the_journal() {
     let dir = written_journal(20);
-    let (journal, released) = start(dir.path(), &SMALL, 100);
-    assert_eq!(append_synced(&journal, &released, &record(101)), 101);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 100);
+    assert_eq!(append_synced(&journal, &acknowledged, &record(101)), 101);
     journal.close().unwrap();
     drop(journal);
     assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 101), expected(101, 101));
@@ -165,7 +165,7 @@ fn the_numbering_continues_after_a_database_that_is_ahead_of_the_journal() {
 fn an_empty_segment_keeps_the_numbering_and_does_not_pile_up() {
     let dir = written_journal(20);
     for _ in 0..5 {
-        let (journal, _released) = start(dir.path(), &SMALL, 20);
+        let (journal, _acknowledged) = start(dir.path(), &SMALL, 20);
         assert_eq!(journal.appended(), 20);
         journal.close().unwrap();
         drop(journal);
@@ -178,11 +178,11 @@ fn an_empty_segment_keeps_the_numbering_and_does_not_pile_up() {
 }
 
 #[test]
-fn concurrent_appends_are_released_in_order_and_once() {
+fn concurrent_appends_are_acknowledged_in_order_and_once() {
     const RECORDS_PER_THREAD: u64 = 2000;
     let dir = tempfile::tempdir().unwrap();
     let options = Options { segment_bytes: 16 << 10, max_bytes: 64 << 20, queue_records_max: 64, ..SMALL };
-    let (journal, released) = start(dir.path(), &options, 0);
+    let (journal, acknowledged) = start(dir.path(), &options, 0);
     let threads: Vec<_> = (0..4)
         .map(|thread| {
             let journal = journal.clone();
@@ -210,18 +210,18 @@ fn concurrent_appends_are_released_in_order_and_once() {
     let stats = journal.stats();
     assert_eq!((stats.queued_records, stats.queued_bytes, stats.records), (0, 0, 4 * RECORDS_PER_THREAD));
     drop(journal);
-    assert_eq!(released.iter().collect::<Vec<_>>(), appended);
+    assert_eq!(acknowledged.iter().collect::<Vec<_>>(), appended);
     assert!(appended.iter().map(|(seq, _)| *seq).eq(1..=4 * RECORDS_PER_THREAD));
     let on_disk = contents(&open(dir.path(), options).unwrap(), 1);
     assert!(on_disk.iter().map(|(seq, bytes)| (*seq, u64::from_le_bytes(bytes[..].try_into().unwrap()))).eq(appended));
 }
 
 #[test]
-fn a_full_journal_refuses_until_it_is_released() {
+fn a_full_journal_refuses_records_until_segments_are_released() {
     for segments in [2, 3] {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { max_bytes: segments * 512, ..SMALL };
-        let (journal, released) = start(dir.path(), &options, 0);
+        let (journal, acknowledged) = start(dir.path(), &options, 0);
         let mut last = 0;
         for _ in 0..20 {
             let before = last;
@@ -234,7 +234,7 @@ fn a_full_journal_refuses_until_it_is_released() {
             };
             assert!(last > before);
             assert_eq!(refused, Refused::JournalFull);
-            while released.recv().unwrap().0 < last {}
+            while acknowledged.recv().unwrap().0 < last {}
             assert!(journal.stats().live_bytes <= options.max_bytes);
             journal.release(last);
             wait_until_accepted(&journal);
@@ -247,9 +247,9 @@ fn a_full_journal_refuses_until_it_is_released() {
 fn a_journal_full_of_one_oversized_record_recovers() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 1536, ..SMALL };
-    let (journal, released) = start(dir.path(), &options, 0);
+    let (journal, acknowledged) = start(dir.path(), &options, 0);
     for _ in 0..5 {
-        let last = append_synced(&journal, &released, &[7; 100_000]);
+        let last = append_synced(&journal, &acknowledged, &[7; 100_000]);
         assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
         journal.release(last);
         wait_until_accepted(&journal);
@@ -263,9 +263,9 @@ fn wait_until_accepted(journal: &Journal<u64>) {
 }
 
 #[test]
-fn reservations_count_and_return_when_dropped() {
+fn reservations_count_until_they_are_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, _released) = start(dir.path(), &Options { queue_records_max: 2, ..SMALL }, 0);
+    let (journal, _acknowledged) = start(dir.path(), &Options { queue_records_max: 2, ..SMALL }, 0);
     let reservations = (journal.reserve().unwrap(), journal.reserve().unwrap());
     assert_eq!(journal.reserve().unwrap_err(), Refused::QueueFull);
     drop(reservations);
@@ -277,7 +277,7 @@ fn reservations_count_and_return_when_dropped() {
 #[test]
 fn a_record_above_the_limit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, _released) = start(dir.path(), &SMALL, 0);
+    let (journal, _acknowledged) = start(dir.path(), &SMALL, 0);
     let refused = journal.reserve().unwrap().append(&vec![0; RECORD_BYTES_MAX + 1], 42).unwrap_err();
     assert_eq!((refused.item, refused.bytes), (42, RECORD_BYTES_MAX + 1));
     assert_eq!(journal.appended(), 0);
@@ -288,9 +288,9 @@ fn a_record_above_the_limit_is_refused() {
 #[test]
 fn release_deletes_only_segments_that_are_wholly_flushed() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for seq in 1..=30 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     let firsts: Vec<Seq> = segment::list(dir.path()).unwrap().segments.into_iter().map(|(first, _)| first).collect();
     journal.release(firsts[2] - 2);
@@ -307,9 +307,9 @@ fn release_deletes_only_segments_that_are_wholly_flushed() {
 #[test]
 fn reading_while_writing_yields_what_was_synced_at_the_call() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for seq in 1..=7 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     let mut reader = journal.read_from(3).unwrap();
     let first = reader.next().unwrap().unwrap();
@@ -347,7 +347,7 @@ proptest! {
             prop_assert_eq!(recovered.last().unwrap_or(0), all.len() as u64);
             prop_assert!(contents(&recovered, 1) == all);
             drop(recovered);
-            let (journal, released) = start(dir.path(), &options, 0);
+            let (journal, acknowledged) = start(dir.path(), &options, 0);
             let before = journal.appended();
             for size in sizes {
                 let bytes = vec![size as u8; size];
@@ -356,7 +356,7 @@ proptest! {
             }
             journal.close().unwrap();
             drop(journal);
-            prop_assert!(released.iter().map(|(seq, _)| seq).eq(before + 1..=all.len() as u64));
+            prop_assert!(acknowledged.iter().map(|(seq, _)| seq).eq(before + 1..=all.len() as u64));
         }
         prop_assert!(contents(&open(dir.path(), SMALL).unwrap(), 1) == all);
     }
@@ -369,9 +369,9 @@ fn only_the_owner_can_read_the_files_even_if_others_could_before() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let journal = dir.path().join("journal");
     for round in 0..2 {
-        let (open_journal, released) = start(&journal, &SMALL, 0);
+        let (open_journal, acknowledged) = start(&journal, &SMALL, 0);
         for _ in 0..30 {
-            append_synced(&open_journal, &released, &[7; 100]);
+            append_synced(&open_journal, &acknowledged, &[7; 100]);
         }
         let files: Vec<PathBuf> = fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(files.len() > 6, "segments, spare, reserve, id, lock, confirmed file: {files:?}");
@@ -394,9 +394,9 @@ fn the_confirmed_sequence_can_be_read_without_opening_the_journal() {
     let journal = dir.path().join("journal");
     assert_eq!(inspect(&journal).unwrap(), None);
     let large = Options { segment_bytes: 64 << 10, ..SMALL };
-    let (open_journal, released) = start(&journal, &large, 0);
+    let (open_journal, acknowledged) = start(&journal, &large, 0);
     for seq in 1..=9 {
-        append_synced(&open_journal, &released, &record(seq));
+        append_synced(&open_journal, &acknowledged, &record(seq));
     }
     let confirmed = || inspect(&journal).unwrap().unwrap().confirmed;
     assert_eq!(confirmed(), 0);
@@ -415,7 +415,7 @@ fn the_confirmed_sequence_can_be_read_without_opening_the_journal() {
     // Without the file, a released segment proves the same.
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 0);
-    let (open_journal, _released) = start(&journal, &large, 9);
+    let (open_journal, _acknowledged) = start(&journal, &large, 9);
     open_journal.close().unwrap();
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 9);

@@ -1,5 +1,5 @@
 //! The writer thread: it collects queued records into a group, writes the group in one call, syncs once, and only then
-//! releases the waiting items.
+//! acknowledges the records.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Seq;
 use super::error::{is_short_of_files, is_shortage};
-use super::record::{FRAME_BYTES, HEADER_BYTES, Header, frame_bytes_max};
+use super::record::{FRAME_BYTES, HEADER_BYTES, Header, longest_group_bytes};
 use super::record_queue::{Group, RecordQueue};
 use super::segment::{self, SegmentFile};
 use super::state::{Chore, CurrentSegment, JournalState};
@@ -85,7 +85,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
                 return Work::BeginSegment;
             }
             if !queue.is_closed {
-                queue.is_sleeping = true;
+                queue.is_writer_sleeping = true;
                 state.wake.wait(&mut queue);
                 continue;
             }
@@ -98,10 +98,10 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     }
 
     fn write_group(&mut self) -> Result<(), Failure> {
-        let first_bytes = self.backlog.first_bytes();
+        let first_record_bytes = self.backlog.first_record_bytes();
         let mut bytes_left = self.bytes_left();
-        if ((FRAME_BYTES + first_bytes) as u64) > bytes_left {
-            let bytes = (HEADER_BYTES + FRAME_BYTES + first_bytes) as u64;
+        if ((FRAME_BYTES + first_record_bytes) as u64) > bytes_left {
+            let bytes = (HEADER_BYTES + FRAME_BYTES + first_record_bytes) as u64;
             self.begin_segment(bytes.max(self.state.options.segment_bytes))?;
             bytes_left = self.bytes_left();
         }
@@ -113,7 +113,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         match self.write_and_sync(&group) {
             Ok(()) => {
                 self.count_written(&group);
-                self.release_items();
+                self.acknowledge_group();
                 Ok(())
             }
             Err(error) => Err(Failure::Poisoned(error)),
@@ -151,7 +151,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         state.records.fetch_add(u64::from(group.records), Ordering::Relaxed);
     }
 
-    fn release_items(&mut self) {
+    fn acknowledge_group(&mut self) {
         self.state.synced.store(self.next - 1, Ordering::Release);
         (self.on_synced)(&mut self.items);
         self.items.clear();
@@ -167,7 +167,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     /// has been written yet, so the state is not in doubt.
     fn begin_segment(&mut self, bytes: u64) -> Result<(), Failure> {
         let state = Arc::clone(&self.state);
-        let header = Header::new(frame_bytes_max(state.options.group_bytes_max), self.next, state.id);
+        let header = Header::new(longest_group_bytes(state.options.group_bytes_max), self.next, state.id);
         let SegmentFile { file, path, stale_end } = loop {
             match next_segment(&state, bytes, &header) {
                 Ok(segment) => break segment,
@@ -204,7 +204,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         Ok(())
     }
 
-    /// Moves unreleased items to the journal's state, which keeps them.
+    /// Moves the items of unacknowledged records to the journal's state, which keeps them.
     pub fn abandon_items(&mut self) {
         let backlog = std::mem::replace(&mut self.backlog, RecordQueue::new());
         let items = self.items.drain(..).map(|(_, item)| item);

@@ -1,4 +1,4 @@
-//! A budget of bytes by key, for what is in memory at a time.
+//! Limits how many bytes are in memory at a time, in total and by key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -109,7 +109,7 @@ impl<K: Eq + Hash + Clone> KeyedBudget<K> {
     }
 
     /// The number of keys that use any bytes.
-    pub fn keys(&self) -> usize {
+    pub fn key_count(&self) -> usize {
         self.0.usage.lock().by_key.len()
     }
 }
@@ -156,17 +156,17 @@ impl<K: Eq + Hash> ReservedBytes<K> {
     }
 
     /// Releases all but this many bytes.
-    pub fn shrink(&mut self, bytes: usize) {
-        let spare = self.bytes.saturating_sub(bytes);
-        if spare == 0 {
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let excess = self.bytes.saturating_sub(bytes);
+        if excess == 0 {
             return;
         }
-        self.bytes -= spare;
+        self.bytes -= excess;
         let mut usage = self.owner.0.usage.lock();
-        usage.all -= spare;
+        usage.all -= excess;
         for key in &self.keys {
             if let Some(used) = usage.by_key.get_mut(key) {
-                *used -= spare;
+                *used -= excess;
                 if *used == 0 {
                     usage.by_key.remove(key);
                 }
@@ -179,7 +179,7 @@ impl<K: Eq + Hash> ReservedBytes<K> {
 
 impl<K: Eq + Hash> Drop for ReservedBytes<K> {
     fn drop(&mut self) {
-        self.shrink(0);
+        self.shrink_to(0);
     }
 }
 
@@ -209,9 +209,9 @@ mod tests {
         assert!(budget.try_reserve(vec![5, 13], 11).is_none(), "the total is used up");
         let small = budget.try_reserve(vec![5, 13], 10).expect("small usage");
         assert!(budget.try_reserve(vec![5, 13], 1).is_none(), "the usage would no longer be small");
-        assert_eq!((budget.used(), budget.used_by(&11), budget.keys()), (110, 60, 7));
+        assert_eq!((budget.used(), budget.used_by(&11), budget.key_count()), (110, 60, 7));
         drop((first, second, third, small));
-        assert_eq!((budget.used(), budget.keys()), (0, 0));
+        assert_eq!((budget.used(), budget.key_count()), (0, 0));
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
             async move { budget.reserve(vec![1], 30, WAIT).await.map(|reservation| reservation.bytes()) }
         });
         tokio::task::yield_now().await;
-        first.shrink(10);
+        first.shrink_to(10);
         assert_eq!(waiting.await.expect("a task"), Some(30));
         let started = Instant::now();
         assert!(budget.reserve(vec![1], 31, WAIT).await.is_none());
@@ -293,7 +293,7 @@ mod tests {
                     },
                     Step::Shrink(index, bytes) => if let Some(reservation) = reservations.get_mut(index % count) {
                         let before = reservation.bytes();
-                        reservation.shrink(bytes);
+                        reservation.shrink_to(bytes);
                         prop_assert_eq!(reservation.bytes(), before.min(bytes));
                     },
                     Step::Release(index) if !reservations.is_empty() => drop(reservations.swap_remove(index % count)),
@@ -302,7 +302,7 @@ mod tests {
                 let used = reservations.iter().filter(|reservation| reservation.bytes > 0);
                 let keys: std::collections::HashSet<u8> = used.flat_map(|reservation| reservation.keys.clone()).collect();
                 let all: usize = reservations.iter().map(ReservedBytes::bytes).sum();
-                prop_assert_eq!((budget.used(), budget.keys()), (all, keys.len()));
+                prop_assert_eq!((budget.used(), budget.key_count()), (all, keys.len()));
             }
         }
     }

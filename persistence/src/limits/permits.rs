@@ -1,4 +1,4 @@
-//! Permits by key, for what runs or is open at a time.
+//! Limits how many things run or are open at a time, in total and by key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -65,7 +65,7 @@ struct Inner<K> {
 struct KeyShare {
     permits: Arc<Semaphore>,
     /// Number of callers that have a permit or wait for one.
-    users: usize,
+    callers: usize,
     /// Number of callers that wait for a permit.
     waiting: usize,
 }
@@ -96,7 +96,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
     /// A permit of a key; `None` if none is free now.
     pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
         let Inner { limits, all, keys, .. } = &*self.0;
-        // Locked throughout: two keys without a permit could otherwise find the same last permit.
+        // Locked throughout: two keys without a permit could otherwise both find the last permit free.
         let mut keys = keys.lock();
         let semaphore = keys.get(&key).map_or_else(|| limits.semaphore(), |share| share.permits.clone());
         let reserved = if semaphore.available_permits() == limits.of_key { 0 } else { limits.reserved };
@@ -105,7 +105,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         }
         let key_permit = semaphore.clone().try_acquire_owned().ok()?;
         let total_permit = all.clone().try_acquire_owned().ok()?;
-        keys.entry(key.clone()).or_insert_with(|| KeyShare::new(semaphore)).users += 1;
+        keys.entry(key.clone()).or_insert_with(|| KeyShare::new(semaphore)).callers += 1;
         Some(KeyedPermit { permits: Some((total_permit, key_permit)), owner: self.clone(), key })
     }
 
@@ -133,7 +133,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
             return Err(Denied::TooMany);
         }
         let share = keys.entry(key.clone()).or_insert_with(|| KeyShare::new(limits.semaphore()));
-        share.users += 1;
+        share.callers += 1;
         share.waiting += 1;
         Ok((share.permits.clone(), KeyedPermit { permits: None, owner: self.clone(), key }))
     }
@@ -149,12 +149,12 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
     }
 
     /// The number of callers that have a permit or wait for one.
-    pub fn users(&self) -> usize {
-        self.0.keys.lock().values().map(|share| share.users).sum()
+    pub fn caller_count(&self) -> usize {
+        self.0.keys.lock().values().map(|share| share.callers).sum()
     }
 
     /// The number of keys that have permits, or wait for one.
-    pub fn keys(&self) -> usize {
+    pub fn key_count(&self) -> usize {
         self.0.keys.lock().len()
     }
 }
@@ -167,7 +167,7 @@ impl PermitLimits {
 
 impl KeyShare {
     fn new(permits: Arc<Semaphore>) -> Self {
-        Self { permits, users: 0, waiting: 0 }
+        Self { permits, callers: 0, waiting: 0 }
     }
 }
 
@@ -190,9 +190,9 @@ impl<K: Eq + Hash> Drop for KeyedPermit<K> {
         let was_granted = self.permits.take().is_some();
         let mut keys = self.owner.0.keys.lock();
         if let Some(share) = keys.get_mut(&self.key) {
-            share.users -= 1;
+            share.callers -= 1;
             share.waiting -= usize::from(!was_granted);
-            if share.users == 0 {
+            if share.callers == 0 {
                 keys.remove(&self.key);
             }
         }
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!(of_first.len(), 3);
         let of_second = permits.try_acquire(2).expect("the reserved one");
         assert!(permits.try_acquire(2).is_none() && permits.try_acquire(3).is_none());
-        assert_eq!((of_second.key(), permits.in_use(), permits.keys()), (&2, 4, 2));
+        assert_eq!((of_second.key(), permits.in_use(), permits.key_count()), (&2, 4, 2));
         drop((of_first, of_second));
-        assert_eq!((permits.in_use(), permits.keys()), (0, 0));
+        assert_eq!((permits.in_use(), permits.key_count()), (0, 0));
     }
 
     #[tokio::test]
@@ -245,7 +245,7 @@ mod tests {
         }
         drop(next.await.expect("its turn is before the third caller of key 1"));
         drop(waiting);
-        assert_eq!((permits.in_use(), permits.keys()), (0, 0));
+        assert_eq!((permits.in_use(), permits.key_count()), (0, 0));
     }
 
     #[tokio::test]
@@ -262,7 +262,7 @@ mod tests {
         assert!(last.as_mut().now_or_never().is_none(), "there is room to wait again");
         drop((waiting, permit));
         assert!(last.await.is_ok());
-        assert_eq!(permits.keys(), 0);
+        assert_eq!(permits.key_count(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,13 +271,13 @@ mod tests {
         let permit = permits.acquire(1).await.expect("a permit");
         assert_eq!(permits.acquire(1).await.expect_err("too long"), Denied::TooLong);
         assert_eq!(permits.acquire(2).await.expect_err("too long"), Denied::TooLong);
-        assert_eq!(permits.keys(), 1, "callers that gave up are not counted");
+        assert_eq!(permits.key_count(), 1, "callers that gave up are not counted");
         drop(permit);
         assert!(permits.acquire(2).await.is_ok());
     }
 
     #[tokio::test]
-    async fn a_release_is_notified() {
+    async fn a_release_notifies_those_that_wait_for_it() {
         let permits = permits(PermitLimits::of_key(1));
         let permit = permits.try_acquire(1).expect("a permit");
         let released = permits.released();
@@ -323,7 +323,7 @@ mod tests {
                     Step::Release(_) => {}
                 }
                 let keys: std::collections::HashSet<u8> = acquired.iter().map(|permit| permit.key).collect();
-                prop_assert_eq!((permits.in_use(), permits.keys()), (acquired.len(), keys.len()));
+                prop_assert_eq!((permits.in_use(), permits.key_count()), (acquired.len(), keys.len()));
             }
         }
     }

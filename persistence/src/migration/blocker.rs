@@ -20,7 +20,7 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(2);
 pub struct Blocker {
     /// Its process on the database server; 0: a prepared transaction.
     pub pid: i32,
-    /// The name that its program gave.
+    /// Its `application_name`, which may be empty.
     pub application: String,
     /// The start of its transaction, or else of the session; `None` if this user may not see it.
     pub since: Option<DateTime<Utc>>,
@@ -41,7 +41,7 @@ impl fmt::Display for Blocker {
 }
 
 /// Finds the session with the oldest transaction among those that block another session.
-const FIND: &str = "select blocking.pid, coalesce(activity.application_name, '') as application,
+const FIND_BLOCKER: &str = "select blocking.pid, coalesce(activity.application_name, '') as application,
         coalesce(activity.xact_start, activity.backend_start) as since
     from unnest(pg_blocking_pids($1)) as blocking (pid) left join pg_stat_activity activity on activity.pid = blocking.pid
     order by since nulls last, blocking.pid limit 1";
@@ -82,7 +82,7 @@ impl Watcher {
                 self.last_blocker = Some(blocker);
             }
             Ok(Ok(None)) => {}
-            // The query failed; the migration itself continues.
+            // The query failed or took too long; the migration itself continues.
             _ => self.connection = None,
         }
     }
@@ -92,7 +92,7 @@ impl Watcher {
             Some(connection) => connection,
             None => self.connection.insert(self.options.connect().await?),
         };
-        sqlx::query_as(FIND).bind(self.pid).fetch_optional(connection).await
+        sqlx::query_as(FIND_BLOCKER).bind(self.pid).fetch_optional(connection).await
     }
 }
 

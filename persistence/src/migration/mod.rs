@@ -31,7 +31,7 @@ pub const LOCK_TIME_MAX: Duration = Duration::from_secs(2);
 /// Pause between two attempts: statements that waited behind the first one are executed meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a migration waits for its locks, if nothing else is configured.
+/// How long a migration waits for its locks by default.
 pub const WAIT_DEFAULT: Duration = Duration::from_secs(300);
 
 /// Whether a start migrates, and how long it waits for locks.
@@ -71,14 +71,14 @@ pub enum MigrationProgress<'a> {
         /// The session.
         blocker: &'a Blocker,
     },
-    /// The task has waited, and has its locks.
+    /// The task has its locks after a wait.
     Unblocked {
         /// What waited.
         task: &'a str,
         /// For how long.
         waited: Duration,
     },
-    /// A migration is applied.
+    /// A migration has been applied.
     Applied(&'a AppliedMigration),
     /// The schema is now that of this release; for the previous release it is a newer one.
     Migrated {
@@ -159,7 +159,7 @@ pub async fn migrate(db: &PgPool, policy: MigrationPolicy) -> Result<()> {
 ///
 /// # Errors
 /// [`SchemaError::Pending`], or as [`run`].
-pub async fn ready_to_write(db: &PgPool) -> Result<()> {
+pub async fn ensure_writable(db: &PgPool) -> Result<()> {
     let migrations = schema::supported_migrations().await?;
     let state = read_state(db, &migrations).await?;
     if state.is_empty {
@@ -177,7 +177,7 @@ pub async fn ready_to_write(db: &PgPool) -> Result<()> {
 ///
 /// # Errors
 /// [`SchemaError::Empty`], or as [`run`].
-pub async fn ready_to_read(db: &PgPool) -> Result<Option<SchemaError>> {
+pub async fn ensure_readable(db: &PgPool) -> Result<Option<SchemaError>> {
     let state = read_state(db, &schema::supported_migrations().await?).await?;
     if state.is_empty {
         return Err(SchemaError::Empty.into());
@@ -339,9 +339,9 @@ impl MigrationRun<'_> {
         record_release(&mut self.connection, migrations).await?;
         if !state.is_empty && !applied_migrations.is_empty() {
             // The last migration that a release must know to serve the database.
-            let least =
+            let read_least =
                 with_timeout(sqlx::query_scalar("select least from schema_needs").fetch_one(&mut self.connection));
-            let may_serve = least.await.map(|least: i64| least <= state.newest)?;
+            let may_serve = read_least.await.map(|least: i64| least <= state.newest)?;
             let schema = schema::newest_version(migrations).max(state.newest);
             (self.progress)(&MigrationProgress::Migrated { schema, previous: &state.release, may_serve });
         }
@@ -362,8 +362,8 @@ impl MigrationRun<'_> {
         Ok(AppliedMigration { number: migration.version, name: migration.description.to_string(), duration_ms })
     }
 
-    /// Lets a migration without a transaction wait longer: the creation of an index concurrently waits for all older
-    /// transactions, and nothing waits behind it. Drops the invalid index of a failed attempt.
+    /// Lets a migration without a transaction wait longer: creating an index concurrently waits for all older
+    /// transactions, and nothing waits behind it. Drops the invalid index that a failed attempt left.
     async fn begin_without_transaction(&mut self, migration: &Migration) -> Result<()> {
         // 0 would wait without limit.
         set_setting(&mut self.connection, "lock_timeout", self.wait.max(Duration::from_millis(1))).await?;

@@ -5,8 +5,8 @@
 use serde::Serialize;
 use sqlx::migrate::Migration;
 
-/// The comment of a file that names what it locks.
-const LOCKS: &str = "-- Locks:";
+/// What precedes the names of locked tables in a file's comment.
+const LOCKS_PREFIX: &str = "-- Locks:";
 
 /// A migration as it is printed before it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,11 +35,11 @@ impl PlannedMigration {
 /// The text after `-- Locks:` in a migration's file; `None` if there is none.
 pub fn locks(sql: &str) -> Option<&str> {
     let comments = sql.lines().take_while(|line| line.starts_with("--"));
-    comments.filter_map(|line| line.strip_prefix(LOCKS)).map(str::trim).find(|locks| !locks.is_empty())
+    comments.filter_map(|line| line.strip_prefix(LOCKS_PREFIX)).map(str::trim).find(|locks| !locks.is_empty())
 }
 
-/// The name of the index that a statement creates concurrently; `None` if it creates none. If the statement fails, an
-/// invalid index stays.
+/// The name of the index that a statement creates concurrently; `None` if it creates none. A failed statement leaves an
+/// invalid index.
 pub(super) fn concurrent_index(sql: &str) -> Option<String> {
     let statement: Vec<&str> = sql.lines().filter(|line| !line.starts_with("--")).collect();
     let statement = statement.join(" ").to_lowercase();

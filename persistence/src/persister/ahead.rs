@@ -1,9 +1,9 @@
-//! Messages are most rows of a replay. They are written ahead of everything else, on a separate connection with its own
+//! Most rows of a replay are messages. They are written ahead of everything else, on a separate connection with its own
 //! transactions, so that two PostgreSQL backends work in parallel.
 //!
 //! Their events, figures and deliveries wait until the main connection reaches the same entries; its watermark is the
-//! authoritative one. During a replay the messages have their own watermark row, so an interrupted replay resumes on
-//! both connections where each had stopped.
+//! authoritative one. During a replay the messages have their own watermark row, so each connection of an interrupted
+//! replay resumes where it stopped.
 
 use sqlx::{Connection, PgConnection, PgPool};
 
@@ -17,18 +17,18 @@ use crate::{Change, CompanyId, Error, Result, rejected};
 /// Writes the messages of a replay.
 pub(crate) struct MessagesAhead {
     db: PgPool,
-    /// The writer's claim, with the watermark of the messages.
+    /// The writer's claim, with the name of the messages' watermark in place of the journal's id.
     token: FencingToken,
     /// The newest entry whose messages are in the tables.
     written_to: Seq,
-    /// Refused messages, including those of an earlier, interrupted replay.
+    /// All refused messages, including those of an earlier, interrupted replay.
     refusals: Refusals,
 }
 
 impl MessagesAhead {
-    /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. `last_writer_epoch` is
-    /// the epoch of the run that last wrote entries of the journal; the messages' watermark gets it too. The epoch of
-    /// this run would make the next start take an interrupted replay for a write by another process.
+    /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. The messages'
+    /// watermark gets `last_writer_epoch`, the epoch of the run that last wrote entries of the journal: with this run's
+    /// epoch, the next start would mistake an interrupted replay for a write by another process.
     pub(crate) async fn begin(
         db: PgPool,
         token: &FencingToken,
@@ -55,7 +55,7 @@ impl MessagesAhead {
         Ok(Self { db, token, written_to, refusals })
     }
 
-    /// Writes the messages of entries up to `last`, and returns those that PostgreSQL refused.
+    /// Writes the messages of entries up to `last`, and returns all messages that PostgreSQL has refused.
     ///
     /// # Errors
     /// As [`Writer::write`](super::Writer::write).
@@ -94,8 +94,8 @@ impl MessagesAhead {
     }
 }
 
-/// Ends the replay once the journal is in the tables: restores the epoch in which the journal fed the database, and
-/// deletes the watermark of the messages.
+/// Ends the replay once the journal is in the tables: deletes the watermark of the messages, and gives that of the
+/// journal the epoch of this run.
 pub(crate) async fn end(db: &mut PgConnection, journal: &str, epoch: i64) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("delete from journal_watermark where journal = $1")

@@ -16,10 +16,10 @@ use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
 use crate::{CampaignId, Change, CompanyId, ContactId, MessageId, ScheduleId, SessionId, TicketId};
 
-/// The rows of one transaction by table, in write order.
+/// The rows of one transaction, by table.
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
-    /// Tickets opened in an earlier batch. One may be missing from its table, for example because it was refused.
+    /// Tickets opened in an earlier batch. Some may be missing from the table, for example because they were refused.
     pub(super) tickets: Vec<&'a TicketRow>,
     /// Tickets opened in this batch.
     pub(super) opened_tickets: Vec<&'a TicketRow>,
@@ -31,8 +31,8 @@ pub(crate) struct Batch<'a> {
     /// In the order of the log.
     pub(super) revisions: Vec<&'a RevisionRow>,
     pub(super) delivered_receipts: Vec<&'a DeliveryReceipt>,
-    pub(super) seen_receipts: Vec<&'a DeliveryReceipt>,
-    pub(super) read_receipts: Vec<&'a DeliveryReceipt>,
+    pub(super) contact_read_receipts: Vec<&'a DeliveryReceipt>,
+    pub(super) company_read_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
@@ -48,13 +48,13 @@ pub(crate) struct Batch<'a> {
     pub(crate) changes: usize,
 }
 
-/// Rows that may change several times in a batch, each in the version that is written.
+/// Of each row that may change several times in a batch, the version to write.
 #[derive(Default)]
 struct RowsByKey<'a> {
     tickets: HashMap<TicketId, &'a TicketRow>,
     delivered_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
-    seen_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
-    read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
+    contact_read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
+    company_read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
     sessions: HashMap<&'a SessionId, &'a SessionRow>,
     contact_channels: HashMap<(CompanyId, ContactId), &'a ContactChannel>,
     schedules: HashMap<ScheduleId, &'a ScheduleRow>,
@@ -94,9 +94,9 @@ impl<'a> Batch<'a> {
             Change::Referral(row) => self.referrals.push(row),
             Change::OptOut(row) => self.opt_outs.push(row),
             Change::Delivered(receipt) => insert_furthest(&mut rows.delivered_receipts, receipt),
-            Change::Seen(receipt) => insert_furthest(&mut rows.seen_receipts, receipt),
-            Change::Read(receipt) => insert_furthest(&mut rows.read_receipts, receipt),
-            // The first answer wins, as in its table.
+            Change::Seen(receipt) => insert_furthest(&mut rows.contact_read_receipts, receipt),
+            Change::Read(receipt) => insert_furthest(&mut rows.company_read_receipts, receipt),
+            // The first recorded answer to a request wins, as in its table.
             Change::Answer(row) => {
                 rows.answers.entry((row.company_id, row.key)).or_insert(row);
             }
@@ -121,8 +121,8 @@ impl<'a> Batch<'a> {
         self.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
         self.opened_tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
         self.delivered_receipts = rows.delivered_receipts.into_values().collect();
-        self.seen_receipts = rows.seen_receipts.into_values().collect();
-        self.read_receipts = rows.read_receipts.into_values().collect();
+        self.contact_read_receipts = rows.contact_read_receipts.into_values().collect();
+        self.company_read_receipts = rows.company_read_receipts.into_values().collect();
         self.sessions = rows.sessions.into_values().collect();
         self.schedules = rows.schedules.into_values().collect();
         self.recipients = rows.recipients.into_values().collect();
@@ -132,7 +132,7 @@ impl<'a> Batch<'a> {
         self.contact_channels = rows.contact_channels.into_values().collect();
     }
 
-    /// The attempts that need a row. Most do not: if the provider has accepted a message at the first attempt, its
+    /// The attempts that need a row. Most do not: if the provider has accepted a message on the first attempt, its
     /// status is enough.
     fn unsettled_attempts(&self, rows: impl Iterator<Item = &'a AttemptRow>) -> Vec<&'a AttemptRow> {
         let mut rows: Vec<_> = rows.collect();

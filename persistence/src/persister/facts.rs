@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::kinds::Kind;
 use crate::tables::messages::{DeliveryStatus, DeliveryStatusRow, Direction, FailedMessage, MessageRow, MessageStatus};
 use crate::tables::reports::{
-    Counts, MessageCell, MessageCounts, TicketCell, TicketCounts, WrapupCell, begin_of_quarter,
+    Counts, MessageCell, MessageCounts, TicketCell, TicketCounts, WrapupCell, start_of_quarter_hour,
 };
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -30,7 +30,7 @@ impl SourceRow {
     }
 }
 
-/// One contribution to the figures.
+/// One contribution to the figures: a cell, and what is added to it.
 enum Fact {
     Ticket(TicketCell, TicketCounts),
     Message(MessageCell, MessageCounts),
@@ -57,7 +57,7 @@ impl Facts {
                 }
                 Change::Message(message) => {
                     self.add_message(message);
-                    // A webchat message is sent by its own entry, so it may answer the ticket there.
+                    // A webchat message counts as sent in its own entry, so it may answer the ticket there.
                     if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
                         self.add_answer(SourceRow::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
@@ -100,7 +100,7 @@ impl Facts {
         for message in failed {
             let cell = MessageCell {
                 company: message.company_id,
-                at: begin_of_quarter(message.created_at),
+                at: start_of_quarter_hour(message.created_at),
                 channel: message.channel_id,
                 user: message.user_id,
                 kind: message.kind,
@@ -110,7 +110,7 @@ impl Facts {
         counts
     }
 
-    /// Counts an event. `later_transfer` is the event that transferred the ticket later in the same entry.
+    /// Counts an event. `later_transfer` is the event that next transferred the ticket in the same entry.
     fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, later_transfer: Option<&EventRow>) {
         let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
         let counts = match event.kind {
@@ -137,7 +137,7 @@ impl Facts {
         let (Some(wrapup_type), Some(closed_at)) = (wrapup_type, ticket.closed_at) else { return };
         let cell = WrapupCell {
             company: ticket.company_id,
-            at: begin_of_quarter(closed_at),
+            at: start_of_quarter_hour(closed_at),
             queue: ticket.queue_id,
             wrapup_type: WrapupTypeId::new(wrapup_type),
         };
@@ -154,7 +154,7 @@ impl Facts {
         counts.failed = i64::from(message.status == MessageStatus::Failed);
         let cell = MessageCell {
             company: message.company_id,
-            at: begin_of_quarter(message.created_at),
+            at: start_of_quarter_hour(message.created_at),
             channel: message.channel_id,
             user: message.user_id,
             kind: message.kind,
@@ -183,7 +183,7 @@ fn ticket_of(entry: &[Change], predicate: impl Fn(&TicketRow) -> bool) -> Option
 fn cell_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketCell {
     TicketCell {
         company: ticket.company_id,
-        at: begin_of_quarter(at),
+        at: start_of_quarter_hour(at),
         queue: ticket.queue_id,
         channel: ticket.channel_id,
         user: ticket.user_id,

@@ -18,7 +18,7 @@ use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
 use crate::tables::{campaigns, contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
 
-/// In place of an error or file that the database refused.
+/// The error stored in place of an error or file that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
 const REFUSED_MESSAGE: &str = "the provider's response could not be stored";
 
@@ -30,7 +30,7 @@ pub(super) trait Kind {
     const ROWS_MAX: usize = usize::MAX;
     fn company(row: &Self::Row) -> CompanyId;
     fn id(row: &Self::Row) -> Option<i64>;
-    /// The order of rows that are written in parts.
+    /// When rows are written in parts, those with a lower value come first.
     fn order(_: &Self::Row) -> u8 {
         0
     }
@@ -39,7 +39,7 @@ pub(super) trait Kind {
     fn reduced(_: &Self::Row) -> Option<Self::Row> {
         None
     }
-    /// Writes rows, of which some may exist already, and returns the messages that it changed. With an empty slice it
+    /// Writes rows, of which some may exist already, and returns the messages that this changed. With an empty slice it
     /// still runs the statement: that tests whether the database accepts rows of this kind at all.
     fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send;
     /// Writes rows with a faster statement, which may be refused where [`Kind::write`] is not.
@@ -65,7 +65,7 @@ impl Kind for TicketRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    /// Closed tickets first: an opening ticket may take the slot that another one freed.
+    /// Closed tickets first: a ticket being opened may take the slot that another one freed.
     fn order(row: &Self) -> u8 {
         u8::from(row.status == TicketStatus::Open)
     }
@@ -201,9 +201,9 @@ impl Kind for AttemptRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::set_attempts(db, rows).await?;
-        let unknown_message = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
-        let unknown_messages: Vec<_> = rows.iter().filter_map(unknown_message).collect();
-        no_message_changes(campaigns::mark_unknown(db, &unknown_messages).await)
+        let message_in_doubt = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
+        let messages_in_doubt: Vec<_> = rows.iter().filter_map(message_in_doubt).collect();
+        no_message_changes(campaigns::mark_unknown(db, &messages_in_doubt).await)
     }
 }
 
@@ -228,7 +228,7 @@ impl Kind for MediaRow {
 impl Kind for RevisionRow {
     type Row = Self;
     const NAME: &'static str = "revision";
-    /// A body of up to 64 KiB each, and the message's earlier bodies.
+    /// Each row writes a body of up to 64 KiB, and the message's earlier bodies.
     const ROWS_MAX: usize = 200;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -244,7 +244,7 @@ impl Kind for RevisionRow {
 impl Kind for ReferralRow {
     type Row = Self;
     const NAME: &'static str = "referral";
-    /// Six texts of up to 10,000 characters each.
+    /// Each row has six texts of up to 10,000 characters.
     const ROWS_MAX: usize = 2000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -291,7 +291,7 @@ impl Kind for SessionRow {
 impl Kind for ScheduleRow {
     type Row = Self;
     const NAME: &'static str = "schedule";
-    /// A body of up to 64 KiB each.
+    /// Each row has a body of up to 64 KiB.
     const ROWS_MAX: usize = 1000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -317,7 +317,7 @@ impl Kind for RecipientRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.contact_id.0)
     }
-    /// A recipient who was written to must not be written to again after the next start, even if part of the row is
+    /// A recipient who was sent the campaign must not be sent it again after the next start, even if part of the row is
     /// refused.
     fn reduced(row: &Self) -> Option<Self> {
         Some(Self { error: None, ..row.clone() })
@@ -385,7 +385,7 @@ receipt_kinds! {
     /// The last company message delivered to a visitor.
     DeliveredReceipts "delivered" messages::apply_delivered;
     /// The last company message the visitor has read.
-    SeenReceipts "seen" messages::apply_read_by_contact;
+    ContactReadReceipts "seen" messages::apply_read_by_contact;
     /// The last contact message the company has read.
-    ReadReceipts "read" messages::apply_read_by_company;
+    CompanyReadReceipts "read" messages::apply_read_by_company;
 }

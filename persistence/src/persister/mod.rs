@@ -124,7 +124,7 @@ impl<T: Send + 'static> Persister<T> {
     async fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let entries = loop {
             match self.read_journal(from) {
-                // For example too many open files. The entries stay in the journal, so a retry loses nothing.
+                // For example, too many open files. The entries stay in the journal, so a retry loses nothing.
                 Err(Error::Journal(error)) if error.is_shortage() => {
                     tracing::warn!(%error, "reading the journal back failed; will retry");
                     tokio::time::sleep(RETRY_PAUSE_MAX).await;

@@ -8,11 +8,11 @@ use serde::Serialize;
 pub(super) fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize, bytes_max: usize) -> Vec<&'r [&'a R]> {
     let mut parts = Vec::new();
     let (mut from, mut bytes) = (0, 0);
-    for (at, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let row_bytes = bytes_of(row);
-        if at > from && (bytes + row_bytes > bytes_max || at - from >= rows_max) {
-            parts.push(&rows[from..at]);
-            (from, bytes) = (at, 0);
+        if index > from && (bytes + row_bytes > bytes_max || index - from >= rows_max) {
+            parts.push(&rows[from..index]);
+            (from, bytes) = (index, 0);
         }
         bytes += row_bytes;
     }

@@ -1,8 +1,8 @@
-//! The persister's session in PostgreSQL, and how a wait on a lost session ends.
+//! The persister's session in PostgreSQL, and the checks that end a flush whose session is lost.
 //!
-//! A flush has no time limit, since a large one takes long. But a connection that the network has dropped never
+//! A flush has no time limit, since a large one takes a long time. But a connection that the network has dropped never
 //! answers, and the operating system notices only after a quarter of an hour. So during a long flush, another session
-//! checks whether the server still works on it.
+//! checks whether the server is still working on it.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(4);
 const CHECK_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// This many checks in a row without progress end the wait, after at most 24 s. One is not enough: between two
-/// statements the server also waits while this process computes, or was stopped for a moment.
+/// statements the server also waits while this process computes or is suspended for a moment.
 const STALLED_CHECKS_MAX: u32 = 3;
 
 /// A connection of the persister. Dropped without [`WriterSession::put_back`], it closes the connection: the server may
@@ -57,7 +57,7 @@ impl Drop for WriterSession {
 /// What another session sees of the persister's session.
 #[derive(Debug, PartialEq, Eq)]
 enum SessionState {
-    /// The server works on a statement of the session, or refuses the check at the moment.
+    /// The server is working on a statement of the session, or answers but refuses the check.
     Working,
     /// The server waits for this process, or has no such session (`None`).
     Waiting(Option<Progress>),
@@ -65,16 +65,16 @@ enum SessionState {
     Unreachable,
 }
 
-/// How far the session was; equal in two checks when nothing arrived in between.
+/// How far the session has progressed; equal in two checks if nothing arrived in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     /// When the last statement began or ended.
     changed_at: Option<DateTime<Utc>>,
-    /// What the `COPY` in progress has received: over a slow link it waits for its data most of the time.
+    /// What the `COPY` in progress has received: over a slow link, a `COPY` waits for data most of the time.
     copied_bytes: Option<i64>,
 }
 
-/// Waits for `work`, which runs on the session of this claim, until the server has stopped working on it without an
+/// Runs `work` on the session of this claim, and gives up once the server has stopped working on it without an
 /// answer.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ async fn wait_until_lost(db: &PgPool, claim: &WriterClaim) {
         let state = check_session(db, pid).await;
         stalled_checks = match &state {
             SessionState::Working => 0,
-            // The session has made progress since the last check, so this check is the first of a new count.
+            // The session is new, or something has changed since the last check: a new count starts with this one.
             SessionState::Waiting(_) if previous != Some((pid, state.progress())) => 1,
             SessionState::Waiting(_) | SessionState::Unreachable => stalled_checks + 1,
         };
@@ -127,8 +127,8 @@ async fn check_session(db: &PgPool, pid: i32) -> SessionState {
     let options = db.connect_options().as_ref().clone().application_name("hotline");
     let result = timeout(CHECK_TIME_MAX, async {
         let mut connection = options.connect().await?;
-        // A statement that has arrived only in part, and a `COPY` between two parts of its data, have the state
-        // `active`, but wait for the client.
+        // The state is also `active` while the server waits for the rest of a statement, or for more data of a `COPY`;
+        // then only the wait event shows that it waits for the client.
         let select =
             "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
              from pg_stat_activity left join pg_stat_progress_copy using (pid) where pid = $1";

@@ -16,11 +16,11 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::Batch;
 use super::events::{FlushOutcome, PreviousRows};
 use super::facts::SourceRow;
-use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
+use super::kinds::{CompanyReadReceipts, ContactReadReceipts, DeliveredReceipts, ExistingTickets, Kind};
 use super::parts::parts_of;
 use super::session::{WriterSession, unless_session_lost};
 use crate::cluster::{LifeId, lives};
-use crate::error::{is_of_values, is_outage, without_values};
+use crate::error::{is_caused_by_values, is_outage, without_values};
 use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
@@ -30,18 +30,18 @@ use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
 
-/// Maximum bytes per statement when rows are written in parts. PostgreSQL accepts less than 1 GiB per statement, and a
-/// replay has many more rows than that.
+/// Maximum bytes per statement when rows are written in parts. PostgreSQL accepts less than 1 GiB per statement, and
+/// the rows of a replay can be larger.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// Used as the journal's id when there is no journal. Its watermark begins at 0 at each start. It prevents a batch from
-/// being written twice when the reply to a commit was lost.
+/// Used as the journal's id when there is no journal. The watermark of this id begins at 0 at each start, and prevents
+/// a batch from being written twice when the reply to a commit was lost.
 pub(crate) const DIRECT: &str = "direct";
 
 /// The condition under which a process may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// A process alone: the epoch it took at startup. A later epoch means that another process is the writer now.
+    /// A standalone process: the epoch it took at startup. A later epoch means that another process is the writer now.
     Epoch(i64),
     /// A process of a cluster: its life, whose row exists as long as it may write.
     Life(LifeId),
@@ -50,7 +50,7 @@ pub enum Claim {
 /// What the persister must hold to write.
 #[derive(Clone, Debug)]
 pub struct FencingToken {
-    /// Must hold for every write.
+    /// Checked by every write.
     pub claim: Claim,
     /// The journal whose watermark moves, or `direct` without a journal.
     pub journal: String,
@@ -72,12 +72,12 @@ pub struct Writer {
     token: FencingToken,
     /// The newest entry whose commit the database has acknowledged to this writer.
     committed: AtomicU64,
-    /// Listeners for events; `None`: events are disabled.
+    /// Listeners for events; `None` if events are disabled.
     news: Option<Arc<EventNews>>,
 }
 
 impl Writer {
-    /// Creates a writer with its own connections, so that requests cannot delay it. With `news` it writes events.
+    /// Creates a writer. `db` is a pool of its own, so that requests cannot delay it. With `news` it writes events.
     pub fn new(db: PgPool, claim: Arc<WriterClaim>, token: FencingToken, news: Option<Arc<EventNews>>) -> Self {
         if let Claim::Epoch(epoch) = token.claim {
             claim.set_epoch(epoch);
@@ -155,7 +155,7 @@ impl Writer {
             Some(collector) => collector.previous_rows(rows.db).await?,
             None => PreviousRows::default(),
         };
-        // An opening ticket may take the slot that another one freed.
+        // Before new tickets: a ticket being opened may take the slot that another one freed.
         rows.write_as::<ExistingTickets>(&batch.tickets).await?;
         rows.write(&batch.opened_tickets).await?;
         rows.write(&batch.events).await?;
@@ -252,7 +252,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Writes messages and their progress, unless they were written ahead; returns the messages that have failed now.
+    /// Writes messages and their progress, unless they were written ahead; returns the messages that have newly failed.
     async fn write_messages(
         &mut self,
         batch: &Batch<'_>,
@@ -264,7 +264,7 @@ impl<'a> Rows<'a> {
                 self.update_zones(&batch.messages).await?;
                 None
             }
-            // When writing in parts, rows are not merged: a refused progress row must not take its message along.
+            // When writing in parts, rows are not merged: a refused progress row must not prevent writing its message.
             None if self.in_parts => None,
             None => messages::merge_reports(&batch.messages, &batch.progress),
         };
@@ -284,18 +284,18 @@ impl<'a> Rows<'a> {
     /// Writes the rows that refer to messages, and those of all remaining kinds.
     async fn write_after_messages(&mut self, batch: &Batch<'_>) -> Result<()> {
         self.write(&batch.media).await?;
-        // A file that came in the same batch is removed with its message.
+        // After files: deleting a message also removes its file, even one that came in the same batch.
         self.write(&batch.revisions).await?;
         self.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
-        self.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
-        self.write_as::<ReadReceipts>(&batch.read_receipts).await?;
+        self.write_as::<ContactReadReceipts>(&batch.contact_read_receipts).await?;
+        self.write_as::<CompanyReadReceipts>(&batch.company_read_receipts).await?;
         self.write(&batch.sessions).await?;
         self.write(&batch.contact_channels).await?;
         self.write(&batch.referrals).await?;
         self.write(&batch.opt_outs).await?;
         self.write(&batch.schedules).await?;
         self.write(&batch.recipients).await?;
-        // Recipients are marked through their message.
+        // After recipients: an attempt in doubt marks the recipient of its message.
         self.write(&batch.attempts).await?;
         self.update_recipients(batch).await?;
         self.write(&batch.answers).await
@@ -336,7 +336,7 @@ impl<'a> Rows<'a> {
             let mut savepoint = self.db.begin().await?;
             match part.write(&mut savepoint).await {
                 Ok(()) => savepoint.commit().await?,
-                Err(error) if is_of_values(&error) => {
+                Err(error) if is_caused_by_values(&error) => {
                     savepoint.rollback().await?;
                     match part.split() {
                         Some((first, second)) => parts.extend([second, first]),
@@ -376,7 +376,7 @@ impl<'a> Rows<'a> {
                 savepoint.commit().await?;
                 Ok(last)
             }
-            Err(error) if is_of_values(&error) => {
+            Err(error) if is_caused_by_values(&error) => {
                 savepoint.rollback().await?;
                 tracing::error!(reason = without_values(&error), "could not publish events of a batch");
                 Ok(Vec::new())
@@ -385,11 +385,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Updates the recipients of campaigns to their messages' status. If that is refused because of values, it is
+    /// Gives the recipients of campaigns the status of their messages. If that is refused because of values, it is
     /// skipped: the messages hold the same status.
     async fn update_recipients(&mut self, batch: &Batch<'_>) -> Result<()> {
         let messages: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
-        let receipts = batch.delivered_receipts.iter().chain(&batch.seen_receipts);
+        let receipts = batch.delivered_receipts.iter().chain(&batch.contact_read_receipts);
         let contacts: Vec<_> =
             receipts.filter_map(|receipt| Some((receipt.company_id, receipt.conversation?.1))).collect();
         if !self.in_parts {
@@ -398,7 +398,7 @@ impl<'a> Rows<'a> {
         let mut savepoint = self.db.begin().await?;
         match campaigns::update_recipients(&mut savepoint, &messages, &contacts).await {
             Ok(()) => savepoint.commit().await?,
-            Err(error) if is_of_values(&error) => {
+            Err(error) if is_caused_by_values(&error) => {
                 savepoint.rollback().await?;
                 tracing::error!(
                     reason = without_values(&error),
@@ -415,7 +415,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Writes all rows, or none and returns the reason.
+    /// Writes all rows; or writes none, and returns the reason.
     async fn try_write<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<Option<sqlx::Error>> {
         let mut savepoint = self.db.begin().await?;
         match K::write(&mut savepoint, rows).await {
@@ -435,7 +435,7 @@ impl<'a> Rows<'a> {
     /// Stores a refused row, and writes its reduced version. Fails as in an outage if no row of its kind can be
     /// written.
     async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
-        if !is_of_values(error)
+        if !is_caused_by_values(error)
             && let Some(kind_error) = self.try_write::<K>(&[]).await?
         {
             let (kind, reason) = (K::NAME, without_values(&kind_error));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{KEY_BYTES, Key, KeyError};
 
-/// Maximum size of a key file: a thousand keys. A larger file is a mistake.
+/// Maximum size of a key file: more than a thousand keys. A larger file is a mistake.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 
 /// Permissions of a created file: read and write for its owner.

@@ -94,14 +94,14 @@ impl Keyring {
     }
 }
 
-/// Removes every secret that is sealed with this key; returns how many.
-pub(crate) fn remove_sealed(value: &mut Value, key: &str) -> usize {
+/// Removes every secret that is sealed with the key of this id; returns how many.
+pub(crate) fn remove_sealed(value: &mut Value, key_id: &str) -> usize {
     let mut removed = 0;
-    // `false`: the value is itself such a secret.
+    // Returns false if the value is itself such a secret.
     let mut remove_within = |value: &mut Value| {
         let sealed = value.as_object().and_then(|object| text_of_only_key(object, SEALED));
-        let is_removed = sealed.is_some_and(|sealed| is_sealed_with(sealed, key));
-        removed += if is_removed { 1 } else { remove_sealed(value, key) };
+        let is_removed = sealed.is_some_and(|sealed| is_sealed_with(sealed, key_id));
+        removed += if is_removed { 1 } else { remove_sealed(value, key_id) };
         !is_removed
     };
     match value {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Key, KeyError, Keyring, Location, encrypt};
 
-/// What a keyring knows of missing keys.
+/// What a keyring knows about missing keys.
 #[derive(Default)]
 pub(super) struct MissingKeys {
     /// The ids of all missing keys.
@@ -18,7 +18,8 @@ pub(super) struct MissingKeys {
 
 struct MissingSealingKey {
     id: String,
-    /// The first key of the file when the sealing key was found missing. A different first key is its replacement.
+    /// The id of the file's first key when the sealing key was found missing. A different first key replaces the
+    /// missing one.
     first_id: Option<String>,
     /// The key, only in memory, that seals unstored values in its place.
     stand_in: Arc<Key>,
@@ -39,7 +40,7 @@ impl Keyring {
         Ok(())
     }
 
-    /// Whether an error is due to a key that was reported as missing at the start.
+    /// Whether an error is due to a key that was reported as missing at startup.
     pub(crate) fn is_reported(&self, error: &KeyError) -> bool {
         error.missing_key().is_some_and(|id| self.inner.missing_keys.read().ids.iter().any(|missing| missing == id))
     }

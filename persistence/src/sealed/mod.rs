@@ -13,7 +13,7 @@
 //! use [`Keyring::seal`] and [`Keyring::open`]. A table with sealed values must be listed in
 //! [`crate::tables::secret_keys`], so that they are resealed when the key is rotated.
 //!
-//! AES-256-GCM with a random nonce, from the library also used for TLS
+//! The cipher is AES-256-GCM with a random nonce, from the library also used for TLS
 //! ([decision 23](../../../docs/decisions/0023-credentials-are-encrypted-with-a-key-file.md)).
 
 mod file;
@@ -77,7 +77,7 @@ pub enum KeyError {
 pub struct Location<'a> {
     /// `table.column`.
     pub column: &'static str,
-    /// The company; 0: the installation.
+    /// The company; 0 for the installation.
     pub company: CompanyId,
     /// The row's id, as text.
     pub row: &'a str,
@@ -200,8 +200,8 @@ impl Keyring {
         let new_key = Key::random()?;
         let id = new_key.id.clone();
         let existing = self.keys();
-        let lines = std::iter::once(&new_key).chain(existing.iter());
-        file::write(&self.inner.path, lines)?;
+        let all_keys = std::iter::once(&new_key).chain(existing.iter());
+        file::write(&self.inner.path, all_keys)?;
         self.load()?;
         Ok(id)
     }
@@ -307,10 +307,10 @@ fn split_sealed(sealed: &str) -> Option<(&str, &str)> {
 /// Encrypts a value for this location.
 fn encrypt(key: &Key, location: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
     let mut sealed = plain.to_vec();
-    // 96 random bits: a key can seal some billions of values before two are likely to share a nonce.
+    // 96 random bits: a key can seal billions of values before two are likely to share a nonce.
     let nonce: [u8; NONCE_LEN] = random();
-    let (data, nonce_once) = (Aad::from(location.associated_data(field)), Nonce::assume_unique_for_key(nonce));
-    let result = key.cipher.seal_in_place_append_tag(nonce_once, data, &mut sealed);
+    let (data, unique_nonce) = (Aad::from(location.associated_data(field)), Nonce::assume_unique_for_key(nonce));
+    let result = key.cipher.seal_in_place_append_tag(unique_nonce, data, &mut sealed);
     result.map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
     Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
 }

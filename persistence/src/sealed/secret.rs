@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Secret {
                 Some(serde_json::Value::String(plain)) => Ok(Self(plain)),
                 _ => Err(D::Error::custom("a secret is still sealed")),
             },
-            _ => Err(D::Error::custom("a secret must be a text")),
+            _ => Err(D::Error::custom("a secret must be a string")),
         }
     }
 }

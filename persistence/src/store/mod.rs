@@ -40,9 +40,9 @@ pub struct StoreOptions {
     pub keys: Keyring,
     /// Whether events are enabled.
     pub events: bool,
-    /// Whether this process is alone or one of many on the database.
+    /// Whether this process is standalone or a member of a cluster.
     pub role: Role,
-    /// Whether the database is migrated.
+    /// Whether opening migrates the database, and how long it waits for locks.
     pub migration: MigrationPolicy,
 }
 
@@ -59,7 +59,7 @@ pub struct Store {
     pub log: ChangeLog,
     /// Ids of live rows.
     pub ids: IdBlocks,
-    /// Listeners for events; `None`: events are disabled.
+    /// Listeners for events; `None` if events are disabled.
     pub events: Option<Arc<EventNews>>,
     /// Listeners for changed webhooks.
     pub webhooks: Arc<WebhookNews>,
@@ -74,7 +74,7 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// Begins each writing transaction of a cluster member; `None` for a process alone.
+    /// Begins each writing transaction of a cluster member; `None` for a standalone process.
     fence: Option<Fence>,
 }
 
@@ -97,7 +97,7 @@ pub struct CloseReport {
 }
 
 impl Store {
-    /// The tables as accessed for a company: the only way for a request to run a statement, and for a plain change to
+    /// Access to the tables for a company: the only way for a request to run a statement, and for a plain change to
     /// get a transaction.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
         Db::new(&self.requests, self.fence.as_ref(), &self.scheduler, company)
@@ -113,13 +113,13 @@ impl Store {
         self.log.ownership()
     }
 
-    /// This process's view of its cluster; `None`: it is alone.
+    /// This process's view of its cluster; `None` for a standalone process.
     pub fn membership(&self) -> Option<&Arc<Membership>> {
         self.membership.as_ref()
     }
 
-    /// Returns whether this process may start an external effect, such as a call of a provider: it is alone, or its
-    /// lease holds. Otherwise another process may have taken over, and would start the same effect.
+    /// Returns whether this process may start an external effect, such as a call to a provider: it is standalone, or
+    /// its lease holds. Otherwise another process may have taken over, and would start the same effect.
     pub fn may_act(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
@@ -159,7 +159,7 @@ impl Store {
         self.readers.probe()
     }
 
-    /// Whether the database responds to the housekeeping now.
+    /// Whether the database responds on a housekeeping connection now.
     pub async fn responds(&self) -> bool {
         with_timeout(sqlx::query("select 1").execute(&self.housekeeping)).await.is_ok()
     }
@@ -228,7 +228,7 @@ impl Store {
         true
     }
 
-    /// Returns the reserved ids, and ends the life of a cluster member.
+    /// Gives back the reserved ids, and ends the life of a cluster member.
     async fn leave(&self) -> Result<()> {
         self.ids.give_back(&self.writes).await?;
         if let Some(membership) = &self.membership

@@ -24,7 +24,7 @@ use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
 use crate::tables::secret_keys::{self, NewFile};
 use crate::tables::{audit_log, events, idempotency_keys, installation_keys};
-use crate::writer_lock::{DataFolder, wait_for_writer};
+use crate::writer_lock::{DataFolder, wait_for_writer_exit};
 use crate::{ChangeLog, Durability, Error, EventNews, Readers, Result, journal, migration, pool, recovery};
 
 /// How often the id blocks are checked: far more often than half a block can be used up.
@@ -44,20 +44,20 @@ impl Store {
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
         let connections = match options.role {
-            Role::Alone => pool::ALONE_MAX,
+            Role::Standalone => pool::STANDALONE_CONNECTIONS_MAX,
             Role::Member(_) => pool::MEMBER_CONNECTIONS_MAX,
         };
         options.database = pool::prepare(&options.database, Purpose::Serve { connections }).await?;
         let mut prepared = Preparation::prepare(&options).await?;
         let missing_keys = prepared.open_keys(&options).await?;
         let role_parts = match &options.role {
-            Role::Alone => {
+            Role::Standalone => {
                 let journal = open_journal(&options.journal_dir, options.journal.clone(), prepared.lock.take()).await?;
-                open_alone(&options, journal, &prepared, on_failure.clone()).await?
+                open_standalone(&options, journal, &prepared, on_failure.clone()).await?
             }
             Role::Member(new_life) => open_member(&options, new_life, &prepared).await?,
         };
-        if matches!(options.role, Role::Alone) {
+        if matches!(options.role, Role::Standalone) {
             update_key_dependents(&prepared.housekeeping, &options.keys, &missing_keys).await?;
         }
         let life = role_parts.membership.as_ref().map(|membership| membership.life);
@@ -115,17 +115,17 @@ struct Preparation {
 impl Preparation {
     /// Waits for the previous writer, compares the tables with the journal, and migrates.
     async fn prepare(options: &StoreOptions) -> Result<Self> {
-        // The process has no life yet, so there is nothing to fence.
+        // The process has no life yet, so its transactions need no fence (a lock of the life's row).
         let housekeeping = pool::connect_housekeeping(options.database.clone(), None);
         let lock = match options.role {
-            Role::Alone => Some(lock_journal(&options.journal_dir).await?),
+            Role::Standalone => Some(lock_journal(&options.journal_dir).await?),
             Role::Member(_) => None,
         };
         let claim = Arc::new(match &lock {
             Some(_) => WriterClaim::of(data_folder(&options.journal_dir)?),
             None => WriterClaim::default(),
         });
-        wait_for_writer(&housekeeping, claim.folder()).await?;
+        wait_for_writer_exit(&housekeeping, claim.folder()).await?;
         recovery::refuse_older_database(&housekeeping, &options.journal_dir).await?;
         migration::migrate(&housekeeping, options.migration).await?;
         let events = options.events.then(Arc::<EventNews>::default);
@@ -138,7 +138,7 @@ impl Preparation {
     /// Opens the key file, and returns the keys that it lacks.
     async fn open_keys(&self, options: &StoreOptions) -> Result<Vec<String>> {
         match &options.role {
-            Role::Alone => secret_keys::begin_service(&self.housekeeping, &options.keys).await,
+            Role::Standalone => secret_keys::begin_service(&self.housekeeping, &options.keys).await,
             // All members sign with one key, which each of them must be able to open: a missing key is an error.
             Role::Member(_) => {
                 secret_keys::begin(&self.housekeeping, &options.keys, NewFile::Create).await?;
@@ -171,7 +171,7 @@ fn start_persister(log: &ChangeLog, writer: Writer, on_failure: impl Fn(String) 
     })
 }
 
-/// What differs between a process alone and a cluster member.
+/// What differs between a standalone process and a cluster member.
 struct RoleParts {
     writes: PgPool,
     log: ChangeLog,
@@ -205,8 +205,8 @@ async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
     audit_log::create_partitions(db, now).await
 }
 
-/// Claims the database for this process alone, and replays what an earlier run left in the journal.
-async fn open_alone(
+/// Claims the database for a standalone process, and replays what an earlier run left in the journal.
+async fn open_standalone(
     options: &StoreOptions,
     mut journal: RecoveredJournal,
     Preparation { housekeeping, claim, events, .. }: &Preparation,
@@ -247,7 +247,7 @@ async fn open_member(
     let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;
     let life = lives::begin(housekeeping, new_life).await?;
     let writes = pool::connect_shared_writer(options.database.clone(), life, claim.clone());
-    // Take the shared lock now, not with the first change: a process that writes alone must not start meanwhile.
+    // Take the shared lock now, not with the first change: a standalone process must not start meanwhile.
     with_timeout(async { writes.acquire().await.map(drop) }).await.map_err(|error| match error {
         Error::Unavailable(_) => Error::NotOwner,
         error => error,

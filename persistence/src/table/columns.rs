@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Columns and their new values. Unnamed columns stay unchanged; in a new row they get the table's defaults.
+/// Columns and their new values. Other columns stay unchanged; in a new row they get the table's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Map<String, Value>);
 

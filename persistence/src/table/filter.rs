@@ -18,7 +18,7 @@ pub struct Filter {
     pub search: Option<String>,
     /// Only rows created in this span.
     pub created: Span,
-    /// Only rows changed last in this span.
+    /// Only rows last changed in this span.
     pub updated: Span,
     conditions: Vec<Condition>,
     /// Records that the filter refers to: table, noun and id.

@@ -13,7 +13,7 @@ pub struct Links<A, B> {
     table: &'static str,
     record_column: &'static str,
     linked_column: &'static str,
-    /// The condition of links that may be replaced or removed.
+    /// The condition on links that may be replaced or removed.
     replaceable: &'static str,
     nouns: PhantomData<fn(A) -> B>,
 }

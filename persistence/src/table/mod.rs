@@ -1,7 +1,7 @@
 //! Operations common to all plain tables: finding, listing, writing and deleting a row.
 //!
-//! A noun declares its specifics in its [`Table`]: columns, unique values and searched texts. Any further statement is
-//! in its own file.
+//! A noun (a kind of record) declares its specifics in its [`Table`]: columns, unique values and searched texts. A
+//! noun's other statements are in its own file.
 
 mod columns;
 mod expected;
@@ -111,7 +111,7 @@ pub async fn list<T: Table>(
     filter.apply(list).page_by(db, T::ORDER, page).await
 }
 
-/// Creates a row. Unnamed columns get the table's defaults.
+/// Creates a row. Columns that are not given get the table's defaults.
 ///
 /// # Errors
 /// [`Error::Taken`] when a unique value is taken; [`Error::NotFound`] when the company has no record that the row
@@ -128,7 +128,7 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
     Ok(document::read(&inserted)?)
 }
 
-/// SQL of the time of a change: always later than that of the previous change, so that no two states of a record have
+/// SQL for the time of a change: always later than that of the previous change, so that no two states of a record have
 /// the same `updated_at`.
 pub(crate) const CHANGED_AT: &str = "greatest(now(), updated_at + interval '1 millisecond')";
 
@@ -159,8 +159,8 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
 
 /// Updates `updated_at` of a record after only its links have changed.
 pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
-    let touch = format!("update {} set updated_at = {CHANGED_AT} where company_id = $1 and id = $2", T::NAME);
-    with_timeout(sqlx::query(AssertSqlSafe(touch)).bind(company).bind(id).execute(db)).await?;
+    let statement = format!("update {} set updated_at = {CHANGED_AT} where company_id = $1 and id = $2", T::NAME);
+    with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).execute(db)).await?;
     Ok(())
 }
 
@@ -171,8 +171,8 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
 pub async fn has_at_least(db: &mut PgConnection, company: CompanyId, table: &'static str, count: i64) -> Result<bool> {
     let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2::text, 0))");
     with_timeout(lock.bind(table).bind(company).execute(&mut *db)).await?;
-    let exists = format!("select exists (select from {table} where company_id = $1 offset $2 - 1)");
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
+    let statement = format!("select exists (select from {table} where company_id = $1 offset $2 - 1)");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(count).fetch_one(db)).await
 }
 
 /// Maximum count of the records that block a change: a larger count would not help the caller.
@@ -187,10 +187,10 @@ pub async fn count_referring<N>(
     (table, column): (&'static str, &'static str),
     id: Id<N>,
 ) -> Result<i64> {
-    let count = format!(
+    let statement = format!(
         "select count(*) from (select from {table} where company_id = $1 and {column} = $2 limit {COUNTED_MAX}) counted"
     );
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(count)).bind(company).bind(id).fetch_one(db)).await
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id).fetch_one(db)).await
 }
 
 /// Deletes one row.

@@ -23,7 +23,7 @@ pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, par
 /// As [`all_of`], for callers that will refer to the rows: until the transaction ends, none of them can be deleted or
 /// change its key.
 pub async fn lock_all_of<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
-    // The lock that a new reference takes anyway; changes of other columns do not wait for it.
+    // The lock that a new reference takes anyway; changes to other columns do not wait for it.
     select_in_order(db, company, parent, " for key share").await
 }
 
@@ -65,10 +65,9 @@ pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
 ) -> Result<Option<Vec<T>>> {
     lock_order::<T>(db, company, parent).await?;
     let (table, column) = (T::NAME, T::PARENT);
-    let existing = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
+    let select = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
     let existing: Vec<Id<N>> =
-        with_timeout(sqlx::query_scalar(AssertSqlSafe(existing)).bind(company).bind(parent).fetch_all(&mut *db))
-            .await?;
+        with_timeout(sqlx::query_scalar(AssertSqlSafe(select)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
     let mut requested = ids.to_vec();
     requested.sort_unstable();
     if existing != requested {

@@ -2,7 +2,7 @@
 
 use super::columns::column_of;
 use super::{Columns, Table};
-use crate::error::{Holder, TakenValue};
+use crate::error::{HolderQuery, TakenValue};
 use crate::{CompanyId, Error};
 
 /// A value that is unique within a company.
@@ -43,7 +43,7 @@ impl Unique {
     }
 
     /// The statement that finds the record with the value.
-    fn holder(&self, table: &str, company: CompanyId, value: &str) -> Holder {
+    fn holder(&self, table: &str, company: CompanyId, value: &str) -> HolderQuery {
         let column = column_of(self.field);
         let (column, operand) = match self.comparison {
             Comparison::Exact => (format!("\"{column}\""), "$2"),
@@ -51,7 +51,7 @@ impl Unique {
             Comparison::Appearance => ("looks".to_owned(), "hotline_looks($2)"),
         };
         let statement = format!("select id from {table} where company_id = $1 and {column} = {operand}");
-        Holder { statement, company, value: value.to_owned() }
+        HolderQuery { statement, company, value: value.to_owned() }
     }
 }
 

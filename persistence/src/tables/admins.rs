@@ -1,5 +1,5 @@
-//! Administrators of the installation, who belong to no company. Created on the command line. Plain:
-//! changed by transactions, not by actors.
+//! Administrators of the installation, who belong to no company and are created on the command line. Plain: changed by
+//! transactions, not by actors.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -46,9 +46,9 @@ pub struct AdminSummary {
     pub created_at: DateTime<Utc>,
 }
 
-/// All administrators by creation, or the one with this e-mail, ignoring case.
+/// All administrators in order of creation, or the one with this e-mail, ignoring case.
 pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> {
-    let all = sqlx::query_as(
+    let select = sqlx::query_as(
         "select a.id, a.email, a.name, a.created_at,
              exists (select from second_factors f
                  where f.company_id = 0 and f.person_id = a.id and f.confirmed_at is not null) as second_factor,
@@ -56,18 +56,18 @@ pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> 
                  where s.company_id = 0 and s.person_id = a.id and s.state = 'open') as last_seen_at
          from admins a where $1::text is null or lower(a.email) = lower($1) order by a.id",
     );
-    with_timeout(all.bind(email).fetch_all(db)).await
+    with_timeout(select.bind(email).fetch_all(db)).await
 }
 
-/// Deletes an administrator with their sessions, second factor and link ([`people::links`]). `None`: the last one is
-/// not deleted.
+/// Deletes an administrator with their sessions, second factor and link ([`people::links`]). Returns `None` for the
+/// last one, which is not deleted.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
 pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRow>> {
     // Locks all administrators, so that two concurrent deletions cannot remove the last two.
-    let all = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
-    let all: Vec<AdminRow> = with_timeout(all.fetch_all(&mut *db)).await?;
+    let select = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
+    let all: Vec<AdminRow> = with_timeout(select.fetch_all(&mut *db)).await?;
     let is_only_one = all.len() <= 1;
     let row = all.into_iter().find(|row| row.email.to_lowercase() == email.to_lowercase());
     let row = row.ok_or(Error::NotFound("administrator"))?;
@@ -82,7 +82,7 @@ pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRo
 }
 
 /// Sets an administrator's password, ends all their sessions and invalidates their link ([`people::links`]). With
-/// `remove_factor`, their second factor is removed too.
+/// `remove_second_factor`, their second factor is removed too.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
@@ -90,7 +90,7 @@ pub async fn reset_password(
     db: &mut PgConnection,
     email: &str,
     password_hash: &str,
-    remove_factor: bool,
+    remove_second_factor: bool,
 ) -> Result<AdminRow> {
     let update = sqlx::query_as(
         "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)
@@ -99,7 +99,7 @@ pub async fn reset_password(
     let row: Option<AdminRow> = with_timeout(update.bind(email).bind(password_hash).fetch_optional(&mut *db)).await?;
     let row = row.ok_or(Error::NotFound("administrator"))?;
     let person = PersonId::Admin(row.id);
-    if remove_factor {
+    if remove_second_factor {
         factors::remove(&mut *db, person).await?;
     }
     people::shut_out(db, person).await?;

@@ -1,4 +1,4 @@
-//! Businesses: lines of business of cards. Plain: changed by transactions, not by actors.
+//! Businesses: the lines of business to which cards can belong. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

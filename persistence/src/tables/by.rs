@@ -36,7 +36,7 @@ impl By {
     /// Hotline itself: background work, and what providers report.
     pub const SYSTEM: Self = Self { kind: ByKind::System, id: None, name: None };
 
-    /// The contact that the changed record is. The event takes its id and name from that record.
+    /// The contact that the changed record is or belongs to. The event takes the contact's id and name from there.
     pub const ITS_CONTACT: Self = Self { kind: ByKind::Contact, id: None, name: None };
 
     /// A user. An administrator of the installation, who belongs to no company, has no id.

@@ -12,7 +12,7 @@ use crate::noun;
 use crate::table::{self, Links, Stamps, Table, map_constraint};
 use crate::{CompanyId, ContactId, Error, Id, Result};
 
-/// Time limit for adding contacts to a list: a hundred thousand take some seconds, because each contact is locked
+/// Time limit for adding contacts to a list: a hundred thousand take a few seconds, because each contact is locked
 /// against deletion.
 const ADD_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -97,7 +97,8 @@ pub async fn add(
     insert.await.map_err(map_constraint(&[]))
 }
 
-/// Deletes a contact list, unless unfinished campaigns refer to it; returns the number of such campaigns.
+/// Deletes a contact list, unless campaigns that are neither completed nor canceled refer to it; returns the number of
+/// such campaigns.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the list does not exist.

@@ -14,8 +14,8 @@ use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, Tic
 const TICKETS_PER_STEP: usize = 200;
 
 /// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
-/// the contact is deleted. Cards still refer to it until the steps of a [`Cascade`] remove these references. The caller
-/// must ensure that no change of what belongs to it (tickets, messages, sessions) is on its way to the tables.
+/// the contact was deleted. Cards still refer to it until the steps of a [`Cascade`] remove these references. The
+/// caller must ensure that no change of what belongs to it (tickets, messages, sessions) is on its way to the tables.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
@@ -49,9 +49,9 @@ pub async fn remove(
     let view = serde_json::to_value(contact).unwrap_or(Value::Null);
     cascades::record_deletion(&mut *connection, company, Cascade::Contact(id), &view).await?;
     let tracker = track_changes(&mut *connection, company, &[id]).await?;
-    schedules::remove_of_contact(&mut *connection, company, id).await?;
-    campaigns::remove_of_contact(&mut *connection, company, id).await?;
-    identities::remove_of_contact(&mut *connection, company, id).await?;
+    schedules::remove_for_contact(&mut *connection, company, id).await?;
+    campaigns::remove_for_contact(&mut *connection, company, id).await?;
+    identities::remove_for_contact(&mut *connection, company, id).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(id).execute(&mut *connection)).await?;
     tracker.record(connection, &[id]).await?;

@@ -96,7 +96,7 @@ pub struct ValuesTable<N> {
     record_column: &'static str,
     /// The noun of the record.
     noun: &'static str,
-    nouns: PhantomData<fn() -> N>,
+    record: PhantomData<fn() -> N>,
 }
 
 /// Values of contacts.
@@ -104,11 +104,11 @@ pub const CONTACT_VALUES: ValuesTable<noun::Contact> = ValuesTable {
     name: "contact_custom_field_values",
     record_column: "contact_id",
     noun: "contact",
-    nouns: PhantomData,
+    record: PhantomData,
 };
 /// Values of cards.
 pub const CARD_VALUES: ValuesTable<noun::Card> =
-    ValuesTable { name: "card_custom_field_values", record_column: "card_id", noun: "card", nouns: PhantomData };
+    ValuesTable { name: "card_custom_field_values", record_column: "card_id", noun: "card", record: PhantomData };
 
 /// All tables with values of custom fields, and the nouns of their records.
 const VALUES_TABLES: &[(&str, &str)] =
@@ -238,7 +238,7 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
 /// The records of one kind that prevent a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockingRecords {
-    /// The name of the records.
+    /// The name of their kind.
     pub noun: &'static str,
     /// Number of them that are visible to the user, at most [`COUNTED_MAX`].
     pub visible: i64,
@@ -264,13 +264,13 @@ pub async fn records_with_other_value(
     options: &[String],
     cards: &VisibleCards,
 ) -> Result<Vec<BlockingRecords>> {
-    let is_other = match field.kind {
+    let condition = match field.kind {
         CustomFieldType::Multiselect => {
             "exists (select from jsonb_array_elements_text(value::jsonb) as chosen where chosen <> all ($3))"
         }
         _ => "value <> all ($3)",
     };
-    blocking_records(db, company, field, is_other, options, cards).await
+    blocking_records(db, company, field, condition, options, cards).await
 }
 
 async fn blocking_records(
@@ -284,7 +284,7 @@ async fn blocking_records(
     let mut records = Vec::with_capacity(VALUES_TABLES.len());
     for (table, noun) in VALUES_TABLES {
         let matching = format!("select from {table} v where company_id = $1 and custom_field_id = $2 and {condition}");
-        let is_visible = if *noun == CARD_VALUES.noun {
+        let visible_only = if *noun == CARD_VALUES.noun {
             "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = v.card_id
                 and (c.assigned_user_id = $4 or c.board_id = any ($5))))"
         } else {
@@ -292,7 +292,7 @@ async fn blocking_records(
         };
         // The third column only keeps `$3` in the statement when `condition` does not use it.
         let statement = format!(
-            "select (select count(*) from ({matching} {is_visible} limit {COUNTED_MAX}) counted), exists ({matching}),
+            "select (select count(*) from ({matching} {visible_only} limit {COUNTED_MAX}) counted), exists ({matching}),
                  $3::text[] is null"
         );
         let select = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));

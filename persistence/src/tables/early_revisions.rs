@@ -8,7 +8,7 @@ use sqlx::{FromRow, PgExecutor};
 
 use super::messages::Revision;
 use crate::document::{self, Document};
-use crate::error::{is_of_values, with_timeout};
+use crate::error::{is_caused_by_values, with_timeout};
 use crate::rejected::{self, RejectedRow};
 use crate::{ChannelId, CompanyId, Database, Error, Result};
 
@@ -39,7 +39,7 @@ impl EarlyRevision {
         match &self.revision {
             Revision::Edited { id, .. } => ("edited", id),
             Revision::Deleted { .. } => ("deleted", ""),
-            Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => ("reacted", &reaction.key),
+            Revision::Reacted(reaction) | Revision::ReactionToSend { reaction, .. } => ("reacted", &reaction.key),
             // Never stored here: its message is known.
             Revision::ReactionSent { .. } => ("reacted", ""),
         }
@@ -50,7 +50,7 @@ impl EarlyRevision {
 /// the database refuses it, it is stored in `rejected_changes`: the provider's retries would be refused too.
 pub async fn store(db: impl Database<'_>, early: &EarlyRevision) -> Result<bool> {
     match insert(db, early).await {
-        Err(Error::Database(error)) if is_of_values(&error) => {
+        Err(Error::Database(error)) if is_caused_by_values(&error) => {
             let row = json!({"revision": early.revision, "providerMessageId": early.provider_message_id});
             let rejected = RejectedRow { company: early.company_id, kind: "early_revision", id: None, row };
             rejected::store_as_text(db, rejected, &error).await?;

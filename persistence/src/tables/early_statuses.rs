@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, FromRow};
 use super::messages::{DeliveryStatus, MessageError, MessageStatus};
 use crate::cluster::SlotFilter;
 use crate::document::{self, Document};
-use crate::error::{is_of_values, with_timeout};
+use crate::error::{is_caused_by_values, with_timeout};
 use crate::rejected::{self, RejectedRow};
 use crate::{ChannelId, CompanyId, Database, Error, MessageId, Result};
 
@@ -41,11 +41,11 @@ struct Row {
 }
 
 /// Stores a status, unless it is stored already. Returns whether there was room for it. The stored statuses of the
-/// channel are counted only if it `is_crowded`, because that takes milliseconds. If the database refuses the status, it
+/// channel are counted only if it `is_crowded`: counting takes milliseconds. If the database refuses the status, it
 /// is stored in `rejected_changes`: the provider's retries would be refused too, and its call contains other statuses.
 pub async fn store(db: impl Database<'_>, status: &EarlyStatus, is_crowded: bool) -> Result<bool> {
     match insert(db, status, is_crowded).await {
-        Err(Error::Database(error)) if is_of_values(&error) => {
+        Err(Error::Database(error)) if is_caused_by_values(&error) => {
             let row = serde_json::to_value(status).unwrap_or_default();
             let rejected = RejectedRow { company: status.company_id, kind: "early_status", id: None, row };
             rejected::store_as_text(db, rejected, &error).await?;

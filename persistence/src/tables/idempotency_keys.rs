@@ -20,7 +20,7 @@ pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 /// Partitions of six hours: a lookup searches five or six of them.
 const PARTITIONS: Partitions = Partitions { table: "idempotency_keys", span: TimeDelta::hours(6) };
 
-/// The first of the two numbers of a key's advisory lock: the kind of lock.
+/// The first of the two numbers of a key's advisory lock, which says what is locked: `key` in ASCII.
 const KEY_LOCK: i32 = 0x6b_65_79;
 
 /// The first 16 bytes of the SHA-256 of a key or a request, which fit into two integers. Finding a collision takes 2^64
@@ -85,7 +85,7 @@ impl Serialize for Digest {
     }
 }
 
-/// Also reads older journals, which contain the key itself, and a fingerprint of 32 numbers.
+/// Also reads older journals, which contain the key itself, and the fingerprint as 32 numbers.
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         struct DigestVisitor;
@@ -217,13 +217,13 @@ pub async fn find(
 pub type UsedKey = (CompanyId, Digest, DateTime<Utc>);
 
 /// Up to `limit` keys used after `since`: the newest of each company, then the second newest of each, and so on. If
-/// there are more, keys of the companies with the most keys are missing. Without a time limit: the start of a process
-/// reads millions of keys, which takes longer than a request may wait.
+/// there are more, keys of the companies with the most keys are missing. It has no timeout: a starting process reads
+/// millions of keys, which takes longer than a request may wait.
 pub async fn recent(db: impl Database<'_>, since: DateTime<Utc>, limit: i64) -> Result<Vec<UsedKey>> {
     Ok(select_recent(db, None, since, limit).await?)
 }
 
-/// As [`recent`], the keys of these companies.
+/// As [`recent`], but only the keys of these companies, and with a timeout.
 pub async fn recent_of(
     db: impl Database<'_>,
     companies: &[CompanyId],
@@ -261,7 +261,7 @@ pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Res
     PARTITIONS.create_ahead(db, now).await
 }
 
-/// Creates partitions ahead and drops those from before `before`.
+/// Creates partitions ahead and drops those with only answers from before `before`.
 ///
 /// # Errors
 /// As [`create_partitions`].

@@ -11,7 +11,7 @@ use crate::{CompanyId, Database, Error, Result};
 /// A random secret from the operating system: one block of HMAC-SHA-256.
 pub type InstallationKey = [u8; 64];
 
-/// Length of an unsealed key, as earlier releases stored it; a sealed one is longer.
+/// Length of an unsealed secret, as earlier releases stored it; a sealed one is longer.
 const KEY_BYTES: usize = size_of::<InstallationKey>();
 
 fn location_of(name: &str) -> Location<'_> {
@@ -57,19 +57,19 @@ pub async fn find_or_create_temporary(db: impl Database<'_>, keys: &Keyring, nam
     }
 }
 
-/// Removes the secrets that are sealed with this key; each is created again by the process that needs it first. Returns
-/// how many there were.
+/// Removes the secrets that are sealed with the key of this id; each is created again by the process that needs it
+/// first. Returns how many there were.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
+pub async fn abandon(db: &mut PgConnection, key_id: &str) -> Result<u64> {
     let remove = sqlx::query(
-        // A key that is stored unsealed is not text, and PostgreSQL evaluates the conditions of an `and` in any order.
+        // An unsealed secret is not text. `case` excludes it: the conditions of an `and` are evaluated in any order.
         "delete from installation_keys
          where split_part(case when length(key) <> $2 then convert_from(key, 'UTF8') end, '.', 2) = $1",
     );
     let unsealed_bytes = i32::try_from(KEY_BYTES).unwrap_or(i32::MAX);
-    Ok(with_timeout(remove.bind(key).bind(unsealed_bytes).execute(db)).await?.rows_affected())
+    Ok(with_timeout(remove.bind(key_id).bind(unsealed_bytes).execute(db)).await?.rows_affected())
 }
 
 fn open(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {
@@ -91,7 +91,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, only_unsealed: bool) -> Result<
     let mut resealed = 0;
     for (name, stored) in all.iter().filter(|(_, stored)| !only_unsealed || stored.len() == KEY_BYTES) {
         let sealed = keys.seal(&location_of(name), &open(keys, name, stored)?)?;
-        // Secrets never change, so a concurrent process has resealed the same value.
+        // Secrets never change, so if another process has resealed this one meanwhile, it has sealed the same value.
         let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
         with_timeout(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
         resealed += 1;

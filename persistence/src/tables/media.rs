@@ -1,5 +1,5 @@
 //! Files of messages. A message row references its file, and triggers keep this table consistent with the messages; no
-//! statement here inserts rows. The statements serve the sweep over all companies.
+//! statement here inserts rows. The statements serve the sweep, which removes unused files of all companies.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ const HOUR_S: i64 = 3600;
 /// Hex digits of the hour in an id: hours since 1970 fit until the year 3883.
 const HOUR_DIGITS: usize = 6;
 
-/// A file's id: the hour of storage, and an unguessable random part.
+/// A file's id: the hour in which it was stored, and an unguessable random part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "String", into = "String")]
 #[sqlx(transparent)]
@@ -53,7 +53,7 @@ pub fn hour_digits(hour: i64) -> String {
 impl FromStr for MediaId {
     type Err = &'static str;
 
-    /// Accepts only texts with the form of an id: nothing else ever becomes part of a path.
+    /// Accepts only strings in the form of an id: nothing else ever becomes part of a path.
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         let is_hour = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let bytes = text.as_bytes();
@@ -108,8 +108,8 @@ impl StoredMedia {
 /// The key of a file: its company and its id.
 pub type FileKey = (CompanyId, MediaId);
 
-/// The files among these that have no row: no written message references them. A deleted message's file has a row until the
-/// file is removed ([`find_orphans`]).
+/// The files among these that have no row: no message in the tables references them. A deleted message's file has a row
+/// until the file is removed ([`find_orphans`]).
 pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids) = to_columns(files);
     with_timeout(
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_contain_their_hour_and_other_texts_are_refused() {
+    fn ids_contain_their_hour_and_other_strings_are_refused() {
         let now = DateTime::from_timestamp(1_766_000_000, 0).expect("a time");
         let id = MediaId::new(now);
         assert_eq!(id.hour(), hour_digits(1_766_000_000 / 3600));

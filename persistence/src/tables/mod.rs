@@ -1,4 +1,4 @@
-//! One file per noun: its row and the statements on it. Every statement takes the company first.
+//! The tables: one module per noun, with its row and the statements on it.
 
 pub mod admins;
 pub mod audit_log;

@@ -1,4 +1,4 @@
-//! The directory of a company: the small data that actors cache in memory, to decide without a query to the database.
+//! The directory of a company: its settings, which actors cache in memory to decide without a query to the database.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeI
 /// The directory of a company, which is loaded and replaced as a whole.
 #[derive(Clone, Debug)]
 pub struct Organization {
-    /// Changes with each load; not stored.
+    /// A new number for each load, set by the caller; not stored.
     pub version: u64,
     pub company: CompanyRow,
     pub tokens: Vec<TokenRow>,

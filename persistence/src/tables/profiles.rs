@@ -113,7 +113,7 @@ pub async fn find(db: impl PgExecutor<'_>, id: ProfileId) -> Result<ProfileRow> 
     Ok(document::read(&found.ok_or(Error::NotFound(ProfileRow::NOUN))?)?)
 }
 
-/// Profiles by creation, of one company or of all.
+/// Profiles in the order of creation, of one company or of all.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
     let all = sqlx::query("select * from profiles where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&with_timeout(all.bind(company).fetch_all(db)).await?))

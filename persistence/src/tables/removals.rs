@@ -39,7 +39,7 @@ pub async fn unfinished(db: impl Database<'_>, slots: &SlotFilter, limit: i64) -
     with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes up to `limit` dependent rows of a deleted record. Returns false when none remained.
+/// Deletes up to `limit` dependent rows of a deleted record. If none is left, ends the removal and returns false.
 pub async fn delete_rows(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
     let (table, column) = removal.noun.dependent_table();
     let delete = format!(

@@ -21,7 +21,7 @@ pub const DAYS_MIN: i32 = 30;
 /// Maximum retention in days: a hundred years. Use no retention to keep everything.
 pub const DAYS_MAX: i32 = 36_500;
 
-/// Messages or ticket events deleted per statement: takes some ten milliseconds.
+/// Maximum messages or ticket events deleted by one statement, which takes about ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
 /// A company's retention, for administrators of the installation.
@@ -132,7 +132,7 @@ pub async fn due(
     with_timeout(due.bind(rule.company_id).bind(rule.days).bind(closed_at).bind(id).bind(limit).fetch_all(db)).await
 }
 
-/// Deletes those of these conversations that have expired, with everything that belongs to them. Returns `None` if the
+/// Deletes the expired ones of these conversations, with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation stays if it has a queued message or a visitor's active
 /// session. It also stays if its contact is not in `marked`, because that contact was merged into another meanwhile.
 ///

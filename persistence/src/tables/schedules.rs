@@ -305,7 +305,7 @@ pub async fn list(
 
 /// Deletes the scheduled messages of a deleted contact that are not pending. Pending ones stay, and fail when they are
 /// due.
-pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
+pub(crate) async fn remove_for_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let delete = sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
     with_timeout(delete.bind(company).bind(contact).execute(db)).await?;
     Ok(())

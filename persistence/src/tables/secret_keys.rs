@@ -189,8 +189,8 @@ pub async fn abandon(
 /// # Errors
 /// When the database cannot answer.
 pub async fn update_dependents(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)> {
-    channels::connect_found(db, keys).await?;
-    webhooks::enable_found(db, keys).await?;
+    channels::reconnect_readable(db, keys).await?;
+    webhooks::enable_readable(db, keys).await?;
     Ok((channels::disconnect_unreadable(db, keys).await?, webhooks::disable_unreadable(db, keys).await?))
 }
 

@@ -83,7 +83,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
     Ok(())
 }
 
-/// Inserts new rows, which costs PostgreSQL less than [`insert`].
+/// Inserts rows that do not exist yet, at a lower cost than [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
     const STATEMENT: &str = "copy ticket_events (company_id, id, ticket_id, type, \"from\", \"to\", user_id, user_name, \
         source, created_at, integration_id) from stdin (format binary)";

@@ -18,7 +18,7 @@ use crate::{CompanyId, Database, Error, Result, TokenId};
 /// Prefix of every key.
 pub const KEY_PREFIX: &str = "sk_live_";
 
-/// Characters of a key that are stored in the clear, to recognize tokens in a list.
+/// Number of leading characters of a key that are stored in the clear, so that people recognize a token in a list.
 const VISIBLE_CHARACTERS: usize = KEY_PREFIX.len() + 8;
 
 /// Permitted methods by module.
@@ -128,19 +128,19 @@ pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
     with_timeout(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db)).await
 }
 
-/// Tokens by creation, of one company or of all.
+/// Tokens in order of creation, of one company or of all companies.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&with_timeout(all.bind(company).fetch_all(db)).await?))
 }
 
-/// The tokens of these companies, by creation.
+/// The tokens of these companies, in order of creation.
 pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = any($1) order by id").bind(companies);
     Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
 }
 
-/// The conditions of a company's list.
+/// The filters of the list of a company's tokens.
 #[derive(Clone, Debug, Default)]
 pub struct TokenFilter {
     pub search: Option<String>,
@@ -169,8 +169,8 @@ pub async fn list(
 /// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
 pub const TOKENS_MAX: i64 = 1000;
 
-/// Whether a company has the maximum number of tokens; others that create one wait until the caller's transaction ends.
-pub async fn are_full(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
+/// Whether a company has the maximum number of tokens; other transactions that create one wait for the caller's to end.
+pub async fn has_max_tokens(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
     table::has_at_least(db, company, TokenRow::NAME, TOKENS_MAX).await
 }
 

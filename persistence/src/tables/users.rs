@@ -1,4 +1,4 @@
-//! Users: people's memberships in a company. Plain: changed by transactions, not by actors.
+//! Users: people's memberships in companies. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
@@ -47,7 +47,7 @@ impl Table for User {
     type Id = UserId;
 }
 
-/// Subquery for `exists (… = <the queue's id>)`: the user works in the queue.
+/// The condition that a user works in a queue, as the start of an `exists` subquery; `= <the queue's id>` must follow.
 pub const WORKS_IN_QUEUE: &str =
     "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id";
 
@@ -60,7 +60,7 @@ pub async fn find_by_email(db: impl PgExecutor<'_>, company: CompanyId, email: &
     with_timeout(select.bind(company).bind(email).fetch_optional(db)).await
 }
 
-/// Creates a user without queues; without a profile, the user gets the default one.
+/// Creates a user without queues. If `columns` has no profile, the user gets the default one.
 ///
 /// # Errors
 /// [`Error::Taken`] when the e-mail is taken; [`Error::NotFound`] when the company has no such profile.
@@ -121,7 +121,7 @@ async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId)
     with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Maximum number of names of removed users of a company. Every process has them in memory, some 100 bytes each.
+/// Maximum number of removed users whose names a company keeps. Every process has them in memory, about 100 bytes each.
 pub const FORMER_USERS_MAX: i64 = 100_000;
 
 /// Ends a membership. The user's name is kept for their closed tickets and scheduled messages; beyond
@@ -130,7 +130,7 @@ pub const FORMER_USERS_MAX: i64 = 100_000;
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> Result<()> {
-    // `exceeding` does not see the row that `kept` inserts, so its offset is lower by that row.
+    // `exceeding` does not see the row that `kept` may insert, so its offset is reduced by that row.
     let removed: i64 = with_timeout(
         sqlx::query_scalar(
             "with gone as (delete from users where company_id = $1 and id = $2 returning id, name),

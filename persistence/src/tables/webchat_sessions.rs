@@ -74,13 +74,13 @@ impl SessionRow {
         hashes.filter_map(|hash| KeyHash::try_from(hash.as_slice()).ok())
     }
 
-    /// Whether its contact was created for this unidentified visitor.
+    /// Whether the visitor is unknown, so that the contact was created for them.
     pub fn is_anonymous(&self) -> bool {
         !self.verified && self.claimed.is_some()
     }
 }
 
-/// Inserts the rows; of existing ones, updates the columns that can change.
+/// Inserts the rows; if a row exists, updates only the columns that can change.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         "insert into webchat_sessions (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page,
@@ -124,7 +124,7 @@ pub(crate) async fn statuses(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, SessionId)>,
 ) -> std::result::Result<HashMap<(CompanyId, SessionId), SessionStatus>, sqlx::Error> {
-    // PostgreSQL cannot store a text with this character, so it is no session's id.
+    // PostgreSQL cannot store a text with this character, so no session has such an id.
     let storable = |id: &SessionId| !id.0.contains('\0');
     let ids = ids.filter(|(_, id)| storable(id));
     let (companies, ids): (Vec<_>, Vec<_>) = ids.map(|(company, id)| (company, id.0)).unzip();
@@ -192,7 +192,7 @@ pub async fn latest(
     .await
 }
 
-/// Sessions of these contacts: the contact and the ticket of each.
+/// The sessions of these contacts, each with its contact and ticket.
 pub async fn of_contacts(
     db: impl Database<'_>,
     company: CompanyId,

@@ -1,5 +1,4 @@
-//! Wrap-up types: the result of a conversation, recorded when it is closed. Plain: changed by transactions, not by
-//! actors.
+//! Wrap-up types: the result of a ticket, recorded when it is closed. Plain: changed by transactions, not by actors.
 
 use serde::Serialize;
 use sqlx::FromRow;

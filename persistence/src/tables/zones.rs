@@ -71,7 +71,7 @@ impl TimeColumn {
             Self::Created => "z.created_until",
             Self::Opened => "z.opened_until",
             Self::Closed => "z.closed_until",
-            // Zones of messages that `hotline_fill_zones` has added lack this time: nothing in them was changed since.
+            // Message zones that `hotline_fill_zones` (in the database) added lack this time if nothing changed since.
             Self::Updated => "greatest(z.updated_until, z.created_until)",
         }
     }
@@ -127,7 +127,7 @@ pub(crate) struct ZoneFilter<'a> {
 
 impl ZoneFilter<'_> {
     /// Whether any condition is set: without one, no zone is excluded.
-    pub(crate) fn is_any(&self) -> bool {
+    pub(crate) fn has_condition(&self) -> bool {
         self.spans.iter().any(|(_, (from, to))| from.is_some() || to.is_some())
             || self.words.iter().any(Option::is_some)
             || self.channel.is_some()
@@ -176,7 +176,7 @@ pub(crate) fn list(
 
 /// Wraps an update of deliveries in a statement that also updates the zone map and returns the number of changed rows.
 /// The update must set `updated_at` to the current time, return `event_id`, and use `$1` for the company.
-pub(crate) fn with_updated(update: &str) -> String {
+pub(crate) fn wrap_delivery_update(update: &str) -> String {
     format!(
         "with changed as ({update}),
          zones_updated as (
@@ -218,11 +218,11 @@ struct Zone {
 impl Zone {
     fn of(zoned_row: &ZonedRow) -> Self {
         Self {
-            created_from: floor(zoned_row.created),
-            created_until: ceil(zoned_row.created),
-            opened_until: zoned_row.opened.map(ceil),
-            closed_until: zoned_row.closed.map(ceil),
-            updated_until: zoned_row.updated.map(ceil),
+            created_from: start_of_hour(zoned_row.created),
+            created_until: end_of_hour(zoned_row.created),
+            opened_until: zoned_row.opened.map(end_of_hour),
+            closed_until: zoned_row.closed.map(end_of_hour),
+            updated_until: zoned_row.updated.map(end_of_hour),
             marks: zoned_row.words.iter().flatten().filter_map(|word| word_bit(word)).fold(0, |marks, bit| marks | bit),
             channels: zoned_row.channel.map_or(0, |id| bit(id.0)),
             queues: zoned_row.queue.map_or(0, |id| bit(id.0)),
@@ -243,17 +243,17 @@ impl Zone {
 }
 
 /// A time that cannot be rounded stays unchanged.
-fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
+fn start_of_hour(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TIME_GRAIN).unwrap_or(at)
 }
 
-fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
-    floor(at).checked_add_signed(TIME_GRAIN).unwrap_or(at)
+fn end_of_hour(at: DateTime<Utc>) -> DateTime<Utc> {
+    start_of_hour(at).checked_add_signed(TIME_GRAIN).unwrap_or(at)
 }
 
 /// Wraps an update of messages `m` in a statement that also updates the zone map and returns the messages whose status
 /// changed. `previous_status` is the SQL expression for a message's status before the update.
-pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
+pub(crate) fn wrap_status_update(update: &str, previous_status: &str) -> String {
     format!(
         "with changed as (
              {update} returning m.company_id, m.id, m.ticket_id, m.status, {previous_status} as was, m.updated_at),
@@ -262,8 +262,8 @@ pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
     )
 }
 
-/// As [`with_statuses`], for an update that changes no status; the statement returns all updated messages.
-pub(crate) fn with_changes(update: &str) -> String {
+/// As [`wrap_status_update`], for an update that changes no status; the statement returns all updated messages.
+pub(crate) fn wrap_message_update(update: &str) -> String {
     format!(
         "with changed as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
          zones_updated as ({UPDATE_CHANGED_ZONES})
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_time_that_cannot_be_rounded_stays() {
-        assert_eq!(floor(DateTime::<Utc>::MIN_UTC), DateTime::<Utc>::MIN_UTC);
-        assert_eq!(ceil(DateTime::<Utc>::MAX_UTC), DateTime::<Utc>::MAX_UTC);
+        assert_eq!(start_of_hour(DateTime::<Utc>::MIN_UTC), DateTime::<Utc>::MIN_UTC);
+        assert_eq!(end_of_hour(DateTime::<Utc>::MAX_UTC), DateTime::<Utc>::MAX_UTC);
     }
 }

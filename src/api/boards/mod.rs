@@ -82,16 +82,17 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewBoard>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Board>> {
     let NewBoard { mut columns, stages, queues } = body.0;
     if let Some((user, _)) = caller.user() {
         columns.set("createdByUserId", user);
     }
-    once.transaction(app.db(caller.company), async |db| {
-        Ok(Created::of(boards::insert(db, caller.company, &columns, &queues, &stages).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            Ok(Created::of(boards::insert(db, caller.company, &columns, &queues, &stages).await?))
+        })
+        .await
 }
 
 /// The body of `PUT /crm/boards/{boardId}`.
@@ -120,13 +121,14 @@ pub async fn update(
     app: Data<App>,
     id: PathId<BoardId>,
     body: Body<ChangedBoard>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Board>> {
     let ChangedBoard { columns, archived, queues } = body.0;
-    once.transaction(app.db(caller.company), async |db| {
-        Ok(Json::of(boards::update(db, caller.company, id.0, &columns, archived, queues.as_deref()).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            Ok(Json::of(boards::update(db, caller.company, id.0, &columns, archived, queues.as_deref()).await?))
+        })
+        .await
 }
 
 const CARDS: DeletionBlocker =
@@ -136,5 +138,5 @@ const CARDS: DeletionBlocker =
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;
-    CARDS.respond_visible(removed, db, &caller, id.0).await
+    CARDS.respond_for_cards(removed, db, &caller, id.0).await
 }

@@ -1,8 +1,8 @@
-//! A single board: with its stages, and the first cards of each.
+//! A single board, with its stages and the first cards of each.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, Stage};
-use hotline_persistence::tables::cards::{self, FirstCards};
+use hotline_persistence::tables::cards::{self, FirstCardsLimits};
 use hotline_persistence::{BoardId, Database, table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,7 +25,8 @@ pub struct BoardWithStages {
     #[serde(flatten)]
     board: Board,
     /// The stages, from left to right.
-    lists: Vec<StageWithCards>,
+    #[serde(rename = "lists")]
+    stages: Vec<StageWithCards>,
 }
 
 /// A stage of a board with its first cards.
@@ -35,14 +36,15 @@ pub struct StageWithCards {
     #[serde(flatten)]
     stage: Stage,
     /// Number of cards in the stage, including those not returned here.
+    #[serde(rename = "countCards")]
     #[schema(example = 1)]
-    count_cards: i64,
+    card_count: i64,
     /// The first cards, from the top. Boards with more than ten stages return fewer per stage, at most 1,000 cards in
     /// total. `GET /crm/boards/{boardId}/cards?crmBoardListId=` returns all of them.
     cards: Vec<Card>,
 }
 
-/// `GET /crm/boards/{boardId}`: five statements, however many stages and cards there are.
+/// `GET /crm/boards/{boardId}`: runs five statements, however many stages and cards there are.
 pub async fn show(
     caller: Caller,
     app: Data<App>,
@@ -55,19 +57,19 @@ pub async fn show(
     let only_assignee = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
     let counts = boards::count_cards(db.heavy(), company, id, only_assignee).await?;
-    let limits = FirstCards {
-        of_stage: PER_PAGE.min(per_page_max.0),
-        of_board: CARDS_MAX,
+    let limits = FirstCardsLimits {
+        per_stage: PER_PAGE.min(per_page_max.0),
+        per_board: CARDS_MAX,
         contacts: CONTACTS_MAX,
-        of_user: only_assignee,
+        assigned_to: only_assignee,
     };
     // Heavy: a page per stage is more than any other endpoint reads in one statement.
     let mut first_cards = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;
-    let lists = stages.into_iter().map(|stage| {
+    let stages = stages.into_iter().map(|stage| {
         let cards = first_cards.remove(&stage.id).unwrap_or_default();
-        let count_cards = counts.get(&stage.id).copied().unwrap_or_default();
-        StageWithCards { stage, count_cards, cards: cards.into_iter().map(Card::from).collect() }
+        let card_count = counts.get(&stage.id).copied().unwrap_or_default();
+        StageWithCards { stage, card_count, cards: cards.into_iter().map(Card::from).collect() }
     });
-    let lists = lists.collect();
-    Ok(Json::of(BoardWithStages { board, lists }))
+    let stages = stages.collect();
+    Ok(Json::of(BoardWithStages { board, stages }))
 }

@@ -29,14 +29,15 @@ pub async fn add(
     app: Data<App>,
     board: PathId<BoardId>,
     body: Body<New<Stage>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Stage>> {
     let columns = body.0.columns;
-    once.transaction(app.db(caller.company), async |db| {
-        let stage = boards::insert_stage(db, caller.company, board.0, columns).await?;
-        Ok(Created::of(stage.ok_or_else(too_many_stages)?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let stage = boards::insert_stage(db, caller.company, board.0, columns).await?;
+            Ok(Created::of(stage.ok_or_else(too_many_stages)?))
+        })
+        .await
 }
 
 fn too_many_stages() -> ApiError {
@@ -51,20 +52,23 @@ pub async fn update(
     app: Data<App>,
     ids: PathId<(BoardId, BoardListId)>,
     body: Body<Change<Stage>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Stage>> {
     let (board, stage) = ids.0;
     let columns = body.0.columns;
-    once.transaction(app.db(caller.company), async |db| {
-        let updated = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
-        if columns.is_false("doneList") && boards::count_won_cards(&mut *db, caller.company, stage, None).await? > 0 {
-            let state = "the stage contains won cards";
-            let visible_cards = boards::count_won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
-            return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", visible_cards)])).into());
-        }
-        Ok(Json::of(updated))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let updated = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
+            if columns.is_false("doneList") && boards::count_won_cards(&mut *db, caller.company, stage, None).await? > 0
+            {
+                let state = "the stage contains won cards";
+                let visible_cards =
+                    boards::count_won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
+                return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", visible_cards)])).into());
+            }
+            Ok(Json::of(updated))
+        })
+        .await
 }
 
 const CARDS: DeletionBlocker =
@@ -75,7 +79,7 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardL
     let (board, stage) = ids.0;
     let db = app.db(caller.company);
     let removed = boards::remove_stage(db, caller.company, board, stage).await;
-    CARDS.respond_visible(removed, db, &caller, stage).await
+    CARDS.respond_for_cards(removed, db, &caller, stage).await
 }
 
 /// The body of `PUT /crm/boards/{boardId}/lists/order`.
@@ -97,17 +101,19 @@ pub async fn reorder(
     app: Data<App>,
     board: PathId<BoardId>,
     body: Body<StageOrder>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Page<Stage>> {
     let StageOrder(ids) = body.0;
-    once.transaction(app.db(caller.company), async |db| {
-        if !table::exists::<Board>(&mut *db, caller.company, board.0).await? {
-            return Err(ApiError::not_found());
-        }
-        let rows = table::reorder(db, caller.company, board.0, &ids.0).await?;
-        let rows = rows
-            .ok_or_else(|| Refusal::invalid("orderedIds", "must be the ids of all stages of the board, each once"))?;
-        Ok(Page::whole(rows))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            if !table::exists::<Board>(&mut *db, caller.company, board.0).await? {
+                return Err(ApiError::not_found());
+            }
+            let rows = table::reorder(db, caller.company, board.0, &ids.0).await?;
+            let rows = rows.ok_or_else(|| {
+                Refusal::invalid("orderedIds", "must be the ids of all stages of the board, each once")
+            })?;
+            Ok(Page::whole(rows))
+        })
+        .await
 }

@@ -61,7 +61,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> Api
 /// `DELETE /campaigns/{campaignId}`: also deletes its recipients; the messages remain.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<NoContent> {
     let (company, id) = (caller.company, id.0);
-    let _pause_guard = app.engine.campaigns.hold(company, id).await?;
+    let _hold = app.engine.campaigns.hold(company, id).await?;
     let mut transaction = app.db(company).heavy().begin().await?;
     let campaign = campaigns::lock(transaction.connection()?, company, id).await?;
     match campaign.status {

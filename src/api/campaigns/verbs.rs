@@ -17,10 +17,10 @@ use crate::openapi::{Operation, OperationPart};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller, Idempotency, Json, PathId};
 
-/// Adds to a verb's API document the `422` for a template that the channel's provider would refuse.
-pub struct TemplateCheck;
+/// Documents that a verb responds with `422` if the channel's provider would refuse the campaign's template.
+pub struct TemplateErrorDocs;
 
-impl FromRequest for TemplateCheck {
+impl FromRequest for TemplateErrorDocs {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -29,7 +29,7 @@ impl FromRequest for TemplateCheck {
     }
 }
 
-impl OperationPart for TemplateCheck {
+impl OperationPart for TemplateErrorDocs {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.errors.push(422);
     }
@@ -54,31 +54,32 @@ impl Verb {
     }
 }
 
-/// Applies a verb to a campaign while its actor is paused. Before the pause, a start or a resume rebuilds the template.
+/// Applies a verb to a campaign during a hold, in which its actor sends nothing. For a start or resume, the template is
+/// rebuilt before the hold.
 async fn change_status(
     verb: Verb,
     caller: &Caller,
     app: &App,
     id: CampaignId,
-    once: &Idempotency,
+    idempotency: &Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let company = caller.company;
-    let current: Option<Campaign> = match verb {
+    let unlocked_campaign: Option<Campaign> = match verb {
         Verb::Start | Verb::Resume => table::find(app.db(company), company, id).await?,
         Verb::Pause | Verb::Cancel => None,
     };
-    let current = current.filter(|campaign| verb.is_allowed(campaign.status));
-    let built_template = match &current {
+    let unlocked_campaign = unlocked_campaign.filter(|campaign| verb.is_allowed(campaign.status));
+    let built_template = match &unlocked_campaign {
         Some(campaign) => rebuild_template(caller, app, campaign).await?,
         None => None,
     };
-    let pause_guard = app.engine.campaigns.hold(company, id).await?;
+    let hold = app.engine.campaigns.hold(company, id).await?;
     let mut db = app.db(company);
     if matches!(verb, Verb::Start | Verb::Cancel) {
-        // Both write recipients, and a list may have a million contacts.
+        // Both write the campaign's recipients, of which there may be a million.
         db = db.heavy();
     }
-    let change = once.transaction(db, async |db| {
+    let change = idempotency.transaction(db, async |db| {
         let campaign = campaigns::lock(db, company, id).await?;
         if !verb.is_allowed(campaign.status) {
             return Err(status_conflict(&campaign));
@@ -87,7 +88,7 @@ async fn change_status(
             check_unfinished_limit(db, company).await?;
         }
         if let Some(built_template) = built_template {
-            let built_from = current.as_ref().map(|current| (current.channel_id, &current.template));
+            let built_from = unlocked_campaign.as_ref().map(|unlocked| (unlocked.channel_id, &unlocked.template));
             if built_from != Some((campaign.channel_id, &campaign.template)) {
                 // Another request has changed the values that the template was built from.
                 return Err(ApiError::unavailable());
@@ -103,7 +104,7 @@ async fn change_status(
     });
     let response = change.await;
     // Released before the response: the campaign's actor then reads the new status.
-    drop(pause_guard);
+    drop(hold);
     response
 }
 
@@ -112,10 +113,10 @@ pub async fn start(
     caller: Caller,
     app: Data<App>,
     id: PathId<CampaignId>,
-    once: Idempotency,
-    _: TemplateCheck,
+    idempotency: Idempotency,
+    _: TemplateErrorDocs,
 ) -> ApiResult<Json<Campaign>> {
-    change_status(Verb::Start, &caller, &app, id.0, &once).await
+    change_status(Verb::Start, &caller, &app, id.0, &idempotency).await
 }
 
 /// `POST /campaigns/{campaignId}/pause`.
@@ -123,9 +124,9 @@ pub async fn pause(
     caller: Caller,
     app: Data<App>,
     id: PathId<CampaignId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    change_status(Verb::Pause, &caller, &app, id.0, &once).await
+    change_status(Verb::Pause, &caller, &app, id.0, &idempotency).await
 }
 
 /// `POST /campaigns/{campaignId}/resume`.
@@ -133,10 +134,10 @@ pub async fn resume(
     caller: Caller,
     app: Data<App>,
     id: PathId<CampaignId>,
-    once: Idempotency,
-    _: TemplateCheck,
+    idempotency: Idempotency,
+    _: TemplateErrorDocs,
 ) -> ApiResult<Json<Campaign>> {
-    change_status(Verb::Resume, &caller, &app, id.0, &once).await
+    change_status(Verb::Resume, &caller, &app, id.0, &idempotency).await
 }
 
 /// `POST /campaigns/{campaignId}/cancel`.
@@ -144,7 +145,7 @@ pub async fn cancel(
     caller: Caller,
     app: Data<App>,
     id: PathId<CampaignId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    change_status(Verb::Cancel, &caller, &app, id.0, &once).await
+    change_status(Verb::Cancel, &caller, &app, id.0, &idempotency).await
 }

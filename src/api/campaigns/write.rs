@@ -116,7 +116,7 @@ impl CampaignInput {
     }
 }
 
-/// A field that `POST` requires and `PUT` cannot clear.
+/// Reads a field that `POST` requires and `PUT` cannot clear.
 fn read_field<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
     if is_new { fields.required(name) } else { fields.non_null(name) }
 }
@@ -187,7 +187,7 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewCampaign>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Campaign>> {
     let (company, NewCampaign { mut input, list, channel }) = (caller.company, body.0);
     let channel = check_channel(&caller, channel)?;
@@ -200,13 +200,13 @@ pub async fn create(
     if let Some((user, _)) = author.user {
         columns.set("userId", user);
     }
-    // After an error, its drop starts the company's campaigns from the tables: this one may exist all the same.
+    // After an error, dropping this reads and starts the company's campaigns: the new one may exist nevertheless.
     let start_guard = app.engine.campaigns.start_guard(company);
-    let created = once.transaction(app.db(company), async |db| {
+    let creation = idempotency.transaction(app.db(company), async |db| {
         check_unfinished_limit(db, company).await?;
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
     });
-    let created: Created<Campaign> = match created.await {
+    let created: Created<Campaign> = match creation.await {
         Ok(created) => created,
         Err(error) => {
             // A refused creation was rolled back, so the company's campaigns need not be read again.
@@ -226,11 +226,11 @@ pub async fn update(
     app: Data<App>,
     id: PathId<CampaignId>,
     body: Body<ChangedCampaign>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let (company, id, ChangedCampaign(mut input)) = (caller.company, id.0, body.0);
     let channel = input.channel.map(|channel| check_channel(&caller, channel)).transpose()?;
-    let _pause_guard = app.engine.campaigns.hold(company, id).await?;
+    let _hold = app.engine.campaigns.hold(company, id).await?;
     let current: Option<Campaign> = table::find(app.db(company), company, id).await?;
     let current = current.ok_or_else(ApiError::not_found)?;
     check_scheduled(&current)?;
@@ -252,18 +252,19 @@ pub async fn update(
         input.set_content(&app, channel).await?;
     }
     let CampaignInput { columns, list, .. } = input;
-    once.transaction(app.db(company), async |db| {
-        let locked = campaigns::lock(db, company, id).await?;
-        check_scheduled(&locked)?;
-        if (has_new_template || channel.is_some())
-            && (locked.channel_id, &locked.template) != (current.channel_id, &current.template)
-        {
-            // Another request has changed the values that this content was built from.
-            return Err(ApiError::unavailable());
-        }
-        Ok(Json::of(campaigns::update(db, company, id, list, &columns).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let locked = campaigns::lock(db, company, id).await?;
+            check_scheduled(&locked)?;
+            if (has_new_template || channel.is_some())
+                && (locked.channel_id, &locked.template) != (current.channel_id, &current.template)
+            {
+                // Another request has changed the values that this content was built from.
+                return Err(ApiError::unavailable());
+            }
+            Ok(Json::of(campaigns::update(db, company, id, list, &columns).await?))
+        })
+        .await
 }
 
 /// Checks that the campaign has not started.

@@ -56,7 +56,7 @@ impl TrackedCard {
         let Self { company, before } = self;
         let mut after = find_card(&mut *db, company, before.card.id).await?;
         let json_of = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
-        let previous = events::previous(&json_of(&before), &json_of(&after));
+        let previous = events::previous_values(&json_of(&before), &json_of(&after));
         if previous.is_some() && after.card.updated_at == before.card.updated_at {
             // Only the card's products or other linked rows have changed: set the time of the change on its own row.
             table::touch::<CardRef>(&mut *db, company, before.card.id).await?;

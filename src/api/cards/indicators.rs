@@ -69,7 +69,7 @@ pub struct BoardIndicators {
     pub lists: Vec<StageSum>,
 }
 
-/// Filters: `from` and `to` limit which won and lost cards count.
+/// Filters: `from` and `to` limit which won and lost cards are counted.
 pub struct Filters(Span);
 
 impl Filter for Filters {
@@ -87,8 +87,8 @@ pub async fn show(
 ) -> ApiResult<Json<BoardIndicators>> {
     let (company, db, now) = (caller.company, app.db(caller.company), clock::now());
     boards::visible_boards(&caller, &app, Some(id.0)).await?;
-    let zone = Zone::of_company(&caller.organization.company.time_zone);
-    let (month, year) = (zone.month_of(now), zone.year_of(now));
+    let time_zone = Zone::of_company(&caller.organization.company.time_zone);
+    let (month, year) = (time_zone.month_of(now), time_zone.year_of(now));
     let board = cards::goals(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
     let indicators = cards::indicators(db, company, id.0, query.0.0, month, year).await?;
     let closed_cards = indicators.won.cards + indicators.lost.cards;
@@ -101,8 +101,8 @@ pub async fn show(
         open: indicators.open.into(),
         won: indicators.won.into(),
         lost: indicators.lost.into(),
-        conversion_rate: Amount::of(indicators.won.cards).part_of(Amount::of(closed_cards)),
-        average_value: indicators.won.value.part_of(Amount::of(indicators.won.cards)),
+        conversion_rate: Amount::of(indicators.won.cards).fraction_of(Amount::of(closed_cards)),
+        average_value: indicators.won.value.fraction_of(Amount::of(indicators.won.cards)),
         monthly: GoalProgress::of(board.monthly_goal, indicators.month),
         yearly: GoalProgress::of(board.yearly_goal, indicators.year),
         lists: lists.collect(),
@@ -117,6 +117,6 @@ impl From<cards::Sum> for CardSum {
 
 impl GoalProgress {
     fn of(goal: Option<Amount>, won: Amount) -> Self {
-        Self { goal, won, progress: goal.and_then(|goal| won.part_of(goal)) }
+        Self { goal, won, progress: goal.and_then(|goal| won.fraction_of(goal)) }
     }
 }

@@ -1,4 +1,4 @@
-//! Cards: sales opportunities that move over the stages of a board.
+//! Cards: possible sales that move through the stages of a board.
 
 mod card_events;
 mod indicators;
@@ -31,7 +31,7 @@ use crate::web::request::values::Search;
 use crate::web::response::reply::Tagged;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
 
-/// The filters that the lists of a company and of a board share: `search` matches name and description.
+/// The filters that the card lists of a company and of a board share. `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
     CardFilter {
         board_id,
@@ -48,7 +48,7 @@ fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
         due: query.span("due"),
         created: query.span("created"),
         updated: query.span("updated"),
-        seen_by: None,
+        visible_to: None,
     }
 }
 
@@ -95,7 +95,7 @@ async fn list_page(caller: &Caller, app: &App, mut filter: CardFilter, page: Pag
         }
         filter.assigned_user_id = Some(only_assignee);
     } else {
-        filter.seen_by = caller.boards_limited_to();
+        filter.visible_to = caller.boards_limited_to();
     }
     if filter.assigned_user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
         return Err(ApiError::not_found());

@@ -17,7 +17,7 @@ use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Patch, PathId,
 };
 
-/// Maximum number of products on a card: more than an offer has, and few enough to return with the card.
+/// Maximum number of products on a card: more than any offer has, and few enough to return with the card.
 pub const PRODUCTS_MAX: usize = 100;
 
 /// A line in a request. Omitted fields are taken from the product that the line names, or keep their values.
@@ -137,25 +137,26 @@ pub async fn add(
     app: Data<App>,
     id: PathId<CardId>,
     body: Body<NewLine>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<CardProduct>> {
     let (company, id, NewLine(input)) = (caller.company, id.0, body.0);
-    once.transaction(app.db(company), async |db| {
-        // Every transaction locks the product before the card.
-        let catalogue = lock_product(db, company, &input).await?;
-        let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
-            let state = "the card has reached its maximum number of products";
-            return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
-        }
-        let line = input.resolve(&catalogue, None)?;
-        total_with_line(card.products_total, &line, "")?;
-        let tracked = card_events::track_changes(db, company, id).await?;
-        let added = cards::add_line(&mut *db, company, id, &line).await?;
-        tracked.publish(db).await?;
-        Ok(Created::of(added))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            // Every transaction locks the product before the card.
+            let catalogue = lock_product(db, company, &input).await?;
+            let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
+                let state = "the card has reached its maximum number of products";
+                return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
+            }
+            let line = input.resolve(&catalogue, None)?;
+            total_with_line(card.products_total, &line, "")?;
+            let tracked = card_events::track_changes(db, company, id).await?;
+            let added = cards::add_line(&mut *db, company, id, &line).await?;
+            tracked.publish(db).await?;
+            Ok(Created::of(added))
+        })
+        .await
 }
 
 /// The body of `PUT /crm/cards/{cardId}/products/{cardProductId}`.
@@ -177,29 +178,30 @@ impl Input for ChangedLine {
     }
 }
 
-/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: name, sku and price that the body omits are taken from a new
-/// product.
+/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: if the body names a product, the name, SKU and price that it
+/// omits are taken from that product.
 pub async fn change(
     caller: Caller,
     app: Data<App>,
     ids: PathId<(CardId, CardProductId)>,
     body: Body<ChangedLine>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<CardProduct>> {
     let (company, (card, id), ChangedLine(input)) = (caller.company, ids.0, body.0);
-    once.transaction(app.db(company), async |db| {
-        let catalogue = lock_product(db, company, &input).await?;
-        let locked_card = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
-        let previous = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
-        let line = input.resolve(&catalogue, Some(&previous))?;
-        let other_lines_total = locked_card.products_total.minus(previous.total_price).unwrap_or_default();
-        total_with_line(other_lines_total, &line, "")?;
-        let tracked = card_events::track_changes(db, company, card).await?;
-        let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
-        tracked.publish(db).await?;
-        Ok(Json::of(changed))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let catalogue = lock_product(db, company, &input).await?;
+            let locked_card = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
+            let previous = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
+            let line = input.resolve(&catalogue, Some(&previous))?;
+            let other_lines_total = locked_card.products_total.minus(previous.total_price).unwrap_or_default();
+            total_with_line(other_lines_total, &line, "")?;
+            let tracked = card_events::track_changes(db, company, card).await?;
+            let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
+            tracked.publish(db).await?;
+            Ok(Json::of(changed))
+        })
+        .await
 }
 
 /// `DELETE /crm/cards/{cardId}/products/{cardProductId}`.

@@ -1,14 +1,14 @@
 //! Which stages a card may move to.
 
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, LockedStage, State, Target};
+use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, LockedCard, LockedStage, Target};
 use hotline_persistence::{CompanyId, Id};
 use sqlx::PgConnection;
 
 use crate::web::{ApiError, ApiResult};
 
-/// Locks the stage that a body names. `404` when the company has no such board or stage, `422` when the
-/// stage is of another board.
+/// Locks the stage that a body names. `404` when the company has no such board or stage, `422` when the stage is of
+/// another board.
 pub(super) async fn lock_stage(
     db: &mut PgConnection,
     company: CompanyId,
@@ -43,11 +43,15 @@ pub(super) async fn lock_first_stage(
 }
 
 /// Checks that a won card stays in the board's `doneList`.
-pub(super) fn check_won_card_stays(state: &State, stage: LockedStage) -> ApiResult<()> {
-    if !state.won || stage.done_list || stage.id == state.list_id {
+pub(super) fn check_won_card_stays(locked_card: &LockedCard, stage: LockedStage) -> ApiResult<()> {
+    if !locked_card.won || stage.done_list || stage.id == locked_card.list_id {
         return Ok(());
     }
-    Err(state_conflict("the card is won and cannot leave the stage for won cards; reopen it first", "won", state.id))
+    Err(state_conflict(
+        "the card is won and cannot leave the stage for won cards; reopen it first",
+        "won",
+        locked_card.id,
+    ))
 }
 
 /// The error of a change that the card's state does not allow.

@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
 use hotline_persistence::table;
-use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardOutcome, CardRef, State, Target};
+use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardOutcome, CardRef, LockedCard, Target};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -18,9 +18,8 @@ use crate::app::App;
 use crate::web::request::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// A card with this rank or a higher one goes to the bottom of the stage, whose cards are not counted: no board shows
-/// that many.
-const RANK_MAX: i64 = 1_000_000;
+/// From this rank on, a card goes to the bottom of the stage without its cards being counted: no board shows that many.
+const BOTTOM_RANK: i64 = 1_000_000;
 
 /// The number of cards above the target position; `None`, like a number beyond the end, means the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl FromField for Rank {
         let is_whole = value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
         let rank = value.as_i64().or_else(|| is_whole.then_some(i64::MAX)).filter(|rank| *rank >= 0);
         let rank = rank.ok_or("must be an integer from 0")?;
-        Ok(Self(Some(rank).filter(|rank| *rank < RANK_MAX)))
+        Ok(Self(Some(rank).filter(|rank| *rank < BOTTOM_RANK)))
     }
 
     fn schema() -> Value {
@@ -63,23 +62,24 @@ pub async fn move_to(
     app: Data<App>,
     id: PathId<CardId>,
     body: Body<Move>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Card>> {
     let (company, id, Move { list, rank }) = (caller.company, id.0, body.0);
-    once.transaction(app.db(company), async |db| {
-        let card = find_card_ref(db, company, id).await?;
-        let stage = lock_stage(db, company, card.board_id, list).await?;
-        let position = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
-        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        check_won_card_stays(&state, stage)?;
-        let tracked = card_events::track_changes(db, company, id).await?;
-        if cards::is_in_place(db, company, id, stage.id, &position).await? {
-            return Ok(Json::of(tracked.publish(db).await?));
-        }
-        cards::move_card(db, company, id, stage.id, &position).await?;
-        Ok(Json::of(tracked.publish_moved(db).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let card = find_card_ref(db, company, id).await?;
+            let stage = lock_stage(db, company, card.board_id, list).await?;
+            let position = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
+            let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            check_won_card_stays(&locked_card, stage)?;
+            let tracked = card_events::track_changes(db, company, id).await?;
+            if cards::is_in_place(db, company, id, stage.id, &position).await? {
+                return Ok(Json::of(tracked.publish(db).await?));
+            }
+            cards::move_card(db, company, id, stage.id, &position).await?;
+            Ok(Json::of(tracked.publish_moved(db).await?))
+        })
+        .await
 }
 
 /// The body of `POST /crm/cards/{cardId}/win`.
@@ -104,28 +104,29 @@ pub async fn win(
     app: Data<App>,
     id: PathId<CardId>,
     body: Body<Win>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Card>> {
     let (company, id, reason) = (caller.company, id.0, body.0.reason);
-    once.transaction(app.db(company), async |db| {
-        let card = find_card_ref(db, company, id).await?;
-        let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
-        let target = match stage {
-            Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
-            None => None,
-        };
-        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        check_open(&state)?;
-        let (stage, position) = target
-            .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
-        let tracked = card_events::track_changes(db, company, id).await?;
-        if stage.id != state.list_id {
-            cards::move_card(db, company, id, stage.id, &position).await?;
-        }
-        cards::conclude(db, company, id, CardOutcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
-        Ok(Json::of(tracked.publish(db).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let card = find_card_ref(db, company, id).await?;
+            let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
+            let target = match stage {
+                Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
+                None => None,
+            };
+            let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            check_open(&locked_card)?;
+            let (stage, position) = target
+                .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
+            let tracked = card_events::track_changes(db, company, id).await?;
+            if stage.id != locked_card.list_id {
+                cards::move_card(db, company, id, stage.id, &position).await?;
+            }
+            cards::conclude(db, company, id, CardOutcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
+            Ok(Json::of(tracked.publish(db).await?))
+        })
+        .await
 }
 
 /// The body of `POST /crm/cards/{cardId}/lose`.
@@ -149,39 +150,46 @@ pub async fn lose(
     app: Data<App>,
     id: PathId<CardId>,
     body: Body<Lose>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Card>> {
     let (company, id, reason) = (caller.company, id.0, body.0.reason);
-    once.transaction(app.db(company), async |db| {
-        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        check_open(&state)?;
-        let tracked = card_events::track_changes(db, company, id).await?;
-        cards::conclude(db, company, id, CardOutcome::Lost, Some(&reason.0)).await?;
-        Ok(Json::of(tracked.publish(db).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            check_open(&locked_card)?;
+            let tracked = card_events::track_changes(db, company, id).await?;
+            cards::conclude(db, company, id, CardOutcome::Lost, Some(&reason.0)).await?;
+            Ok(Json::of(tracked.publish(db).await?))
+        })
+        .await
 }
 
 /// `POST /crm/cards/{cardId}/reopen`: the card stays in its stage, and its reason is cleared.
-pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Idempotency) -> ApiResult<Json<Card>> {
+pub async fn reopen(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    idempotency: Idempotency,
+) -> ApiResult<Json<Card>> {
     let (company, id) = (caller.company, id.0);
-    once.transaction(app.db(company), async |db| {
-        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        if !state.won && !state.lost {
-            return Err(state_conflict("the card is open", "open", id));
-        }
-        let tracked = card_events::track_changes(db, company, id).await?;
-        cards::reopen(db, company, id).await?;
-        Ok(Json::of(tracked.publish(db).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            if !locked_card.won && !locked_card.lost {
+                return Err(state_conflict("the card is open", "open", id));
+            }
+            let tracked = card_events::track_changes(db, company, id).await?;
+            cards::reopen(db, company, id).await?;
+            Ok(Json::of(tracked.publish(db).await?))
+        })
+        .await
 }
 
 /// Checks that a card is open: only an open card can be won or lost.
-fn check_open(state: &State) -> ApiResult<()> {
-    match (state.won, state.lost) {
-        (true, _) => Err(state_conflict("the card is won; reopen it first", "won", state.id)),
-        (_, true) => Err(state_conflict("the card is lost; reopen it first", "lost", state.id)),
+fn check_open(locked_card: &LockedCard) -> ApiResult<()> {
+    match (locked_card.won, locked_card.lost) {
+        (true, _) => Err(state_conflict("the card is won; reopen it first", "won", locked_card.id)),
+        (_, true) => Err(state_conflict("the card is lost; reopen it first", "lost", locked_card.id)),
         (false, false) => Ok(()),
     }
 }

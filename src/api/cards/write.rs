@@ -55,7 +55,7 @@ impl CardInput {
         }
         let assignee = read_reference::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId");
         if assignee.is_some() && !is_new {
-            // The removed user to whom reports attribute a closed card; a new assignee replaces them.
+            // The former user, to whom reports attribute a closed card, was removed; a new assignee replaces them.
             columns.set("formerUserId", Value::Null);
         }
         let contacts = read_contact_ids(fields, is_new);
@@ -132,40 +132,41 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<BodyWithValues<NewCard>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Card>> {
     let company = caller.company;
     let NewCard { board, list, input } = body.0.check(app.db(company), company).await?;
     check_board(&caller, &app, board).await?;
-    let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
-    once.transaction(database_for(&app, company, &input).await?, async |db| {
-        let stage = match list {
-            Some(list) => lock_stage(db, company, board, list).await?,
-            None => lock_first_stage(db, company, board).await?,
-        };
-        let position = cards::place(db, company, stage, None, None).await?;
-        let LockedReferences { lines, values } = lock_references(db, company, &input, NewCard::IS_NEW).await?;
-        let mut columns = input.columns;
-        columns.set("boardId", board);
-        columns.set("listId", stage.id);
-        columns.set("position", position.0);
-        columns.set("creationSource", source);
-        if let Some((user, _)) = caller.user() {
-            columns.set("createdByUserId", user);
-        }
-        // A person who sees only their own cards must still see the card they create.
-        if let Some(only_assignee) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
-            columns.set("assignedUserId", only_assignee);
-        }
-        let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
-        cards::CONTACTS.set(&mut *db, company, id, input.contacts.as_deref().unwrap_or_default()).await?;
-        if let Some(lines) = lines {
-            cards::set_lines(db, company, id, &lines).await?;
-        }
-        cards::set_custom_values(db, company, id, &values).await?;
-        Ok(Created::of(card_events::publish_created(db, company, id).await?))
-    })
-    .await
+    let source = if caller.signed_in().is_some() { CardSource::User } else { CardSource::Api };
+    idempotency
+        .transaction(database_for(&app, company, &input).await?, async |db| {
+            let stage = match list {
+                Some(list) => lock_stage(db, company, board, list).await?,
+                None => lock_first_stage(db, company, board).await?,
+            };
+            let position = cards::place(db, company, stage, None, None).await?;
+            let LockedReferences { lines, values } = lock_references(db, company, &input, NewCard::IS_NEW).await?;
+            let mut columns = input.columns;
+            columns.set("boardId", board);
+            columns.set("listId", stage.id);
+            columns.set("position", position.0);
+            columns.set("creationSource", source);
+            if let Some((user, _)) = caller.user() {
+                columns.set("createdByUserId", user);
+            }
+            // A person who sees only their own cards must still see the card they create.
+            if let Some(only_assignee) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
+                columns.set("assignedUserId", only_assignee);
+            }
+            let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
+            cards::CONTACTS.set(&mut *db, company, id, input.contacts.as_deref().unwrap_or_default()).await?;
+            if let Some(lines) = lines {
+                cards::set_lines(db, company, id, &lines).await?;
+            }
+            cards::set_custom_values(db, company, id, &values).await?;
+            Ok(Created::of(card_events::publish_created(db, company, id).await?))
+        })
+        .await
 }
 
 /// The body of `PUT /crm/cards/{cardId}`.
@@ -194,50 +195,51 @@ impl HasCustomValues for ChangedCard {
     const IS_NEW: bool = false;
 }
 
-/// `PUT /crm/cards/{cardId}`. A change of the stage puts the card at the bottom of the new one.
+/// `PUT /crm/cards/{cardId}`. A change of stage puts the card at the bottom of the new one.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
     id: PathId<CardId>,
     if_match: IfMatch,
     body: Body<BodyWithValues<ChangedCard>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Card>> {
     let (company, id) = (caller.company, id.0);
     let ChangedCard { board, list, input } = body.0.check(app.db(company), company).await?;
-    once.transaction(database_for(&app, company, &input).await?, async |db| {
-        // Every transaction takes locks in this order: the stage, the referenced records, the card.
-        let CardRef { board_id, .. } =
-            table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        if board.is_some_and(|board| board != board_id) {
-            return Err(Refusal::invalid("boardId", FIXED).into());
-        }
-        let target = match list {
-            Some(list) => {
-                let stage = lock_stage(db, company, board_id, list).await?;
-                Some((stage, cards::place(db, company, stage, Some(id), None).await?))
+    idempotency
+        .transaction(database_for(&app, company, &input).await?, async |db| {
+            // Every transaction takes locks in this order: the stage, the referenced records, the card.
+            let CardRef { board_id, .. } =
+                table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            if board.is_some_and(|board| board != board_id) {
+                return Err(Refusal::invalid("boardId", FIXED).into());
             }
-            None => None,
-        };
-        let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
-        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-        if_match.0.lock_and_check::<CardRef>(db, company, id).await?;
-        let tracked = card_events::track_changes(db, company, id).await?;
-        if let Some((stage, position)) = target.filter(|(stage, _)| stage.id != state.list_id) {
-            check_won_card_stays(&state, stage)?;
-            cards::move_card(db, company, id, stage.id, &position).await?;
-        }
-        table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
-        if let Some(contacts) = &input.contacts {
-            cards::CONTACTS.set(&mut *db, company, id, contacts).await?;
-        }
-        if let Some(lines) = lines {
-            cards::set_lines(db, company, id, &lines).await?;
-        }
-        cards::set_custom_values(db, company, id, &values).await?;
-        Ok(Json::of(tracked.publish(db).await?))
-    })
-    .await
+            let target = match list {
+                Some(list) => {
+                    let stage = lock_stage(db, company, board_id, list).await?;
+                    Some((stage, cards::place(db, company, stage, Some(id), None).await?))
+                }
+                None => None,
+            };
+            let LockedReferences { lines, values } = lock_references(db, company, &input, ChangedCard::IS_NEW).await?;
+            let locked_card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+            if_match.0.lock_and_check::<CardRef>(db, company, id).await?;
+            let tracked = card_events::track_changes(db, company, id).await?;
+            if let Some((stage, position)) = target.filter(|(stage, _)| stage.id != locked_card.list_id) {
+                check_won_card_stays(&locked_card, stage)?;
+                cards::move_card(db, company, id, stage.id, &position).await?;
+            }
+            table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
+            if let Some(contacts) = &input.contacts {
+                cards::CONTACTS.set(&mut *db, company, id, contacts).await?;
+            }
+            if let Some(lines) = lines {
+                cards::set_lines(db, company, id, &lines).await?;
+            }
+            cards::set_custom_values(db, company, id, &values).await?;
+            Ok(Json::of(tracked.publish(db).await?))
+        })
+        .await
 }
 
 /// The database for writing a card. If the body names a ticket, first waits until the tables contain it.

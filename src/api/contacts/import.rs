@@ -96,23 +96,23 @@ pub async fn import(
     caller: Caller,
     app: Data<App>,
     body: Body<Import>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<ImportReport>> {
     let (company, import) = (caller.company, Arc::new(body.0));
     let changes = app.engine.contacts.changes(company);
     // Waits for the tables: an earlier opt-out that is not written yet must not overwrite an opt-in of this import.
     let db = app.engine.reads().tables(company).await?.heavy();
-    let report = once
+    let report = idempotency
         .transaction(db, async |db| {
             contact_import::begin_import(db, company).await?;
             // An attempt is repeated only if another request has created the contact of a row. Further attempts find
-            // that contact, so each row causes at most one of them.
+            // that contact, so each row causes at most one repetition.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let mut plan = plan_import(&mut attempt, company, &import).await?;
                 changes.add(plan.contacts.iter().filter_map(|contact| contact.id));
                 if plan.contacts.iter().any(|contact| contact.columns.has("marketingOptOut")) {
-                    changes.include_preferences();
+                    changes.include_opt_outs();
                 }
                 match store_contacts(&mut attempt, company, &mut plan.contacts).await {
                     Ok(()) => {
@@ -219,7 +219,7 @@ struct ContactKeys {
 }
 
 impl ContactKeys {
-    /// The keys after a change of these columns.
+    /// The keys after these changes are applied.
     fn with_changes(&self, columns: &Columns) -> Self {
         let changed_text = |column, current: &Option<String>| {
             if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
@@ -301,7 +301,7 @@ impl Planner {
             let outcome = row.clone().and_then(|row| self.apply_row(row));
             match outcome {
                 Ok((position, result)) => {
-                    *report.count_of(result) += 1;
+                    *report.count_mut(result) += 1;
                     applied_rows.push(AppliedRow { row_index, position, result });
                 }
                 Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(row_index, error))),
@@ -323,7 +323,7 @@ impl Planner {
             return if errors.is_empty() { Ok((position, ImportResult::Skipped)) } else { Err(errors) };
         }
         let has_error = |errors: &[FieldError], field: &str| errors.iter().any(|error| error.field == field);
-        // A row with an invalid number, e-mail or code may be meant for an existing contact, so it is not new.
+        // A row with an invalid number, e-mail or code may be meant for an existing contact: it does not count as new.
         let is_new = existing.is_none() && !MATCHED_FIELDS.iter().any(|field| has_error(&errors, field));
         if is_new && !row.default_name_to_number() && !has_error(&errors, "name") {
             let reason = "is required without number".to_owned();
@@ -391,9 +391,9 @@ async fn store_contacts(
             && contact.columns.text("number") != contact.number.as_deref()
     };
     let tracker = contacts::track_changes(&mut *db, company, &existing).await?;
-    let without_number: Vec<ContactId> =
+    let releasing_number: Vec<ContactId> =
         contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
-    contact_import::clear_numbers(db, company, &without_number).await?;
+    contact_import::clear_numbers(db, company, &releasing_number).await?;
     contact_import::update_all(db, company, &updated).await?;
     contact_import::insert_all(db, company, &inserted).await?;
     if !retagged_contacts.is_empty() {

@@ -85,8 +85,8 @@ fn code_schema() -> Object {
 }
 
 impl ImportReport {
-    /// The count that a row with this result belongs to.
-    pub(super) fn count_of(&mut self, result: ImportResult) -> &mut usize {
+    /// The counter of rows with this result.
+    pub(super) fn count_mut(&mut self, result: ImportResult) -> &mut usize {
         match result {
             ImportResult::Created => &mut self.created,
             ImportResult::Updated => &mut self.updated,

@@ -37,7 +37,7 @@ pub async fn merge(
     id: PathId<ContactId>,
     if_match: IfMatch,
     body: Body<ContactMergeBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Contact>> {
     let (company, into, from) = (caller.company, id.0, body.0.from);
     if into == from {
@@ -45,12 +45,12 @@ pub async fn merge(
         return Err(ApiError::validation(&[FieldError { field: "fromContactId".to_owned(), reason }]));
     }
     for contact in [into, from] {
-        // Before the hold, which makes other requests wait: a contact that does not exist must not cause that.
+        // Checked before the hold, which makes other requests wait: a contact that does not exist must not cause that.
         let stored = app.engine.contacts.get(company, contact).await?.ok_or_else(ApiError::not_found);
         merges::add_successor(&caller, &app, Mergeable::Contact(contact), stored).await?;
     }
     let hold = app.engine.merging.hold(company, [into, from]).await?;
-    let merged = once
+    let merged = idempotency
         .transaction(app.db(company).heavy(), async |db| {
             hold.begin_change();
             let (expected, author, ids) = (&if_match.0, merges::author(&caller), &app.engine.store().ids);

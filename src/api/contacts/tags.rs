@@ -9,15 +9,15 @@ use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Idempotency, NoContent, PathId};
 
-/// `PUT /contacts/{contactId}/tags/{tagId}`. Applying a tag the contact has already changes nothing.
+/// `PUT /contacts/{contactId}/tags/{tagId}`. Adding a tag that the contact already has changes nothing.
 pub async fn add_tag(
     caller: Caller,
     app: Data<App>,
     ids: PathId<(ContactId, TagId)>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
-    let added = once
+    let added = idempotency
         .transaction(app.db(caller.company), async |db| {
             contacts::link_tag(db, caller.company, contact, tag).await?;
             Ok(NoContent)
@@ -26,7 +26,7 @@ pub async fn add_tag(
     merges::add_successor(&caller, &app, Mergeable::Contact(contact), added).await
 }
 
-/// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
+/// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag that the contact does not have changes nothing.
 pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
     let mut transaction = app.db(caller.company).begin().await?;

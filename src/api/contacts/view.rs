@@ -74,7 +74,7 @@ pub struct Contact {
     pub marketing_opt_out: bool,
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
-    /// The channel of the latest message. Changes of it do not change `updatedAt`.
+    /// The channel of the latest message. Changes to it do not change `updatedAt`.
     pub last_channel: Option<LastChannel>,
     /// By what the contact is or was known: its number, and the ids that providers have of it. Former ones still find it.
     pub identities: Vec<ContactIdentity>,

@@ -138,22 +138,23 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<BodyWithValues<NewContact>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Contact>> {
     let company = caller.company;
     let NewContact(new) = body.0.check(app.db(company), company).await?;
-    once.transaction(app.db(company), async |db| {
-        if let Some(number) = new.columns.text("number") {
-            identities::hold_number(db, company, number, None).await?;
-        }
-        let is_new = NewContact::IS_NEW;
-        let values = custom_values::validate(db, company, Application::Contact, &new.values, is_new).await?;
-        let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
-        set_tags_and_values(db, company, id, new.tags.as_deref(), values).await?;
-        contacts::record_created(db, company, &[id]).await?;
-        Ok(Created::of(find(db, company, id).await?))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            if let Some(number) = new.columns.text("number") {
+                identities::hold_number(db, company, number, None).await?;
+            }
+            let is_new = NewContact::IS_NEW;
+            let values = custom_values::validate(db, company, Application::Contact, &new.values, is_new).await?;
+            let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
+            set_tags_and_values(db, company, id, new.tags.as_deref(), values).await?;
+            contacts::record_created(db, company, &[id]).await?;
+            Ok(Created::of(find(db, company, id).await?))
+        })
+        .await
 }
 
 /// The body of `PUT /contacts/{contactId}`.
@@ -188,17 +189,17 @@ pub async fn update(
     id: PathId<ContactId>,
     if_match: IfMatch,
     body: Body<BodyWithValues<ChangedContact>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Contact>> {
     let (company, id) = (caller.company, id.0);
     let ChangedContact(change) = body.0.check(app.db(company), company).await?;
     let changes = app.engine.contacts.changes(company);
     let db = app.engine.reads().tables(company).await?;
-    let response = once
+    let response = idempotency
         .transaction(db, async |db| {
             changes.add([id]);
             if change.columns.has("marketingOptOut") {
-                changes.include_preferences();
+                changes.include_opt_outs();
             }
             if let Some(number) = change.columns.text("number") {
                 identities::hold_number(db, company, number, Some(id)).await?;

@@ -1,4 +1,4 @@
-//! The records that events are about, as they were at that time.
+//! The records that events are about, as they were at the time of the event.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! Events: the changes of a company's records, in order. The API only reads them; the changes write them.
+//! Events: the changes of a company's records, in order. The API only reads them; each change writes its own event.
 
 mod data;
 mod enabled;
@@ -12,8 +12,8 @@ use actix_web::body::BoxBody;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpResponse, Responder, ResponseError};
 use hotline_actors::Engine;
-use hotline_persistence::tables::events::{self, After, EventKind, Portion};
-use hotline_persistence::{CompanyId, Listening, LoggedEventId, Presence};
+use hotline_persistence::tables::events::{self, After, EventKind, ReadLimits};
+use hotline_persistence::{CompanyId, EventListener, LoggedEventId, Presence};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -46,7 +46,7 @@ const WAIT_S_MAX: i64 = 30;
 
 /// The query of the list.
 pub struct EventQuery {
-    /// Where the response begins; `None` means with the oldest event.
+    /// Where the response begins; `None` means at the oldest event.
     after: Option<Start>,
     /// The requested types; empty means all types.
     types: Vec<EventKind>,
@@ -233,8 +233,8 @@ impl Responder for Events {
 /// Subscribes to a company's events.
 ///
 /// # Errors
-/// `404` where no events are stored.
-pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
+/// `404` when this service stores no events.
+pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<EventListener> {
     engine.listen(company).ok_or_else(ApiError::not_found)
 }
 
@@ -252,7 +252,7 @@ pub async fn list(
     // Subscribed before the first read, so that no event is missed in between.
     let mut listening = listen(&app.engine, caller.company)?;
     let _permit = if query.wait_s > 0 { Some(shared_streams.admit(caller.company)?) } else { None };
-    let portion = Portion { events: usize::try_from(query.limit).unwrap_or_default(), bytes: BYTES_MAX };
+    let limits = ReadLimits { events: usize::try_from(query.limit).unwrap_or_default(), bytes: BYTES_MAX };
     let deadline = Instant::now() + Duration::from_secs(query.wait_s.unsigned_abs());
     let mut stopping = app.stopping();
     let directory = app.engine.directory();
@@ -271,7 +271,7 @@ pub async fn list(
         _ => false,
     };
     let mut after = After::event(start.unwrap_or(LoggedEventId::new(0)));
-    // While the request waits, it drops its presence: closing the company waits for every presence.
+    // While the request waits, it drops its presence: closing the company waits for all work in progress.
     let mut presence = request.extensions_mut().remove::<Presence>();
     loop {
         // While a request waits, its caller may lose the permission to see these events.
@@ -280,7 +280,7 @@ pub async fn list(
             let valid_for = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
             expires_at = valid_for.map(|valid_for| Instant::now() + valid_for);
         }
-        let batch = events::read(db, caller.company, after, &types, portion).await?;
+        let batch = events::read(db, caller.company, after, &types, limits).await?;
         after = batch.next;
         let must_respond = !batch.events.is_empty() || batch.has_more || is_beyond_end || app.is_stopping();
         let is_over = must_respond || {

@@ -15,8 +15,8 @@ use dashmap::DashMap;
 use futures_util::stream;
 use hotline_actors::Directory;
 use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
-use hotline_persistence::tables::events::{self, After, EventKind, Portion};
-use hotline_persistence::{CompanyId, EventNews, Listening, LoggedEventId, Presence};
+use hotline_persistence::tables::events::{self, After, EventKind, ReadLimits};
+use hotline_persistence::{CompanyId, EventListener, EventNews, LoggedEventId, Presence};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -40,9 +40,9 @@ const RETRY_MS: u64 = 3000;
 /// Pause before the retry of a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Maximum size of a batch, which a stream holds until its client has received it: some 12 MiB for all streams of a
+/// Maximum size of a batch, which a stream holds until its client has received it: about 12 MiB for all streams of a
 /// company. A larger event is a batch of its own.
-const BATCH: Portion = Portion { events: 100, bytes: 64 << 10 };
+const BATCH: ReadLimits = ReadLimits { events: 100, bytes: 64 << 10 };
 
 /// Number of a company's latest events that its streams share: enough for streams slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
@@ -102,7 +102,7 @@ impl ResponseDescription for EventStream {
 /// The state that streams of the same company share, and the permits of its readers.
 pub struct SharedStreams {
     /// The shared events of each company, by site.
-    companies: DashMap<CompanyId, HashMap<String, Arc<SharedStream>>>,
+    companies: DashMap<CompanyId, HashMap<String, Arc<SharedEvents>>>,
     /// Permits for streams and waiting requests.
     readers: KeyedPermits<CompanyId>,
 }
@@ -116,11 +116,11 @@ impl Default for SharedStreams {
 
 /// The latest events of a company, serialized for the streams of one site.
 #[derive(Default)]
-struct SharedStream {
+struct SharedEvents {
     window: Mutex<EventWindow>,
 }
 
-/// The latest events of a company. The streams read it further; its oldest events are evicted.
+/// The latest events of a company. The streams append newer events as they read them; the oldest ones are evicted.
 #[derive(Default)]
 struct EventWindow {
     /// All events after `from`, up to `next`.
@@ -130,7 +130,7 @@ struct EventWindow {
     next: Option<After>,
     /// The notification version for which all events were read; 0 before that.
     version: u64,
-    /// The number of removals before the events were read.
+    /// The number of removals of event content before these events were read.
     removals: u64,
     /// The size of `frames`.
     bytes: usize,
@@ -163,7 +163,7 @@ impl SharedStreams {
     }
 
     /// The shared events of a company for this site; `None` if its streams already share for [`SITES_MAX`] other sites.
-    fn share_of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedStream>> {
+    fn share_of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedEvents>> {
         let mut sites = self.companies.entry(company).or_default();
         if !sites.contains_key(site) && sites.len() >= SITES_MAX {
             return None;
@@ -181,12 +181,12 @@ impl SharedStreams {
     }
 
     /// Drops the shared events of a company that this process closes, and wakes its streams and waiting requests. They
-    /// end if the company has moved to another process; otherwise they continue with the `SharedStream` they hold.
+    /// end if the company has moved to another process; otherwise they continue with the `SharedEvents` they hold.
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
         // The permits are released when their streams end.
         let Self { companies, readers: _ } = self;
         companies.remove(&company);
-        // Id 0 is no event: it only makes every listener check again. The removal empties the windows of streams that
+        // Id 0 is not an event: it makes every listener check again. The removal empties the windows of streams that
         // last until the company returns, because another process may have deleted content of their events meanwhile.
         news.iter().for_each(|news| {
             news.publish_removal(company);
@@ -201,9 +201,9 @@ struct StreamState {
     shared_streams: Data<SharedStreams>,
     caller: Caller,
     context: ViewContext,
-    shared: Option<Arc<SharedStream>>,
-    news: Listening,
-    /// Notifies of changes of the directory.
+    shared: Option<Arc<SharedEvents>>,
+    news: EventListener,
+    /// Notifies of changes to the directory.
     changes: watch::Receiver<()>,
     /// The company's version in the directory for which the caller was last checked.
     seen_version: u64,
@@ -240,7 +240,7 @@ pub async fn stream(
         None => events::last_id(app.engine.reads().acknowledged_tables(company).await?, company).await?,
     };
     let context = ViewContext::of(&caller, &app, &request);
-    // The stream drops the request's presence: closing the company waits for every presence.
+    // The stream drops the request's presence: closing the company waits for all work in progress.
     request.extensions_mut().remove::<Presence>();
     let shared = shared_streams.share_of(company, context.site());
     app.metrics.events.add_opened();
@@ -277,7 +277,7 @@ pub async fn stream(
     Ok(response.into())
 }
 
-/// Waits for a change of the directory that may concern the caller.
+/// Waits for a change to the directory that may concern the caller.
 pub(super) async fn wait_for_change(
     changes: &mut watch::Receiver<()>,
     caller: &Caller,
@@ -316,7 +316,7 @@ impl StreamState {
             if self.app.is_stopping() {
                 return None;
             }
-            // Later changes of the directory wake the stream. `may_be_affected` is called to update `seen_version`; its
+            // Later changes to the directory wake the stream. `may_be_affected` is called to update `seen_version`; its
             // result is not needed, because the caller is checked in any case.
             self.changes.mark_unchanged();
             self.caller.may_be_affected(&mut self.seen_version, directory);
@@ -340,7 +340,7 @@ impl StreamState {
                     if Instant::now() < self.comment_at {
                         continue;
                     }
-                    // A comment is due. The `select` below sends it, also during an outage.
+                    // A comment is due. The `select` below sends it, even during an outage.
                 }
             }
             let changed =
@@ -351,7 +351,7 @@ impl StreamState {
                 () = wait_for_expiry(expires_at) => {}
                 () = sleep_until(self.comment_at) => {
                     self.comment_at = Instant::now() + COMMENT_INTERVAL;
-                    // Has the last position read, so that a reconnecting client skips events of other types.
+                    // Includes the last position read, so that a reconnecting client skips events of other types.
                     return Some(format!(":\nid: {}\n\n", self.after.id).into());
                 }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => return None,

@@ -63,8 +63,8 @@ pub struct EventAuthor {
 impl EventAuthor {
     fn of(by: By, organization: &Organization) -> Self {
         let By { kind, id, name } = by;
-        let token = || references::integration(organization, id.map(TokenId::new)).map(|token| token.name);
-        let name = if kind == ByKind::Integration { name.or_else(token) } else { name };
+        let token_name = || references::integration(organization, id.map(TokenId::new)).map(|token| token.name);
+        let name = if kind == ByKind::Integration { name.or_else(token_name) } else { name };
         Self { kind, id, name }
     }
 }
@@ -195,7 +195,8 @@ pub async fn serialize_events(
 
 /// The index of the last event whose message was loaded within the size limit. `messages` are the messages of all
 /// events. `loaded` are those that exist, in the same order and with repetitions, cut off at the limit. A message may
-/// occur in both parts: an event after the limit does not count as loaded because an earlier one has the same message.
+/// occur both before and after it: an event after it must not count as loaded just because an earlier one has
+/// the same message.
 fn last_loaded_index(
     messages: impl Iterator<Item = Option<MessageId>>,
     loaded: impl Iterator<Item = MessageId>,
@@ -214,7 +215,7 @@ fn last_loaded_index(
 struct ExistingMessages {
     /// The messages of message events.
     rows: HashMap<MessageId, MessageRow>,
-    /// The last messages in ticket events that were not deleted.
+    /// Of the last messages in ticket events, those that were not deleted.
     undeleted: HashSet<MessageId>,
 }
 
@@ -296,11 +297,11 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::of_listed(schedule, organization)
 }
 
-/// A message with its text and reaction at the time of an event. A message whose content was deleted later stays so.
+/// A message with its text and reaction at the time of an event. If its content was deleted later, it stays deleted.
 fn restore_content(
     row: &MessageRow,
     kind: EventKind,
-    at: DateTime<Utc>,
+    event_at: DateTime<Utc>,
     reaction: Option<&ReactionSnapshot>,
 ) -> MessageRow {
     let mut row = row.clone();
@@ -308,8 +309,9 @@ fn restore_content(
     if row.revisions.is_none() || revisions.deleted_at.is_some() {
         return row;
     }
-    let is_new = is_first_event(kind);
-    let is_before_event = |noted_at: DateTime<Utc>| !is_new && noted_at.timestamp_millis() <= at.timestamp_millis();
+    let is_first = is_first_event(kind);
+    let is_before_event =
+        |noted_at: DateTime<Utc>| !is_first && noted_at.timestamp_millis() <= event_at.timestamp_millis();
     let earlier_edits = revisions.edits.iter().take_while(|edit| is_before_event(edit.noted_at)).count();
     // An edit stores the text that it replaced, so the first later edit has the text at the time of the event.
     let next_edit = revisions.edits.drain(earlier_edits..).next();
@@ -317,7 +319,7 @@ fn restore_content(
         row.body = next_edit.body;
         revisions.edited_at = revisions.edits.last().map(|edit| edit.at);
     }
-    if is_new {
+    if is_first {
         revisions.reactions.clear();
     } else if let Some(ReactionSnapshot { key, emoji }) = reaction
         && let Some(later) = revisions.reactions.iter_mut().find(|later| later.key == *key && later.emoji != *emoji)
@@ -387,10 +389,10 @@ fn restore_ticket(snapshot: TicketSnapshot, undeleted: &HashSet<MessageId>) -> t
 fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) -> MessageRow {
     let has_failed = snapshot.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
-    let has_reached = |status: MessageStatus| is_inbound || snapshot.status.is_as_far_as(status);
+    let has_reached = |status: MessageStatus| is_inbound || snapshot.status.has_reached(status);
     let sent_at = row.sent_at.filter(|_| has_failed || has_reached(MessageStatus::Sent));
     let delivered_at = row.delivered_at.filter(|_| has_reached(MessageStatus::Delivered));
-    // An inbound message is read after it is received, so its events do not show that it was read.
+    // An inbound message stays `received` when it is read, so its snapshot cannot tell whether it had been read.
     let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
     let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),

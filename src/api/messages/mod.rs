@@ -79,7 +79,7 @@ pub async fn show(
 /// `GET /messages/jobs/{jobId}`.
 pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> ApiResult<Json<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
-    // A job has the id of its first message. Other messages of it, and those of contacts, identify no job.
+    // A job has the id of its first message. Its other messages, and those from contacts, do not identify a job.
     let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
     let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
     Ok(Json::of(Job::of(first, others, &caller.organization)))

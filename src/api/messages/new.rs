@@ -92,7 +92,7 @@ impl FromField for Interactive {
             "type": "object",
             "description": "An interactive object in the format of the official cloud API, at most 65,536 bytes. A \
                             webchat supports button, list, cta_url, location_request_message and carousel",
-            "example": question(),
+            "example": example_question(),
         })
     }
 }
@@ -175,7 +175,10 @@ impl Input for NewMessage {
                     },
                 }),
             ),
-            ("interactive", json!({"channelId": 7, "contactId": 7, "type": "interactive", "interactive": question()})),
+            (
+                "interactive",
+                json!({"channelId": 7, "contactId": 7, "type": "interactive", "interactive": example_question()}),
+            ),
         ]
     }
 
@@ -185,7 +188,7 @@ impl Input for NewMessage {
     }
 }
 
-fn question() -> Value {
+fn example_question() -> Value {
     json!({
         "type": "button",
         "body": {"text": "Shall we deliver it tomorrow?"},

@@ -35,18 +35,19 @@ pub async fn react(
     app: Data<App>,
     id: PathId<MessageId>,
     body: Body<ReactionBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Message>> {
     let command = build_command(&caller, &app, id.0, Some(body.0.emoji.0)).await?;
     let context = ViewContext::of(&caller, &app, &request);
-    let show = move |message: &MessageRow| Json::of(Message::of(message.clone(), &context));
+    let to_response = move |message: &MessageRow| Json::of(Message::of(message.clone(), &context));
     let (company, ticket) = (caller.company, command.message.ticket_id);
     let tickets = &app.engine.tickets;
     // If the ticket is merged meanwhile, the command is executed on the remaining one.
-    once.command(show, |attached_changes| {
-        tickets.ask_following(company, ticket, Execute { command, attached: attached_changes, only_if: None })
-    })
-    .await
+    idempotency
+        .command(to_response, |attached_changes| {
+            tickets.ask_following(company, ticket, Execute { command, attached: attached_changes, only_if: None })
+        })
+        .await
 }
 
 /// `DELETE /messages/{messageId}/reaction`.
@@ -56,7 +57,7 @@ pub async fn withdraw_reaction(caller: Caller, app: Data<App>, id: PathId<Messag
     Ok(NoContent)
 }
 
-/// The command that sets the reaction; with `None`, that withdraws it.
+/// The command that sets the reaction, or withdraws it if `emoji` is `None`.
 async fn build_command(caller: &Caller, app: &App, id: MessageId, emoji: Option<String>) -> ApiResult<React> {
     let message = app.engine.reads().message(caller.company, id).await?.ok_or_else(ApiError::not_found)?;
     Ok(React { message, emoji, author: caller.author() })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::web::Data;
 use hotline_actors::services::{NewContact, Recipient, Target};
-use hotline_actors::tickets::{Check, Content, Execute, Send};
+use hotline_actors::tickets::{Content, Execute, InteractiveCheck, Send};
 use hotline_actors::{FieldError, Refusal, Unreachable};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::tables::media::StoredMedia;
@@ -45,7 +45,7 @@ pub async fn send(
     caller: Caller,
     app: Data<App>,
     body: BodyWithFiles<NewMessage>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Accepted<QueuedJob>> {
     let BodyWithFiles { fields: new, files: uploads } = body;
     let recipient_record = new.recipient.as_ref().and_then(|recipient| match recipient {
@@ -53,19 +53,19 @@ pub async fn send(
         RecipientInput::Contact(contact) => Some(Mergeable::Contact(*contact)),
         RecipientInput::Number(_) => None,
     });
-    let result = send_to(&caller, &app, new, uploads, once).await;
+    let result = resolve_and_send(&caller, &app, new, uploads, idempotency).await;
     match recipient_record {
         Some(record) => merges::add_successor(&caller, &app, record, result).await,
         None => result,
     }
 }
 
-async fn send_to(
+async fn resolve_and_send(
     caller: &Caller,
     app: &App,
     new: NewMessage,
     uploads: Vec<Upload>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Accepted<QueuedJob>> {
     let author = caller.author_for(new.user_id)?;
     let target = resolve(caller, app, &new).await?;
@@ -75,13 +75,13 @@ async fn send_to(
     let stored_files = UnreferencedFiles::store(&app.media, caller.company, uploads).await?;
     let content = build_content(caller, app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
-    let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
+    let to_response = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let execute = |attached_changes| {
         let send = async || {
             let command = Execute { command, attached: attached_changes, only_if: None };
             let message = app.engine.sending.send(&target, command).await?;
             // Only for integrations: the panel records the presence of signed-in users.
-            if caller.signed().is_none() {
+            if caller.signed_in().is_none() {
                 app.engine.attendance.record_answer(caller.company, target.channel());
             }
             Ok(message)
@@ -89,13 +89,13 @@ async fn send_to(
         // The job's messages refer to all of the files.
         stored_files.attach_with(send, |_, _| true)
     };
-    once.command(respond, execute).await
+    idempotency.command(to_response, execute).await
 }
 
-/// Resolves the recipient: the first given one of ticket, contact and number.
+/// Resolves the recipient, which the request names by ticket, contact or number.
 async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Target> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
-    check_follow_up(caller, new)?;
+    check_after_send(caller, new)?;
     let recipient = match (&new.recipient, channel) {
         (None, _) => {
             return Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required"));
@@ -121,7 +121,7 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
 
 /// Checks that the queue and the wrap-up type that the ticket gets after the send exist. This runs before a contact is
 /// created for an unknown number, so that a refused request changes nothing.
-fn check_follow_up(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
+fn check_after_send(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
         && new.wrapup_type_id.is_none_or(|id| organization.wrapup_types.contains_key(&id));
@@ -187,7 +187,7 @@ async fn build_content(
         ContentInput::Interactive(object) => {
             let interactive = Value::Object(object);
             // On other channels the provider validates the object. The send repeats the check if it fills in variables.
-            let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
+            let check: Option<InteractiveCheck> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
             let errors = check.map(|check| check(&interactive)).unwrap_or_default();
             if !errors.is_empty() {
                 return Err(ApiError::interactive_invalid(&errors));

@@ -59,7 +59,7 @@ pub struct Message {
     pub edits: Vec<MessageEdit>,
     /// When the author deleted it, with its text and file.
     pub deleted_at: Option<Timestamp>,
-    /// The reactions, one of each person.
+    /// The reactions, one per person.
     pub reactions: Vec<MessageReaction>,
     /// The message it replies to.
     pub quoted_message_id: Option<MessageId>,
@@ -339,7 +339,7 @@ impl Job {
             ticket_id,
             waiting_for: channel.filter(|_| slowest.status == MessageStatus::Queued).and_then(WaitingFor::of),
             attempts: slowest.attempt_count(),
-            outcome: slowest.is_in_doubt().then_some(JobOutcome::Unknown),
+            outcome: slowest.has_unknown_outcome().then_some(JobOutcome::Unknown),
             error: slowest.error,
         }
     }

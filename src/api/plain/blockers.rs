@@ -9,9 +9,9 @@ use crate::web::{ApiError, ApiResult, Caller, NoContent};
 
 /// Records whose references prevent a deletion.
 pub struct DeletionBlocker {
-    /// Why the record cannot be deleted, in the `409`: for example `the board has cards`.
+    /// The `state` in the `409`, which says why the record cannot be deleted: for example `the board has cards`.
     pub state: &'static str,
-    /// The `type` of the referring records in the `409`, beside their number.
+    /// The `type` of the referring records in the `409`, which also has their number.
     pub noun: &'static str,
     /// The table of the referring records, and its column that refers to the record.
     pub column: (&'static str, &'static str),
@@ -35,11 +35,11 @@ impl DeletionBlocker {
         }
     }
 
-    /// Like `respond`, for a record that cards refer to: a refusal counts only cards that the caller sees.
+    /// Like [`Self::respond`], for a record that cards refer to. A refusal counts only cards that the caller may see.
     ///
     /// # Errors
     /// When the record was not deleted.
-    pub async fn respond_visible<N>(
+    pub async fn respond_for_cards<N>(
         &self,
         removal: Result<()>,
         db: Db<'_>,

@@ -140,7 +140,7 @@ impl<T: Plain> Input for Change<T> {
     }
 
     fn text() -> Option<String> {
-        Some(format!("Changes of {}.", with_article("a", T::NOUN)))
+        Some(format!("Changes to {}.", with_article("a", T::NOUN)))
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -34,8 +34,8 @@ pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
     /// Maximum number of a company's records in the directory, which is in memory and read whole after each change.
     const IN_DIRECTORY_MAX: i64 = 1_000;
 
-    /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
-    /// bodies itself.
+    /// The fields of the bodies of `POST` and `PUT`; errors are reported in this order. Empty for a noun that is
+    /// read-only or reads its bodies itself.
     fn fields(_: &mut BodyColumns<'_, '_>) {}
 
     /// The cascade of a deletion, if other records show the deleted one: they change too.
@@ -70,14 +70,14 @@ pub async fn create<T: Plain>(
     caller: Caller,
     app: Data<App>,
     body: Body<New<T>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<T>> {
     let columns = body.0.columns;
-    let insert = once.transaction(app.db(caller.company), async |db| {
+    let insert = idempotency.transaction(app.db(caller.company), async |db| {
         check_count::<T>(&mut *db, caller.company).await?;
         Ok(Created::of(table::insert::<T>(db, caller.company, &columns).await?))
     });
-    settle::<T, _>(&app, &caller, insert).await
+    run_change::<T, _>(&app, &caller, insert).await
 }
 
 /// Checks that one more record can be in the directory.
@@ -98,14 +98,14 @@ pub async fn update<T: Plain>(
     app: Data<App>,
     id: PathId<T::Id>,
     body: Body<Change<T>>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<T>> {
     let Change { columns, fixed, .. } = body.0;
-    let update = once.transaction(app.db(caller.company), async |db| {
+    let update = idempotency.transaction(app.db(caller.company), async |db| {
         check_fixed::<T>(&mut *db, caller.company, id.0, &fixed).await?;
         Ok(Json::of(table::update::<T>(db, caller.company, id.0, &columns).await?))
     });
-    settle::<T, _>(&app, &caller, update).await
+    run_change::<T, _>(&app, &caller, update).await
 }
 
 /// Checks that the fixed fields in a change, if any, have the record's current values.
@@ -143,12 +143,12 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
         }
         Ok(NoContent)
     };
-    settle::<T, _>(&app, &caller, remove).await
+    run_change::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that other records show. If a company has only few records of a kind, this transaction also changes
-/// those that show the deleted one. `Cascades::begin` changes the others: before the response if they are few, else
-/// after it.
+/// Deletes a record that other records show. If a company has only a few records of a kind, this transaction also
+/// changes those that show the deleted one. `Cascades::begin` changes the others: before the response if they are few,
+/// else after it.
 ///
 /// # Errors
 /// `404` when there is no such record, or the error of `remove`; nothing has changed then.
@@ -160,18 +160,19 @@ pub async fn remove_referenced(
 ) -> ApiResult<()> {
     let mut transaction = db.begin().await?;
     let connection = transaction.connection()?;
-    // The others are locked before this record, in the order of a change that makes them show it: no deadlock.
+    // The others are locked before this record, as by a change that makes them show it: another order could deadlock.
     cascades::remove_references_at_once(&mut *connection, company, cascade).await?;
-    let records = cascades::lock_record(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    let shown_values =
+        cascades::lock_record(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
     // Again, for records that began to show this one before it was locked.
     cascades::remove_references_at_once(&mut *connection, company, cascade).await?;
     remove(&mut *connection).await?;
-    cascades::record_deletion(connection, company, cascade, &records).await?;
+    cascades::record_deletion(connection, company, cascade, &shown_values).await?;
     Ok(transaction.commit().await?)
 }
 
-/// Runs a change, and returns once the directory used for decisions has it.
-fn settle<T: Plain, R>(
+/// Runs a change. If the directory contains such records, returns once the directory used for decisions has the change.
+fn run_change<T: Plain, R>(
     app: &App,
     caller: &Caller,
     change: impl Future<Output = ApiResult<R>>,

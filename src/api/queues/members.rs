@@ -62,10 +62,10 @@ pub async fn add_user(
     caller: Caller,
     app: Data<App>,
     ids: PathId<(QueueId, UserId)>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
-    let add = once.transaction(app.db(caller.company), async |db| {
+    let add = idempotency.transaction(app.db(caller.company), async |db| {
         if users::QUEUES.add(&mut *db, caller.company, user, queue).await? {
             check_links(&mut *db, caller.company, &users::QUEUES).await?;
             table::touch::<User>(db, caller.company, user).await?;

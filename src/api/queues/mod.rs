@@ -38,7 +38,7 @@ impl Plain for Queue {
 /// closed tickets show no queue.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiResult<NoContent> {
     check_exists(&app, caller.company, id.0).await?;
-    // Also checked here, so that most refused requests do not make the queue inactive for a time, as the guard does.
+    // Checked here too, so that most refusals do not make the queue inactive for a time, as `delete_guarded` does.
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
@@ -53,7 +53,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let open_count = tickets::count_open_in_queue(db, company, id).await?;
-    let channel_count = channels::count_of_queue(db, company, id).await?;
+    let channel_count = channels::count_with_queue(db, company, id).await?;
     let (state, reason) = match (open_count, channel_count) {
         (0, 0) => return Ok(()),
         (0, _) => ("a channel uses the queue", "channel"),

@@ -87,7 +87,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     let db = app.engine.reads().acknowledged_tables(company).await?;
     let open_counts = app.engine.assignment.open_tickets(company).await?;
     // Figures are counted per quarter of an hour.
-    let today = reports::quarters_of(zone.begin_of(zone.day_of(now)), now);
+    let today = reports::widen_to_quarter_hours(zone.start_of_day(zone.day_of(now)), now);
     let tickets: TicketFigures = reports::total(db, company, today).await?;
     let messages: MessageFigures = reports::total(db, company, today).await?;
 

@@ -65,7 +65,7 @@ pub async fn report(
     let db = app.engine.reads().acknowledged_tables(company).await?;
     let dimension = match grouping {
         MessageGrouping::Day => {
-            let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
+            let mut figures = reports::by_day(db, company, period.quarter_hours, &period.bounds()).await?;
             let row = |(index, day): (usize, String)| {
                 let figures = figures.remove(&index).unwrap_or_default();
                 MessageReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
@@ -76,7 +76,7 @@ pub async fn report(
         MessageGrouping::User => Dimension::User,
         MessageGrouping::Type => Dimension::Type,
     };
-    let mut figures = reports::by_key(db, company, dimension, period.quarters).await?;
+    let mut figures = reports::by_key(db, company, dimension, period.quarter_hours).await?;
     figures.retain(|(_, figures)| *figures != MessageFigures::default());
     if dimension == Dimension::Type {
         figures.sort_by(|(one, _), (other, _)| one.cmp(other));

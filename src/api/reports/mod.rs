@@ -72,7 +72,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The key, the name and the figures of each row of a dimension, by id; the row without an id is the last.
+/// The key, the name and the figures of each row of a dimension, by id; the row without an id comes last.
 fn with_labels<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Option<ReportKey>, Option<String>, F)> {
     let mut figures = figures;
     figures.sort_by_key(|(id, _)| (id.is_none(), *id));

@@ -25,7 +25,7 @@ pub(super) struct PeriodQuery {
 #[derive(Debug)]
 pub(super) struct Period {
     /// The quarter hours it covers.
-    pub(super) quarters: hotline_persistence::Period,
+    pub(super) quarter_hours: hotline_persistence::Period,
     /// The days of the period, with the time each begins.
     days: Vec<(NaiveDate, DateTime<Utc>)>,
 }
@@ -49,15 +49,15 @@ impl PeriodQuery {
             return invalid("from", format!("must be at most {DAYS_MAX} days before to"));
         }
         let zone = self.zone.unwrap_or_else(|| Zone::of_company(&caller.organization.company.time_zone));
-        let quarters = reports::quarters_of(from, to);
-        Ok(Period { quarters, days: zone.days(quarters.from, quarters.to) })
+        let quarter_hours = reports::widen_to_quarter_hours(from, to);
+        Ok(Period { quarter_hours, days: zone.days(quarter_hours.from, quarter_hours.to) })
     }
 }
 
 impl Period {
     /// The start of each day, and the end of the period.
     pub(super) fn bounds(&self) -> Vec<DateTime<Utc>> {
-        self.days.iter().map(|(_, begin)| *begin).chain([self.quarters.to]).collect()
+        self.days.iter().map(|(_, begin)| *begin).chain([self.quarter_hours.to]).collect()
     }
 
     /// Each day with its index.

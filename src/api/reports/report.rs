@@ -104,22 +104,24 @@ fn cell(value: &RawValue) -> String {
     }
 }
 
-/// The characters that begin a formula, also in the wide and small forms that East Asian spreadsheets accept.
+/// The characters that begin a formula: in ASCII, in the wide and small forms that East Asian spreadsheets accept, and
+/// the Unicode minus sign.
 const FORMULA_SIGNS: [char; 13] = [
     '=', '+', '-', '@', '\u{FF1D}', '\u{FF0B}', '\u{FF0D}', '\u{FF20}', '\u{FE66}', '\u{FE62}', '\u{FE63}', '\u{FE6B}',
     '\u{2212}',
 ];
 
-/// The characters that separate cells in some country, or end a line.
+/// The characters that end a line, or separate cells by the CSV conventions of some country.
 const SEPARATORS: [char; 5] = [';', ',', '\t', '\n', '\r'];
 
-/// Characters that may precede a formula: blanks, quotes, and invisible characters.
+/// Whether this character may precede a formula: a blank, a quote, or an invisible character.
 fn is_ignored(character: char) -> bool {
     character.is_whitespace() || matches!(character, '"' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
 }
 
-/// The text with an apostrophe wherever a spreadsheet would begin to read a formula: at the beginning, and after every
-/// possible separator of cells (<https://owasp.org/www-community/attacks/CSV_Injection>).
+/// The text with an apostrophe wherever a spreadsheet could begin to read a formula: at the beginning, where a tab or
+/// line break also gets one, and after every possible cell separator
+/// (<https://owasp.org/www-community/attacks/CSV_Injection>).
 fn escape_formulas(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 1);
     if text.starts_with(['\t', '\r', '\n']) {
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_are_escaped_after_every_separator_of_cells() {
+    fn formulas_are_escaped_after_every_cell_separator() {
         for (text, safe) in [
             ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),
             ("x; =1", "x; '=1"),

@@ -3,7 +3,7 @@
 use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::tables::boards::Board;
-use hotline_persistence::tables::reports::sales::{self, SalesFigures, SalesGrouping, SalesOf};
+use hotline_persistence::tables::reports::sales::{self, SalesFigures, SalesGroup, SalesGrouping};
 use hotline_persistence::{Amount, BoardId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,14 +74,14 @@ pub async fn report(
         return Err(ApiError::not_found());
     }
     if grouping == SalesGrouping::Day {
-        let mut figures = sales::by_day(db, company, visible_boards, period.quarters, &period.bounds()).await?;
+        let mut figures = sales::by_day(db, company, visible_boards, period.quarter_hours, &period.bounds()).await?;
         let row = |(index, day): (usize, String)| {
             let figures = figures.remove(&index).unwrap_or_default();
             SalesReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
         };
         return Ok(period.days().map(row).collect::<Vec<_>>().into());
     }
-    let groups = sales::by_key(db, company, grouping, visible_boards, period.quarters).await?;
-    let row = |group: SalesOf| SalesReportRow::of(group.key.map(ReportKey::Id), group.name, group.figures);
+    let groups = sales::by_key(db, company, grouping, visible_boards, period.quarter_hours).await?;
+    let row = |group: SalesGroup| SalesReportRow::of(group.key.map(ReportKey::Id), group.name, group.figures);
     Ok(groups.into_iter().map(row).collect::<Vec<_>>().into())
 }

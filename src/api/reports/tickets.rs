@@ -81,7 +81,7 @@ pub async fn report(
     let db = app.engine.reads().acknowledged_tables(company).await?;
     let dimension = match grouping {
         TicketGrouping::Day => {
-            let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
+            let mut figures = reports::by_day(db, company, period.quarter_hours, &period.bounds()).await?;
             let row = |(index, day): (usize, String)| {
                 let figures = figures.remove(&index).unwrap_or_default();
                 TicketReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
@@ -92,7 +92,7 @@ pub async fn report(
         TicketGrouping::Channel => Dimension::Channel,
         TicketGrouping::User => Dimension::User,
     };
-    let mut figures = reports::by_key(db, company, dimension, period.quarters).await?;
+    let mut figures = reports::by_key(db, company, dimension, period.quarter_hours).await?;
     figures.retain(|(_, figures)| *figures != TicketFigures::default());
     let labels = Labels::of(db, &caller, dimension).await?;
     let row = |(key, label, figures)| TicketReportRow::of(key, label, figures);

@@ -58,7 +58,7 @@ pub async fn report(
     caller.check_queue(queue)?;
     let period = period.resolve(&caller, clock::now())?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
-    let rows = reports::wrapups(db, caller.company, queue, period.quarters).await?;
+    let rows = reports::wrapups(db, caller.company, queue, period.quarter_hours).await?;
     let total: i64 = rows.iter().map(|row| row.count).sum();
     Ok(rows.into_iter().map(|row| with_share(row, total)).collect::<Vec<_>>().into())
 }

@@ -17,14 +17,20 @@ use crate::web::request::values::{MessageBody, Text};
 use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// Executes a command and returns the changed ticket.
-async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Idempotency, command: C) -> ApiResult<Json<Ticket>>
+async fn change<C>(
+    caller: Caller,
+    app: &App,
+    id: TicketId,
+    idempotency: Idempotency,
+    command: C,
+) -> ApiResult<Json<Ticket>>
 where
     C: Command<Reply = live::Ticket>,
 {
     let organization = caller.organization.clone();
-    let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
-    let changed = once
-        .command(show, |attached_changes| {
+    let to_response = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
+    let changed = idempotency
+        .command(to_response, |attached_changes| {
             let execute = Execute { command, attached: attached_changes, only_if: None };
             app.engine.tickets.ask(caller.company, id, execute)
         })
@@ -62,10 +68,10 @@ pub async fn transfer(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<TransferBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let (TransferBody { queue, user }, author) = (body.0, caller.author());
-    change(caller, &app, id.0, once, Transfer { queue, user, author }).await
+    change(caller, &app, id.0, idempotency, Transfer { queue, user, author }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/close`.
@@ -91,11 +97,11 @@ pub async fn close(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<CloseBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let CloseBody { wrapup_type, wrapup_note } = body.0;
     let (wrapup_note, author) = (wrapup_note.map(|note| note.0), caller.author());
-    change(caller, &app, id.0, once, Close { wrapup_type, wrapup_note, author }).await
+    change(caller, &app, id.0, idempotency, Close { wrapup_type, wrapup_note, author }).await
 }
 
 /// `POST /tickets/{ticketId}/reopen`.
@@ -103,10 +109,10 @@ pub async fn reopen(
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let author = caller.author();
-    change(caller, &app, id.0, once, Reopen { author }).await
+    change(caller, &app, id.0, idempotency, Reopen { author }).await
 }
 
 /// `POST /tickets/{ticketId}/read`.
@@ -114,10 +120,10 @@ pub async fn mark_read(
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let author = caller.author();
-    change(caller, &app, id.0, once, MarkRead { author }).await
+    change(caller, &app, id.0, idempotency, MarkRead { author }).await
 }
 
 /// The body of `PUT /tickets/{ticketId}/wrapup`.
@@ -144,12 +150,12 @@ pub async fn set_wrapup(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<WrapupBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let WrapupBody { wrapup_type, wrapup_note } = body.0;
     let wrapup_note = wrapup_note.into_option().map(|note| note.map(|text| text.0));
     let author = caller.author();
-    change(caller, &app, id.0, once, SetWrapup { wrapup_type, wrapup_note, author }).await
+    change(caller, &app, id.0, idempotency, SetWrapup { wrapup_type, wrapup_note, author }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/notes`.
@@ -177,14 +183,14 @@ pub async fn add_note(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<NoteBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Message>> {
     let NoteBody { body, user_id } = body.0;
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let context = ViewContext::of(&caller, &app, &request);
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
-    let added = once
-        .command(show, |attached_changes| {
+    let to_response = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
+    let added = idempotency
+        .command(to_response, |attached_changes| {
             let execute = Execute { command: note, attached: attached_changes, only_if: None };
             app.engine.tickets.ask(caller.company, id.0, execute)
         })

@@ -50,7 +50,7 @@ impl Filter for Filters {
     }
 }
 
-/// What the API document says of `sort`.
+/// What the API document says about `sort`.
 const SORT_DESCRIPTION: &str = "With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` \
     is given. `waiting`: by `waitingSince`, the longest wait first; tickets in which no one waits come last in either \
     order. Tickets of the same time are ordered by id";

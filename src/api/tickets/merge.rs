@@ -42,7 +42,7 @@ pub async fn merge(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<TicketMergeBody>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Ticket>> {
     let (company, into, from) = (caller.company, id.0, body.0.from);
     if into == from {
@@ -51,13 +51,13 @@ pub async fn merge(
     }
     let (into_ticket, from_ticket) = (find_ticket(&caller, &app, into).await?, find_ticket(&caller, &app, from).await?);
     if into_ticket.row.contact_id != from_ticket.row.contact_id {
-        return Err(merges::refused_error(MergeConflict::OtherConversation, "fromTicketId", &json!(from)));
+        return Err(merges::refused_error(MergeConflict::DifferentConversations, "fromTicketId", &json!(from)));
     }
     let contact = into_ticket.row.contact_id;
     // Until `settle`, no actor decides about the contact or its conversations: only the tables have them.
     let hold = app.engine.merging.hold(company, [contact]).await?;
     let organization = &caller.organization;
-    let merged = once
+    let merged = idempotency
         .transaction(app.db(company).heavy(), async |db| {
             hold.begin_change();
             let (author, ids) = (merges::author(&caller), &app.engine.store().ids);

@@ -51,7 +51,7 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewTicket>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Ticket>> {
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
@@ -69,7 +69,7 @@ pub async fn create(
     };
     let organization = caller.organization;
     let to_response = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(to_response, |attached_changes| app.engine.tickets.open(open, attached_changes)).await
+    idempotency.command(to_response, |attached_changes| app.engine.tickets.open(open, attached_changes)).await
 }
 
 /// `GET /tickets/{ticketId}`.

@@ -1,6 +1,6 @@
 //! The JSON of tickets as last rendered, for reads and lists of tickets that have not changed since.
 //!
-//! An inbox requests the same tickets every few seconds, few of which have changed.
+//! An inbox requests the same tickets every few seconds, and few of them have changed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -22,8 +22,8 @@ const RENDERED_EXPECTED: usize = 40_000;
 /// freed only with the entry.
 const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
 
-/// How often the entries of tickets that have changed, were deleted or are no longer hot are dropped: their texts must
-/// not stay in memory.
+/// How often entries are dropped whose tickets have changed, were deleted or are no longer hot: their texts must not
+/// stay in memory.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The rendered tickets of all companies, within a limit of bytes.
@@ -33,7 +33,7 @@ pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, Jso
 #[derive(Debug)]
 pub struct RenderedTicket {
     /// The state that the JSON was rendered from. While this reference exists, the state's address is not reused, so a
-    /// later state is never taken for it.
+    /// later state is never mistaken for it.
     ticket: Weak<tickets::Ticket>,
     /// The version of the directory whose names are in the JSON.
     version: u64,

@@ -1,5 +1,5 @@
 //! A company keeps at least one administrator: none of its own people can remove the last one. An administrator of the
-//! installation can, since they can appoint another; an integration cannot change administrators at all.
+//! installation can, since they can appoint another; an integration cannot remove any.
 
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::profiles;
@@ -10,15 +10,15 @@ use sqlx::PgExecutor;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// Whether to check that the caller does not remove the company's last administrator: only if the caller is one of the
-/// company's administrators. An administrator of the installation may remove the last one, and no one else can change
+/// company's administrators. An administrator of the installation may remove the last one, and no one else can remove
 /// administrators.
 pub(super) fn must_keep_last(caller: &Caller) -> bool {
-    caller.signed().is_some_and(is_company_administrator)
+    caller.signed_in().is_some_and(is_company_administrator)
 }
 
 /// Whether the person is an administrator of the company, and not of the installation.
-pub fn is_company_administrator(signed: &SignedInPerson) -> bool {
-    signed.administers && !signed.person().is_admin()
+pub fn is_company_administrator(signed_in: &SignedInPerson) -> bool {
+    signed_in.administers && !signed_in.person().is_admin()
 }
 
 /// Refuses the changes of this transaction, which has locked the company's profiles, if they leave the company without

@@ -19,7 +19,7 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights than the caller. A missing user is not an error here;
 /// other code reports it.
 pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<()> {
-    if caller.signed().is_none_or(|person| person.administers) {
+    if caller.signed_in().is_none_or(|person| person.administers) {
         return Ok(());
     }
     let user: Option<User> = table::find(app.db(caller.company), caller.company, id).await?;
@@ -29,14 +29,14 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Repeats [`check`] in the transaction of the change: the user may have got more rights since, and may be the only
-/// administrator by now. If the caller's rights matter, the user's are locked until the end of the transaction.
+/// Repeats [`check`] in the transaction of the change, since the user may have got more rights in between. If the
+/// caller's rights matter, the user's are locked until the end of the transaction.
 ///
 /// # Errors
 /// As [`check`].
 pub(super) async fn check_in_transaction(caller: &Caller, db: &mut PgConnection, id: UserId) -> ApiResult<()> {
     let company = caller.company;
-    if caller.signed().is_none_or(|person| person.administers) {
+    if caller.signed_in().is_none_or(|person| person.administers) {
         return Ok(());
     }
     users::lock(&mut *db, company, id).await?;
@@ -58,7 +58,7 @@ pub(super) async fn check_assigned_profile(
     columns: &Columns,
     is_new: bool,
 ) -> ApiResult<()> {
-    let needs_check = match caller.signed() {
+    let needs_check = match caller.signed_in() {
         Some(person) => !person.administers,
         None => is_new,
     };
@@ -86,7 +86,7 @@ async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<(
 
 /// Checks that the profile gives no more rights than the caller has.
 fn check_rights(caller: &Caller, row: &ProfileRow) -> ApiResult<()> {
-    let Some(person) = caller.signed() else {
+    let Some(person) = caller.signed_in() else {
         return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
     let own_permissions = &person.permissions.0;
@@ -135,8 +135,8 @@ pub(super) async fn check_integration(
         UserChange::Update(columns) => {
             let changes_email =
                 columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
-            let is_active = !columns.is_false("active");
-            let changes_active = columns.has("active") && is_active != user.active;
+            let will_be_active = !columns.is_false("active");
+            let changes_active = columns.has("active") && will_be_active != user.active;
             columns.has("passwordHash") || changes_email || changes_active || new_profile != current_profile
         }
     };

@@ -100,13 +100,13 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewUser>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
     let is_new = true;
     privileges::check_assigned_profile(&caller, &app, &body.0.0.columns, is_new).await?;
     let (columns, queues) = body.0.0.with_hash(caller.company, None).await?;
-    let insert = once.transaction(app.db(company), async |db| {
+    let insert = idempotency.transaction(app.db(company), async |db| {
         check_count::<User>(&mut *db, company).await?;
         let user = users::insert(&mut *db, company, columns).await?;
         users::QUEUES.set(&mut *db, company, user.id, &queues.unwrap_or_default()).await?;
@@ -138,7 +138,7 @@ pub async fn update(
     app: Data<App>,
     id: PathId<UserId>,
     body: Body<ChangedUser>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
     check_own_sign_in(&caller, id.0, &body.0.0)?;
@@ -156,7 +156,7 @@ pub async fn update(
     };
     let update = UserUpdate { caller: &caller, id: id.0, columns, queues };
     if queues_to_leave.is_empty() {
-        let transaction = once.transaction(app.db(company), async |db| update.write(db).await);
+        let transaction = idempotency.transaction(app.db(company), async |db| update.write(db).await);
         return refresh_after(&app, company, transaction).await;
     }
     let removals: Vec<Removal> = queues_to_leave.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
@@ -164,12 +164,12 @@ pub async fn update(
     // wait for their actors. An interrupted change leaves the user in the queues, and can be repeated.
     let leave_and_write = async |db: Db<'_>| {
         // Before any ticket is released, this finds out whether the change is refused.
-        once.dry_run(db, async |db| update.write(db).await).await?;
+        idempotency.dry_run(db, async |db| update.write(db).await).await?;
         for queue in &queues_to_leave {
             app.engine.tickets.release(company, id.0, Some(*queue), caller.author()).await?;
         }
         hotline_persistence::fail_point!("leaver_released", |_| Err(ApiError::unavailable()));
-        once.transaction(db, async |db| update.write(db).await).await
+        idempotency.transaction(db, async |db| update.write(db).await).await
     };
     app.engine.assignment.delete_all_guarded(company, removals, leave_and_write).await
 }
@@ -217,7 +217,7 @@ impl UserUpdate<'_> {
 /// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such
 /// changes are made in the account settings, which require the current password, or by another person.
 fn check_own_sign_in(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
-    let own_account = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
+    let own_account = caller.signed_in().filter(|signed_in| signed_in.person() == PersonId::User(caller.company, id));
     let Some(own_account) = own_account else { return Ok(()) };
     let email = input.columns.text("email").map(str::to_lowercase);
     let changes = [

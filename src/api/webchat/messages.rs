@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
-use crate::web::request::params::{Span, is_by_number};
+use crate::web::request::params::{Span, has_page_number};
 use crate::web::request::values::{ClientId, MessageBody, OptionId};
 use crate::web::response::head::is_head_request;
 use crate::web::{
@@ -88,18 +88,25 @@ pub async fn send_message(
     app: Data<App>,
     id: PathId<SessionId>,
     body: Body<VisitorMessage>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<Message>> {
     let id = id.0;
     let VisitorContent { body, content, quoted, client_id } = body.0.resolve(&app, caller.company, &id).await?;
     let context = ViewContext::of(&caller, &app, &request);
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
-    once.command(show, |attached_changes| {
-        let command =
-            SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached: attached_changes };
-        async { app.engine.sessions.ask(caller.company, &id, command).await }
-    })
-    .await
+    let to_response = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
+    idempotency
+        .command(to_response, |attached_changes| {
+            let command = SendVisitorMessage {
+                body: Some(body),
+                file: None,
+                content,
+                quoted,
+                client_id,
+                attached: attached_changes,
+            };
+            async { app.engine.sessions.ask(caller.company, &id, command).await }
+        })
+        .await
 }
 
 /// The id and the title, in the message with the options, of the option that a visitor chose.
@@ -111,7 +118,7 @@ async fn chosen_option(
 ) -> ApiResult<(String, String)> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
-    // Two ids may differ in their blanks only, so an exact match wins. Otherwise, blanks around the id do not count.
+    // Two ids may differ only in the blanks around them, so an exact match wins. Otherwise, such blanks are ignored.
     let matching = [option, option.trim()].into_iter().find_map(|id| {
         let title = option_title(quoted.interactive.as_ref()?, id)?;
         Some((id.to_owned(), title))
@@ -161,8 +168,8 @@ pub async fn list_messages(
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let context = ViewContext::of(&caller, &app, &request);
     let mut response = Page::of(page, rows, |row| Message::of(row, &context));
-    // The page may be cut to a maximum of bytes only if the client requests the next page after the last message.
-    let continues_from_last = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    // The page may be truncated to a maximum of bytes only if the client's next page begins after its last message.
+    let continues_from_last = page.is_by_cursor() || after.is_some() && !page.descending && !has_page_number(&request);
     let count = if continues_from_last { response.truncate_to_bytes_max()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {

@@ -13,7 +13,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 pub use messages::{Filters, VisitorMessage, list_messages, send_message};
 pub(crate) use messages::{UndeliveredMessages, VisitorContent, is_visible, report_delivered, visible_messages};
 pub use open::open;
-pub(crate) use open::{Arrival, SessionOpening, TOKEN_PREFIX, VisitorIdentity};
+pub(crate) use open::{Arrival, SessionOpener, TOKEN_PREFIX, VisitorIdentity};
 pub use view::Session;
 
 use crate::app::App;
@@ -27,16 +27,22 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> ApiR
 }
 
 /// `POST /webchat/sessions/{sessionId}/end`. Ending a session again is not an error.
-pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Idempotency) -> ApiResult<Json<Session>> {
+pub async fn end(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<SessionId>,
+    idempotency: Idempotency,
+) -> ApiResult<Json<Session>> {
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
-    let show = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
-    once.command(show, |attached_changes| {
-        let (company, id, app) = (caller.company, id.0, app.clone());
-        let end = End { idle_since: None, attached: attached_changes, by: caller.by() };
-        async move { app.engine.sessions.ask(company, &id, end).await }
-    })
-    .await
+    let to_response = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
+    idempotency
+        .command(to_response, |attached_changes| {
+            let (company, id, app) = (caller.company, id.0, app.clone());
+            let end = End { idle_since: None, attached: attached_changes, by: caller.event_author() };
+            async move { app.engine.sessions.ask(company, &id, end).await }
+        })
+        .await
 }
 
 async fn contact_of(caller: &Caller, app: &App, row: &SessionRow) -> ApiResult<ContactRow> {

@@ -31,13 +31,13 @@ const ATTEMPTS_MAX: usize = 8;
 pub(crate) const TOKEN_PREFIX: &str = "vt_";
 
 /// The body of `POST /webchat/sessions`.
-pub struct OpenSession {
+pub struct OpenSessionBody {
     channel_id: ChannelId,
     contact_id: Option<ContactId>,
     arrival: Arrival,
 }
 
-impl Input for OpenSession {
+impl Input for OpenSessionBody {
     fn name() -> Cow<'static, str> {
         "SessionOpen".into()
     }
@@ -112,8 +112,8 @@ fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
 pub async fn open(
     caller: Caller,
     app: Data<App>,
-    body: Body<OpenSession>,
-    once: Idempotency,
+    body: Body<OpenSessionBody>,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Created<Session>>> {
     let body = body.0;
     if check_channel(&caller, body.channel_id)?.kind != ChannelType::Webchat {
@@ -123,12 +123,13 @@ pub async fn open(
     let named_contact = body.contact_id;
     let identity = named_contact.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
     let (company, channel) = (caller.company, body.channel_id);
-    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &body.arrival, once: &once };
-    let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
+    let opener =
+        SessionOpener { app: &app, company, channel, identity, arrival: &body.arrival, idempotency: &idempotency };
+    let to_response = |row: &SessionRow, contact: &ContactRow, token: &str| {
         let session = Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) };
         Confidential(Created::of(session))
     };
-    let opened = opening.begin(show).await;
+    let opened = opener.open(to_response).await;
     match named_contact {
         Some(contact) => merges::add_successor(&caller, &app, Mergeable::Contact(contact), opened).await,
         None => opened,
@@ -143,22 +144,22 @@ pub(crate) enum VisitorIdentity {
     Described,
     /// The company has signed the visitor's identity.
     Identified(Identified),
-    /// Only the browser describes the visitor, which is a claim. They get a new contact, or the one of an earlier
-    /// anonymous session whose token they have.
+    /// Only the browser describes the visitor, with unverified claims. The visitor gets a new contact, or the one of
+    /// an earlier anonymous session whose token they have.
     Unknown {
         /// The earlier session.
         earlier: Option<SessionRow>,
     },
 }
 
-/// A session about to be opened.
-pub(crate) struct SessionOpening<'a> {
+/// All that is needed to open a session.
+pub(crate) struct SessionOpener<'a> {
     pub(crate) app: &'a App,
     pub(crate) company: CompanyId,
     pub(crate) channel: ChannelId,
     pub(crate) identity: VisitorIdentity,
     pub(crate) arrival: &'a Arrival,
-    pub(crate) once: &'a Idempotency,
+    pub(crate) idempotency: &'a Idempotency,
 }
 
 /// The contact of a session.
@@ -170,11 +171,11 @@ struct SessionContact {
     lock: Option<VisitorLock>,
 }
 
-impl SessionOpening<'_> {
+impl SessionOpener<'_> {
     /// Opens the session, and builds the response from it, its contact and its token.
-    pub(crate) async fn begin<T: Reply>(
+    pub(crate) async fn open<T: Reply>(
         &self,
-        show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
+        to_response: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
         // If the contact is deleted before the session begins, another attempt finds or creates another contact. That
         // cannot help if the company names the contact, or if the idempotency key has recorded its id.
@@ -185,17 +186,17 @@ impl SessionOpening<'_> {
         };
         let attempts = if can_find_another { ATTEMPTS_MAX } else { 1 };
         for _ in 1..attempts {
-            match self.open_once(show.clone()).await {
+            match self.open_once(to_response.clone()).await {
                 Err(error) if error.status == StatusCode::NOT_FOUND => {}
                 outcome => return outcome,
             }
         }
-        self.open_once(show).await
+        self.open_once(to_response).await
     }
 
     async fn open_once<T: Reply>(
         &self,
-        show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
+        to_response: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
         let SessionContact { contact, is_returning, lock } = self.find_contact().await?;
         let engine = &self.app.engine;
@@ -233,7 +234,7 @@ impl SessionOpening<'_> {
         };
         let hash = key::hash(&token);
         let conversation = (self.company, self.channel, contact.id);
-        let show = move |row: &SessionRow| show(row, &contact, &token);
+        let to_response = move |row: &SessionRow| to_response(row, &contact, &token);
         let begin = |attached_changes: Option<AttachedChanges<SessionRow>>| async move {
             // A signed-in visitor has one conversation in this webchat, which continues.
             if is_signed_in
@@ -243,7 +244,7 @@ impl SessionOpening<'_> {
             }
             engine.sessions.begin(NewSession { row, attached: attached_changes }).await
         };
-        let response = self.once.command(show, begin).await;
+        let response = self.idempotency.command(to_response, begin).await;
         drop(lock);
         response
     }
@@ -300,7 +301,7 @@ impl SessionOpening<'_> {
                     }
                 }
                 let create = async |db: &mut PgConnection| Ok(contacts::insert_unverified(db, company, visitor).await?);
-                let id = self.once.step(app.db(company), "contact", create).await?;
+                let id = self.idempotency.step(app.db(company), "contact", create).await?;
                 Ok(SessionContact { contact: self.read_contact(id).await?, is_returning: false, lock: None })
             }
         }
@@ -312,13 +313,14 @@ impl SessionOpening<'_> {
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
             let mut transaction = db.begin().await?;
-            let vouched = contacts::find_or_create_visitor(transaction.connection()?, company, visitor).await?;
+            let vouched = contacts::find_or_create_for_visitor(transaction.connection()?, company, visitor).await?;
             transaction.commit().await?;
             return Ok(vouched);
         }
         // Only the idempotency key lets a retry find the contact that was created for an anonymous visitor.
-        let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
-        let id = self.once.step(db, "contact", create).await?;
+        let create =
+            async |db: &mut PgConnection| Ok(contacts::find_or_create_for_visitor(db, company, visitor).await?.id);
+        let id = self.idempotency.step(db, "contact", create).await?;
         Ok(VouchedContact { id, verified: true, is_new: true })
     }
 

@@ -23,7 +23,7 @@ pub use verbs::{ReplayResult, TestResult, replay, rotate_secret, test, test_even
 
 use crate::api::events::EventsEnabled;
 use crate::app::App;
-use crate::web::request::values::{Name, Search, WebAddress};
+use crate::web::request::values::{Name, Search, WebhookAddress};
 use crate::web::response::reply::{Confidential, HasSecrets};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params,
@@ -55,16 +55,16 @@ fn type_words(kinds: Vec<EventKind>) -> Vec<&'static str> {
 }
 
 /// The body of `POST /webhooks`.
-pub struct WebhookNew(Columns);
+pub struct NewWebhook(Columns);
 
-impl Input for WebhookNew {
+impl Input for NewWebhook {
     fn name() -> Cow<'static, str> {
         "WebhookCreate".into()
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut columns = Columns::default();
-        let url = fields.required::<WebAddress>("url");
+        let url = fields.required::<WebhookAddress>("url");
         let description = fields.optional::<Name>("description");
         let types = fields.list("types", TYPES_MAX).map(type_words);
         let active = fields.optional::<bool>("active");
@@ -92,7 +92,7 @@ impl Input for WebhookChange {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut columns = Columns::default();
-        if let Some(url) = fields.non_null::<WebAddress>("url") {
+        if let Some(url) = fields.non_null::<WebhookAddress>("url") {
             columns.set("url", url);
         }
         match fields.patch::<Name>("description") {
@@ -145,23 +145,24 @@ pub async fn create(
     caller: Caller,
     _: EventsEnabled,
     app: Data<App>,
-    body: Body<WebhookNew>,
-    once: Idempotency,
+    body: Body<NewWebhook>,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
     visibility::check_types(&caller, &columns.texts("types").unwrap_or_default())?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
-    once.transaction(app.db(caller.company), async |db| {
-        let secret = new_secret();
-        // Only events after this id are delivered.
-        let last_event = events::last_id(&mut *db, caller.company).await?;
-        let webhook =
-            webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last_event.0)).await?;
-        let webhook = webhook.ok_or_else(too_many_webhooks)?;
-        Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let secret = new_secret();
+            // Only events after this id are delivered.
+            let last_event = events::last_id(&mut *db, caller.company).await?;
+            let webhook =
+                webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last_event.0)).await?;
+            let webhook = webhook.ok_or_else(too_many_webhooks)?;
+            Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
+        })
+        .await
 }
 
 /// The user whose permissions decide whether a webhook receives events of cards; `None`: the company.
@@ -195,20 +196,21 @@ pub async fn update(
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<WebhookChange>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<Webhook>> {
     let columns = body.0.0;
     check_url(&app.webhooks, &columns)?;
-    once.transaction(app.db(caller.company), async |db| {
-        // The previous types count as well as the new ones: another URL would receive the pending deliveries.
-        if let Some(webhook) = table::find::<Webhook>(&mut *db, caller.company, id.0).await? {
-            visibility::check_types(&caller, &webhook.types)?;
-        }
-        let updated = webhooks::update(db, caller.company, id.0, columns, owner(&caller)).await?;
-        visibility::check_types(&caller, &updated.types)?;
-        Ok(Json::of(updated))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            // The previous types count as well as the new ones: another URL would receive the pending deliveries.
+            if let Some(webhook) = table::find::<Webhook>(&mut *db, caller.company, id.0).await? {
+                visibility::check_types(&caller, &webhook.types)?;
+            }
+            let updated = webhooks::update(db, caller.company, id.0, columns, owner(&caller)).await?;
+            visibility::check_types(&caller, &updated.types)?;
+            Ok(Json::of(updated))
+        })
+        .await
 }
 
 /// `DELETE /webhooks/{webhookId}`.

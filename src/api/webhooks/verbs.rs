@@ -28,16 +28,17 @@ pub async fn rotate_secret(
     _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
     let keys = &app.engine.store().keys;
     visibility::check_types(&caller, &find(&app, &caller, id.0).await?.types)?;
-    once.transaction(app.db(caller.company), async |db| {
-        let secret = new_secret();
-        let webhook = webhooks::rotate_secret(db, keys, caller.company, id.0, &secret, clock::now()).await?;
-        Ok(Confidential(Json::of(WebhookWithSecret { webhook, secret: secret.0 })))
-    })
-    .await
+    idempotency
+        .transaction(app.db(caller.company), async |db| {
+            let secret = new_secret();
+            let webhook = webhooks::rotate_secret(db, keys, caller.company, id.0, &secret, clock::now()).await?;
+            Ok(Confidential(Json::of(WebhookWithSecret { webhook, secret: secret.0 })))
+        })
+        .await
 }
 
 /// The result of a test.
@@ -92,7 +93,7 @@ pub async fn test(
     _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<TestResult>> {
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
@@ -111,13 +112,14 @@ pub async fn test(
     let presence = app.engine.enter(company).await?;
     request.extensions_mut().insert(presence);
     // The delivery is not part of a transaction, so its result is recorded once it is known.
-    once.transaction(app.db(company), async |db| {
-        if attempt.error.is_none() {
-            webhooks::clear_failure(db, &endpoint).await?;
-        }
-        Ok(Json::of(TestResult::from(attempt)))
-    })
-    .await
+    idempotency
+        .transaction(app.db(company), async |db| {
+            if attempt.error.is_none() {
+                webhooks::clear_failure(db, &endpoint).await?;
+            }
+            Ok(Json::of(TestResult::from(attempt)))
+        })
+        .await
 }
 
 /// The position after an event; 0: before all events.
@@ -156,7 +158,7 @@ impl Input for Replay {
         let failed = fields.optional("failedSince").map(ReplayRange::FailedSince);
         match given_names.as_slice() {
             [] => fields.refuse("after", "is required, or deliveryId, or failedSince"),
-            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "must be given alone")),
+            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "must be the only one given")),
         }
         after.or(delivery).or(failed).map(Self)
     }
@@ -187,7 +189,7 @@ pub async fn replay(
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<Replay>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Accepted<ReplayResult>> {
     let company = caller.company;
     let webhook = find(&app, &caller, id.0).await?;
@@ -202,18 +204,19 @@ pub async fn replay(
         ReplayRange::FailedSince(since) => replays::replay_failed(app.db(company), company, id.0, since).await?,
         ReplayRange::After(_) | ReplayRange::Delivery(_) => 0,
     };
-    once.transaction(app.db(company), async |db| {
-        let deliveries = match body.0.0 {
-            ReplayRange::After(event) => replays::replay_after(db, company, id.0, event.0).await?,
-            ReplayRange::Delivery(event) => {
-                if !replays::replay_one(db, company, id.0, event.0).await? {
-                    return Err(ApiError::not_found());
+    idempotency
+        .transaction(app.db(company), async |db| {
+            let deliveries = match body.0.0 {
+                ReplayRange::After(event) => replays::replay_after(db, company, id.0, event.0).await?,
+                ReplayRange::Delivery(event) => {
+                    if !replays::replay_one(db, company, id.0, event.0).await? {
+                        return Err(ApiError::not_found());
+                    }
+                    1
                 }
-                1
-            }
-            ReplayRange::FailedSince(_) => i64::try_from(rescheduled_count).unwrap_or(i64::MAX),
-        };
-        Ok(Accepted::of(ReplayResult { deliveries }))
-    })
-    .await
+                ReplayRange::FailedSince(_) => i64::try_from(rescheduled_count).unwrap_or(i64::MAX),
+            };
+            Ok(Accepted::of(ReplayResult { deliveries }))
+        })
+        .await
 }

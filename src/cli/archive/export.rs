@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    ArchiveManifest, ExportArgs, FILE_LIST, FILES, FORMAT, FileSum, ListedFile, MANIFEST, VERSION, failure_at,
+    ArchiveManifest, ExportArgs, FILE_LIST, FILES, FORMAT, FileChecksum, ListedFile, MANIFEST, VERSION, failure_at,
     failure_at_new, file_name_of, open_files,
 };
 use crate::cli::audit::{AuditedAction, Target};
@@ -37,27 +37,27 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
 pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let manifest = with_database(&global.database, async |db| {
+    let export = with_database(&global.database, async |db| {
         let audited = AuditedAction::of_company(Some(args.company), "exportCompany").on(args.company);
-        let export = async || {
+        let work = async || {
             wait_for_tables(&global.database, db).await?;
             write_archive(&args, db, &open_files()?).await
         };
-        audited.run(db, export, |_| Target::of(args.company)).await
+        audited.run(db, work, |_| Target::of(args.company)).await
     });
-    let manifest = manifest.await?;
+    let manifest = export.await?;
     if manifest.missing_files > 0 {
         eprintln!("hotline: warning: {} files of messages are missing from the store", manifest.missing_files);
     }
-    let lines: BTreeMap<&String, u64> = manifest.nouns.iter().map(|(noun, sum)| (noun, sum.lines)).collect();
+    let lines: BTreeMap<&String, u64> = manifest.nouns.iter().map(|(noun, checksum)| (noun, checksum.lines)).collect();
     global.output.one(json!({
         "companyId": args.company, "dir": args.dir, "lines": lines, "files": manifest.files.lines,
         "missingFiles": manifest.missing_files,
     }))
 }
 
-/// Waits until the tables have every change that was acknowledged before: a running service writes it soon. If the
-/// service was killed, or stopped while PostgreSQL was unavailable, only the journal has it until the next start.
+/// Waits until the tables have all changes that were acknowledged before: a running service writes them soon. If it was
+/// killed, or stopped while PostgreSQL was unavailable, only the journal has them until the next start.
 async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Failure> {
     let dir = database.data_dir.join(JOURNAL);
     let journal = tokio::task::spawn_blocking(move || journal::examine(&dir)).await??;
@@ -85,27 +85,27 @@ async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Fai
     }
 }
 
-async fn write_archive(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<ArchiveManifest, Failure> {
+async fn write_archive(args: &ExportArgs, db: &PgPool, store: &FileArchive) -> Result<ArchiveManifest, Failure> {
     let mut snapshot = CompanySnapshot::take(db, args.company).await?;
     create_folder(&args.dir)?;
     let mut nouns = BTreeMap::new();
     for table in std::iter::once(&COMPANY).chain(TABLES) {
         nouns.insert(table.noun.to_owned(), write_table(&args.dir, &mut snapshot, table).await?);
     }
-    let (file_list, missing_files) = write_files(args, &mut snapshot, files).await?;
+    let (list_checksum, missing_files) = write_files(args, &mut snapshot, store).await?;
     let manifest = ArchiveManifest {
         format: FORMAT.to_owned(),
         version: VERSION,
         release: env!("CARGO_PKG_VERSION").to_owned(),
-        schema: schema::known(),
+        schema: schema::newest_migration(),
         company_id: args.company,
         exported_at: serde_json::to_value(Timestamp(clock::now()))?.as_str().unwrap_or_default().to_owned(),
         nouns,
-        files: file_list,
+        files: list_checksum,
         missing_files,
     };
-    // The manifest is last, so that an incomplete export has none.
-    let mut file = SummedFile::create(&args.dir.join(MANIFEST))?;
+    // The manifest is written last, so that an incomplete export has none.
+    let mut file = ChecksummedFile::create(&args.dir.join(MANIFEST))?;
     file.write(serde_json::to_string_pretty(&manifest)?.as_bytes())?;
     file.finish()?;
     Ok(manifest)
@@ -120,13 +120,17 @@ fn create_folder(dir: &Path) -> Result<(), Failure> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir.join(FILES)).map_err(failure_at_new(dir))
 }
 
-async fn write_table(dir: &Path, snapshot: &mut CompanySnapshot, table: &ArchivedTable) -> Result<FileSum, Failure> {
-    let mut file = SummedFile::create(&dir.join(file_name_of(table.noun)))?;
+async fn write_table(
+    dir: &Path,
+    snapshot: &mut CompanySnapshot,
+    table: &ArchivedTable,
+) -> Result<FileChecksum, Failure> {
+    let mut file = ChecksummedFile::create(&dir.join(file_name_of(table.noun)))?;
     let mut rows = snapshot.rows(table).await?;
     while let Some(row) = rows.try_next().await? {
         file.write(row.as_bytes())?;
         file.write(b"\n")?;
-        file.sum.lines += 1;
+        file.checksum.lines += 1;
     }
     file.finish()
 }
@@ -135,24 +139,24 @@ async fn write_table(dir: &Path, snapshot: &mut CompanySnapshot, table: &Archive
 async fn write_files(
     args: &ExportArgs,
     snapshot: &mut CompanySnapshot,
-    files: &FileArchive,
-) -> Result<(FileSum, u64), Failure> {
-    let mut list = SummedFile::create(&args.dir.join(FILE_LIST))?;
+    store: &FileArchive,
+) -> Result<(FileChecksum, u64), Failure> {
+    let mut list = ChecksummedFile::create(&args.dir.join(FILE_LIST))?;
     let mut missing_files = 0;
-    let mut page = snapshot.files("").await?;
+    let mut page = snapshot.file_ids_after("").await?;
     while let Some(last) = page.last().cloned() {
         for name in page {
             let Ok(id) = name.parse::<MediaId>() else { continue };
-            match write_file(args.company, &args.dir.join(FILES).join(id.as_str()), files, &id).await? {
-                Some(FileSum { bytes, sha256, .. }) => {
+            match write_file(args.company, &args.dir.join(FILES).join(id.as_str()), store, &id).await? {
+                Some(FileChecksum { bytes, sha256, .. }) => {
                     list.write(serde_json::to_string(&ListedFile { id: name, bytes, sha256 })?.as_bytes())?;
                     list.write(b"\n")?;
-                    list.sum.lines += 1;
+                    list.checksum.lines += 1;
                 }
                 None => missing_files += 1,
             }
         }
-        page = snapshot.files(&last).await?;
+        page = snapshot.file_ids_after(&last).await?;
     }
     Ok((list.finish()?, missing_files))
 }
@@ -161,14 +165,14 @@ async fn write_files(
 async fn write_file(
     company: CompanyId,
     path: &Path,
-    files: &FileArchive,
+    store: &FileArchive,
     id: &MediaId,
-) -> Result<Option<FileSum>, Failure> {
-    let mut content = match files.read(company, id).await {
+) -> Result<Option<FileChecksum>, Failure> {
+    let mut content = match store.read(company, id).await {
         Err(ReadError::NotFound) => return Ok(None),
         content => content?,
     };
-    let mut file = SummedFile::create(path)?;
+    let mut file = ChecksummedFile::create(path)?;
     while let Some(bytes) = content.try_next().await? {
         file.write(&bytes)?;
     }
@@ -176,29 +180,34 @@ async fn write_file(
 }
 
 /// A new file whose checksum is computed while it is written.
-struct SummedFile {
+struct ChecksummedFile {
     path: std::path::PathBuf,
     file: BufWriter<File>,
     hash: Sha256,
-    sum: FileSum,
+    checksum: FileChecksum,
 }
 
-impl SummedFile {
+impl ChecksummedFile {
     fn create(path: &Path) -> Result<Self, Failure> {
         // Readable by this user only: the folder may have existed, with other permissions.
         let file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(failure_at_new(path))?;
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), hash: Sha256::new(), sum: FileSum::default() })
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::new(file),
+            hash: Sha256::new(),
+            checksum: FileChecksum::default(),
+        })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.hash.update(bytes);
-        self.sum.bytes += bytes.len() as u64;
+        self.checksum.bytes += bytes.len() as u64;
         self.file.write_all(bytes).map_err(failure_at(&self.path))
     }
 
-    fn finish(mut self) -> Result<FileSum, Failure> {
+    fn finish(mut self) -> Result<FileChecksum, Failure> {
         self.file.flush().map_err(failure_at(&self.path))?;
         self.file.get_ref().sync_all().map_err(failure_at(&self.path))?;
-        Ok(FileSum { sha256: hex::encode(self.hash.finalize()), ..self.sum })
+        Ok(FileChecksum { sha256: hex::encode(self.hash.finalize()), ..self.checksum })
     }
 }

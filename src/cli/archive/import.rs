@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt;
 
 use super::{
-    ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, failure_at,
+    ArchiveManifest, FILE_LIST, FILES, FORMAT, FileChecksum, ImportArgs, ListedFile, MANIFEST, VERSION, failure_at,
     file_name_of, open_files,
 };
 use crate::api::directory::LINKS_OF_COMPANY_MAX;
@@ -57,10 +57,11 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let manifest = read_manifest(&args.dir)?;
     for table in every_table() {
-        let sum = manifest.nouns.get(table.noun).ok_or_else(|| damaged(format!("{MANIFEST} lacks {}", table.noun)))?;
-        check_sum(&args.dir.join(file_name_of(table.noun)), sum)?;
+        let checksum =
+            manifest.nouns.get(table.noun).ok_or_else(|| damaged(format!("{MANIFEST} lacks {}", table.noun)))?;
+        verify_checksum(&args.dir.join(file_name_of(table.noun)), checksum)?;
     }
-    check_sum(&args.dir.join(FILE_LIST), &manifest.files)?;
+    verify_checksum(&args.dir.join(FILE_LIST), &manifest.files)?;
     // An import is complete or fails: this release must know every noun.
     if let Some(noun) = manifest.nouns.keys().find(|noun| every_table().all(|table| table.noun != **noun)) {
         let release = &manifest.release;
@@ -69,29 +70,29 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
         )));
     }
     check_counts(&args.dir, &manifest)?;
-    let files = open_files()?;
-    let imported = with_secrets(&global.database, async |db, keys| {
+    let store = open_files()?;
+    let import = with_secrets(&global.database, async |db, keys| {
         let work = async || {
             let mut import = Import::begin(db, keys, new_secret).await.map_err(begin_failure)?;
             for table in every_table() {
-                let lines = manifest.nouns.get(table.noun).map_or(0, |sum| sum.lines);
+                let lines = manifest.nouns.get(table.noun).map_or(0, |checksum| checksum.lines);
                 import_table(&mut import, &args.dir, table, lines).await?;
             }
             check_campaigns(&mut import, &args.dir).await?;
             let company = import.company();
-            let stored = import_files(&args.dir, &files, company).await;
+            let stored = import_files(&args.dir, &store, company).await;
             match stored.outcome {
                 Ok(()) => match import.finish().await {
                     Ok(company) => Ok((company, stored.files.len())),
-                    Err(error) => Err(remove_files(&files, &stored.files, error.into()).await),
+                    Err(error) => Err(remove_files(&store, &stored.files, error.into()).await),
                 },
-                Err(failure) => Err(remove_files(&files, &stored.files, failure).await),
+                Err(failure) => Err(remove_files(&store, &stored.files, failure).await),
             }
         };
         AuditedAction::of_installation("importCompany").run(db, work, |(company, _)| Target::of(company)).await
     });
-    let (company, files) = imported.await?;
-    global.output.one(json!({"companyId": company, "files": files, "exportedFrom": manifest.company_id}))
+    let (company, file_count) = import.await?;
+    global.output.one(json!({"companyId": company, "files": file_count, "exportedFrom": manifest.company_id}))
 }
 
 fn every_table() -> impl Iterator<Item = &'static ArchivedTable> {
@@ -113,7 +114,7 @@ fn damaged(message: String) -> Failure {
     Refusal::new(Exit::Data, message).into()
 }
 
-/// Opens a regular file; a link could lead out of the folder.
+/// Opens a regular file. A link is refused, because it could lead out of the folder.
 fn open_file(path: &Path) -> Result<File, Failure> {
     let file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path).map_err(failure_at(path))?;
     if !file.metadata().map_err(failure_at(path))?.is_file() {
@@ -126,8 +127,8 @@ fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
     let path = dir.join(MANIFEST);
     let mut text = String::new();
     open_file(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(failure_at(&path))?;
-    let manifest: ArchiveManifest =
-        serde_json::from_str(&text).map_err(|error| damaged(format!("{}: is no manifest: {error}", path.display())))?;
+    let manifest: ArchiveManifest = serde_json::from_str(&text)
+        .map_err(|error| damaged(format!("{}: is not a manifest: {error}", path.display())))?;
     if manifest.format != FORMAT {
         return Err(damaged(format!("{}: has the format `{}`, not `{FORMAT}`", path.display(), manifest.format)));
     }
@@ -142,7 +143,7 @@ fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
 /// Compares the numbers of records with the limits of a company. The lines of the files are counted when they are read.
 fn check_counts(dir: &Path, manifest: &ArchiveManifest) -> Result<(), Failure> {
     for (noun, max) in RECORDS_MAX {
-        let lines = manifest.nouns.get(noun).map_or(0, |sum| sum.lines);
+        let lines = manifest.nouns.get(noun).map_or(0, |checksum| checksum.lines);
         if lines > max.unsigned_abs() {
             let path = dir.join(file_name_of(noun));
             return Err(damaged(format!(
@@ -154,7 +155,7 @@ fn check_counts(dir: &Path, manifest: &ArchiveManifest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares the number of unfinished campaigns with their limit; of finished ones a company can have any number.
+/// Compares the number of unfinished campaigns with their limit; a company can have any number of finished ones.
 async fn check_campaigns(import: &mut Import, dir: &Path) -> Result<(), Failure> {
     if !import.has_too_many_campaigns().await? {
         return Ok(());
@@ -167,7 +168,7 @@ async fn check_campaigns(import: &mut Import, dir: &Path) -> Result<(), Failure>
 }
 
 /// Compares a file with its checksum.
-fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
+fn verify_checksum(path: &Path, expected: &FileChecksum) -> Result<(), Failure> {
     let mut file = open_file(path)?;
     let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0_u64, vec![0; CHUNK_BYTES]);
     loop {
@@ -179,7 +180,7 @@ fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
         bytes += bytes_read as u64;
     }
     if bytes != expected.bytes || hex::encode(hash.finalize()) != expected.sha256 {
-        return Err(damaged(format!("{}: was changed after the export: its checksum is another", path.display())));
+        return Err(damaged(format!("{}: was changed after the export: its checksum differs", path.display())));
     }
     Ok(())
 }
@@ -202,7 +203,7 @@ async fn import_table(
         line_number += 1;
         import.add_line(&line).await.map_err(to_failure)?;
     }
-    import.end_table().await.map_err(to_failure)?;
+    import.flush().await.map_err(to_failure)?;
     let lines = if table.name == COMPANY.name { 1 } else { lines };
     if line_number != lines {
         return Err(damaged(format!("{}: has {line_number} lines instead of {lines}", path.display())));
@@ -227,21 +228,21 @@ fn next_line(reader: &mut impl BufRead, path: &Path, number: u64) -> Result<Opti
     Ok((bytes_read > 0).then_some(line))
 }
 
-/// The outcome of storing an archive's files, with those that may be stored even if it failed.
+/// The outcome of storing an archive's files, and the files that may be stored even if it failed.
 struct StoredFiles {
     files: Vec<FileKey>,
     outcome: Result<(), Failure>,
 }
 
-async fn import_files(dir: &Path, archive: &FileArchive, company: CompanyId) -> StoredFiles {
+async fn import_files(dir: &Path, store: &FileArchive, company: CompanyId) -> StoredFiles {
     let mut files = Vec::new();
-    let outcome = store_files(dir, archive, company, &mut files).await;
+    let outcome = store_files(dir, store, company, &mut files).await;
     StoredFiles { files, outcome }
 }
 
 async fn store_files(
     dir: &Path,
-    archive: &FileArchive,
+    store: &FileArchive,
     company: CompanyId,
     stored: &mut Vec<FileKey>,
 ) -> Result<(), Failure> {
@@ -262,30 +263,30 @@ async fn store_files(
         let (mut hash, mut bytes) = (Sha256::new(), 0);
         // Listed before it is written: if the write fails or the checksum differs, it is removed with the others.
         stored.push((company, id.clone()));
-        let add_to_sum = |chunk: &[u8]| {
+        let add_to_checksum = |chunk: &[u8]| {
             hash.update(chunk);
             bytes += chunk.len() as u64;
         };
-        archive.write(company, &id, content, add_to_sum).await?;
+        store.write(company, &id, content, add_to_checksum).await?;
         if bytes != listed.bytes || hex::encode(hash.finalize()) != listed.sha256 {
-            return Err(damaged(format!("{}: was changed after the export: its checksum is another", file.display())));
+            return Err(damaged(format!("{}: was changed after the export: its checksum differs", file.display())));
         }
     }
     Ok(())
 }
 
 /// Removes the files of an import that failed, and returns its failure.
-async fn remove_files(archive: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
-    match archive.remove(files).await {
+async fn remove_files(store: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
+    match store.remove(files).await {
         Ok(()) => failure,
-        Err(error) => LeftFiles { count: files.len(), error, failure }.into(),
+        Err(error) => LeftoverFiles { count: files.len(), error, failure }.into(),
     }
 }
 
 /// A failed import whose files could not be removed.
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}; {count} files of it are left in the store: {error}")]
-struct LeftFiles {
+struct LeftoverFiles {
     count: usize,
     error: Unavailable,
     #[source]

@@ -21,9 +21,10 @@ pub(super) use import::run as import;
 /// The format that the manifest names.
 const FORMAT: &str = "hotline-company";
 
-/// The version of the format. A release refuses a later one.
+/// The version of the format. A release refuses later versions.
 const VERSION: u32 = 1;
 
+/// Names in the folder of an export: the manifest, the folder of message files, and the list of these files.
 const MANIFEST: &str = "manifest.json";
 const FILES: &str = "files";
 const FILE_LIST: &str = "files.jsonl";
@@ -79,17 +80,17 @@ struct ArchiveManifest {
     schema: i64,
     company_id: CompanyId,
     exported_at: String,
-    /// The files of nouns, by the names of the files.
-    nouns: BTreeMap<String, FileSum>,
+    /// The file of each noun, by the noun.
+    nouns: BTreeMap<String, FileChecksum>,
     /// The list of message files.
-    files: FileSum,
+    files: FileChecksum,
     /// Message files that were missing from the store.
     missing_files: u64,
 }
 
 /// The checksum of a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct FileSum {
+struct FileChecksum {
     /// Lines in it.
     lines: u64,
     bytes: u64,
@@ -132,7 +133,7 @@ fn failure_with_path(path: &Path, default: Exit) -> impl Fn(IoError) -> Failure 
     let path = path.display().to_string();
     move |error| {
         let exit = match error.kind() {
-            ErrorKind::PermissionDenied => Exit::Rights,
+            ErrorKind::PermissionDenied => Exit::AccessDenied,
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Exit::Io,
             _ => default,
         };

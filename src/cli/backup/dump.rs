@@ -13,7 +13,7 @@ use hotline_postgres::Program;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::Url;
 
-use super::files::{self, BackupFileError, Sum};
+use super::files::{self, BackupFileError, Checksum};
 use super::manifest::DUMP;
 use crate::cli::Refusal;
 use crate::exit_code::Exit;
@@ -45,7 +45,7 @@ pub enum DumpError {
     Failed(#[source] Refusal),
 }
 
-/// How a program connects to a database: environment variables.
+/// How a program connects to a database, as environment variables.
 #[derive(Clone)]
 pub struct Connection {
     database: String,
@@ -73,8 +73,8 @@ impl Connection {
         let needs_roots = matches!(options.get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull);
         let has_roots = variables.iter().any(|(name, _)| *name == "PGSSLROOTCERT");
         if needs_roots && !has_roots && std::env::var_os("PGSSLROOTCERT").is_none() {
-            let system = SYSTEM_CERTIFICATES.into_iter().find(|path| Path::new(path).is_file());
-            variables.extend(system.map(|path| ("PGSSLROOTCERT", path.to_owned())));
+            let system_roots = SYSTEM_CERTIFICATES.into_iter().find(|path| Path::new(path).is_file());
+            variables.extend(system_roots.map(|path| ("PGSSLROOTCERT", path.to_owned())));
         }
         Self { database, variables }
     }
@@ -117,15 +117,15 @@ fn variables_of_url(url: &Url) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Dumps the tables as of a snapshot into the folder `backup`, and returns the dump's size and sum. `schema` limits the
-/// dump to one schema.
+/// Dumps the tables as of a snapshot into the folder `backup`, and returns the dump's size and checksum. `schema`
+/// limits the dump to one schema.
 pub fn write(
     program: &Program,
     connection: &Connection,
     snapshot: &str,
     schema: Option<&str>,
     backup: &Path,
-) -> Result<(u64, Sum), DumpError> {
+) -> Result<(u64, Checksum), DumpError> {
     let mut command = connection.command(program);
     // The fastest compression, because the service runs at the same time.
     command.args(["--format=custom", "--compress=1", "--no-owner", "--no-privileges", "--no-comments"]);
@@ -168,7 +168,7 @@ pub fn restore(
     let mut command = connection.command(program);
     command.arg(format!("--use-list={}", list.path().display()));
     command.args(["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-comments"]);
-    // A name with `=` would be read as several parameters.
+    // As a parameter, because a bare name with `=` would be read as several parameters.
     command.arg(format!("--dbname=dbname='{}'", connection.database.replace('\\', "\\\\").replace('\'', "\\'")));
     let backup = backup.canonicalize().map_err(BackupFileError::new("find", backup))?;
     command.arg(backup.join(DUMP)).stdout(Stdio::null());
@@ -200,7 +200,7 @@ fn creates_existing(line: &str, schema: &str, extensions: &[String]) -> bool {
     creates("SCHEMA - ", schema) || extensions.iter().any(|extension| creates("EXTENSION - ", extension))
 }
 
-/// A running program; a thread collects its messages.
+/// A running program; a thread collects its messages from standard error.
 struct RunningProgram {
     name: String,
     child: Child,
@@ -233,7 +233,7 @@ impl RunningProgram {
         if status.success() {
             return Ok(());
         }
-        let exit = if messages.contains(ACCESS_DENIED_TEXT) { Exit::Rights } else { Exit::Unavailable };
+        let exit = if messages.contains(ACCESS_DENIED_TEXT) { Exit::AccessDenied } else { Exit::Unavailable };
         let message = format!("`{}` failed ({status}): {messages}", self.name);
         Err(DumpError::Failed(Refusal::new(exit, message)))
     }

@@ -1,4 +1,4 @@
-//! The files of a backup: written, synced and summed, with errors that name the file.
+//! Writes, syncs and checksums the files of a backup, with errors that name the file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,8 +14,8 @@ use crate::cli::FileFailure;
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and those of the previous backup
-/// another 3 GB. An installation with more files stores them in a bucket, which keeps versions of its own.
+/// Maximum number of files of messages in a backup. Their checksums need 3 GB of memory, and those of the previous
+/// backup another 3 GB. An installation with more files has to store them in a bucket, which keeps versions of its own.
 pub const FILES_MAX: usize = 20_000_000;
 
 /// Bytes per read and write.
@@ -24,12 +24,12 @@ const CHUNK_BYTES: usize = 256 * 1024;
 /// The action of a [`BackupFileError`] for the creation of a file or folder, whose failure has an exit code of its own.
 const CREATE: &str = "create";
 
-/// The SHA-256 sum of a file, in hexadecimal.
-pub type Sum = String;
+/// The SHA-256 checksum of a file, in hexadecimal.
+pub type Checksum = String;
 
-/// Sums by path below the backup's folder, at most [`FILES_MAX`]. Each takes some 150 bytes of memory: 150 MB for a
-/// million files.
-pub type Sums = BTreeMap<String, Sum>;
+/// Checksums by path below the backup's folder, at most [`FILES_MAX`]. Each takes about 150 bytes of memory: 150 MB for
+/// a million files.
+pub type Checksums = BTreeMap<String, Checksum>;
 
 /// A file operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +61,8 @@ pub fn create_folder(path: &Path) -> Result<(), BackupFileError> {
     DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(BackupFileError::new(CREATE, path))
 }
 
-/// Writes a new file from a reader, and returns its size and sum. Errors of the reader name `source`.
-pub fn write_from(mut reader: impl Read, source: &Path, path: &Path) -> Result<(u64, Sum), BackupFileError> {
+/// Writes a new file from a reader, and returns its size and checksum. Errors of the reader name `source`.
+pub fn write_from(mut reader: impl Read, source: &Path, path: &Path) -> Result<(u64, Checksum), BackupFileError> {
     let mut options = OpenOptions::new();
     let mut file =
         options.create_new(true).write(true).mode(FILE_MODE).open(path).map_err(BackupFileError::new(CREATE, path))?;
@@ -86,19 +86,19 @@ fn write_chunk(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Copies a file to a new one, and returns its size and sum.
-pub fn copy(from: &Path, to: &Path) -> Result<(u64, Sum), BackupFileError> {
+/// Copies a file to a new one, and returns its size and checksum.
+pub fn copy(from: &Path, to: &Path) -> Result<(u64, Checksum), BackupFileError> {
     let file = File::open(from).map_err(BackupFileError::new("read", from))?;
     write_from(file, from, to)
 }
 
-/// Writes a small new file, and returns its sum.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<Sum, BackupFileError> {
-    write_from(bytes, path, path).map(|(_, sum)| sum)
+/// Writes a small new file, and returns its checksum.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<Checksum, BackupFileError> {
+    write_from(bytes, path, path).map(|(_, checksum)| checksum)
 }
 
-/// The sum of a file.
-pub fn sum(path: &Path) -> Result<Sum, BackupFileError> {
+/// The checksum of a file.
+pub fn checksum(path: &Path) -> Result<Checksum, BackupFileError> {
     let file = File::open(path).map_err(BackupFileError::new("read", path))?;
     let (mut reader, mut hasher) = (BufReader::with_capacity(CHUNK_BYTES, file), Sha256::new());
     loop {
@@ -112,12 +112,12 @@ pub fn sum(path: &Path) -> Result<Sum, BackupFileError> {
     }
 }
 
-/// Adds the sums of all files of a folder of the backup in `root`.
-pub fn sum_folder(root: &Path, name: &str, sums: &mut Sums) -> Result<(), BackupFileError> {
+/// Adds the checksums of all files in the folder `name` of the backup in `root`.
+pub fn checksum_folder(root: &Path, name: &str, checksums: &mut Checksums) -> Result<(), BackupFileError> {
     let folder = root.join(name);
     for entry in names(&folder)? {
         let path = folder.join(&entry);
-        sums.insert(format!("{name}/{entry}"), sum(&path)?);
+        checksums.insert(format!("{name}/{entry}"), checksum(&path)?);
     }
     Ok(())
 }

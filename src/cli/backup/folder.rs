@@ -16,7 +16,7 @@ use crate::exit_code::Exit;
 /// The format of the names of backups. They sort by time, and have no character that a file system or a shell treats
 /// specially.
 const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
-/// Length of a name: years of more than four digits would not sort.
+/// Length of every name: those with a year of more than four digits would not sort.
 const NAME_CHARACTERS: usize = "2026-01-31T12-00-00.000Z".len();
 /// Names of the lock file, of a backup that is being written, and of one that is being removed.
 const LOCK: &str = ".lock";

@@ -8,12 +8,12 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, BackupFileError, FILES_MAX, Sum, Sums};
+use super::files::{self, BackupFileError, Checksum, Checksums, FILES_MAX};
 use crate::cli::{Refusal, failure};
 use crate::exit_code::Exit;
 
 pub const MANIFEST: &str = "manifest.json";
-pub const SUMS: &str = "sums.sha256";
+pub const CHECKSUM_LIST: &str = "sums.sha256";
 pub const DUMP: &str = "database.dump";
 pub const JOURNAL: &str = "journal";
 pub const MEDIA: &str = "media";
@@ -25,8 +25,8 @@ pub const FORMAT: u32 = 1;
 /// Maximum size of a manifest; one that a release writes has less than a KiB.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// Maximum size of the list of sums: the lines of as many files as a backup may have.
-const SUMS_BYTES_MAX: u64 = FILES_MAX as u64 * 256;
+/// Maximum size of the list of checksums: the lines of as many files as a backup may have.
+const CHECKSUM_LIST_BYTES_MAX: u64 = FILES_MAX as u64 * 256;
 
 /// The content of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,8 +46,9 @@ pub struct Manifest {
     pub files: FilesPart,
     /// Whether the backup contains the keys that decrypt credentials.
     pub has_key: bool,
-    /// The SHA-256 sum of `sums.sha256`.
-    pub sums: String,
+    /// The SHA-256 checksum of `sums.sha256`.
+    #[serde(rename = "sums")]
+    pub list_checksum: Checksum,
 }
 
 /// The tables.
@@ -98,9 +99,9 @@ pub enum DamagedFiles {
 
 /// The files of a backup that were verified.
 pub struct VerifiedFiles {
-    /// The sums of the undamaged files.
-    pub sums: Sums,
-    /// Number of damaged files that are skipped.
+    /// The checksums of the undamaged files.
+    pub checksums: Checksums,
+    /// Number of damaged files that were skipped.
     pub damaged: u64,
 }
 
@@ -136,23 +137,25 @@ impl Manifest {
 
     /// Writes the manifest as the last file of a backup.
     pub fn write(&self, backup: &Path) -> Result<(), BackupFileError> {
-        // Cannot fail: its types have no map whose keys are not texts.
+        // Cannot fail: its types have no map whose keys are not strings.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         files::write(&backup.join(MANIFEST), format!("{text}\n").as_bytes()).map(drop)
     }
 
-    /// Reads the sums of all files of this backup.
-    pub fn read_sums(&self, backup: &Path) -> Result<Sums, ManifestError> {
-        let path = backup.join(SUMS);
-        if sum_of(&path)? != self.sums {
-            return Err(invalid_backup(&path, "its own sum is not the one in the manifest".to_owned()));
+    /// Reads the checksums of all files of this backup.
+    pub fn read_checksums(&self, backup: &Path) -> Result<Checksums, ManifestError> {
+        let path = backup.join(CHECKSUM_LIST);
+        if checksum_of(&path)? != self.list_checksum {
+            return Err(invalid_backup(&path, "its checksum is not the one in the manifest".to_owned()));
         }
-        if fs::metadata(&path).map_err(BackupFileError::new("read", &path))?.len() > SUMS_BYTES_MAX {
-            return Err(invalid_backup(&path, format!("it has more than {SUMS_BYTES_MAX} bytes")));
+        if fs::metadata(&path).map_err(BackupFileError::new("read", &path))?.len() > CHECKSUM_LIST_BYTES_MAX {
+            return Err(invalid_backup(&path, format!("it has more than {CHECKSUM_LIST_BYTES_MAX} bytes")));
         }
         let text = fs::read_to_string(&path).map_err(BackupFileError::new("read", &path))?;
-        let lines = text.lines().map(|line| line.split_once("  ").map(|(sum, name)| (name.to_owned(), sum.to_owned())));
-        lines.collect::<Option<Sums>>().ok_or_else(|| invalid_backup(&path, "a line has no sum".to_owned()))
+        let lines = text
+            .lines()
+            .map(|line| line.split_once("  ").map(|(checksum, name)| (name.to_owned(), checksum.to_owned())));
+        lines.collect::<Option<Checksums>>().ok_or_else(|| invalid_backup(&path, "a line has no checksum".to_owned()))
     }
 
     /// Verifies every file of this backup, calling `progress` with the number of verified files. Reports each skipped
@@ -163,23 +166,26 @@ impl Manifest {
         damaged_files: DamagedFiles,
         mut progress: impl FnMut(usize),
     ) -> Result<VerifiedFiles, ManifestError> {
-        let expected = self.read_sums(backup)?;
-        let mut verified = VerifiedFiles { sums: Sums::new(), damaged: 0 };
-        for (index, (name, sum)) in expected.into_iter().enumerate() {
+        let expected = self.read_checksums(backup)?;
+        let mut verified = VerifiedFiles { checksums: Checksums::new(), damaged: 0 };
+        for (index, (name, checksum)) in expected.into_iter().enumerate() {
             if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
-                return Err(invalid_backup(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
+                return Err(invalid_backup(
+                    &backup.join(CHECKSUM_LIST),
+                    format!("the name `{name}` is not one of a backup"),
+                ));
             }
-            match verify_file(&backup.join(&name), &sum) {
-                Ok(()) => drop(verified.sums.insert(name, sum)),
+            match verify_file(&backup.join(&name), &checksum) {
+                Ok(()) => drop(verified.checksums.insert(name, checksum)),
                 Err(ManifestError::Invalid(refusal))
                     if is_message_file(&name) && damaged_files == DamagedFiles::Refuse =>
                 {
                     let hint = "`--skip-damaged-files` restores everything else";
                     return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
                 }
-                // Also files that a damaged disk cannot read.
+                // Files that a damaged disk cannot read are skipped too.
                 Err(error) if is_message_file(&name) && damaged_files == DamagedFiles::Skip => {
-                    eprintln!("hotline: skipped: {}", failure::chain(&error));
+                    eprintln!("hotline: skipped: {}", failure::message_with_causes(&error));
                     verified.damaged += 1;
                 }
                 Err(error) => return Err(error),
@@ -190,34 +196,34 @@ impl Manifest {
     }
 }
 
-/// Whether a file of a backup is one of a message.
+/// Whether a file of a backup belongs to a message.
 fn is_message_file(name: &str) -> bool {
     name.split_once('/').is_some_and(|(folder, _)| folder == MEDIA)
 }
 
-fn verify_file(path: &Path, sum: &Sum) -> Result<(), ManifestError> {
-    if sum_of(path)? == *sum {
+fn verify_file(path: &Path, expected: &Checksum) -> Result<(), ManifestError> {
+    if checksum_of(path)? == *expected {
         Ok(())
     } else {
         Err(invalid_backup(path, "the file is damaged: its SHA-256 sum differs".to_owned()))
     }
 }
 
-/// The sum of a file; a missing file makes the backup invalid.
-fn sum_of(path: &Path) -> Result<Sum, ManifestError> {
-    files::sum(path).map_err(|error| {
+/// The checksum of a file; a missing file makes the backup invalid.
+fn checksum_of(path: &Path) -> Result<Checksum, ManifestError> {
+    files::checksum(path).map_err(|error| {
         if error.is_missing() { invalid_backup(path, "the file is missing".to_owned()) } else { error.into() }
     })
 }
 
-/// Writes the sums of all files, and returns their own sum.
-pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, BackupFileError> {
+/// Writes the list of the checksums of all files, and returns its own checksum.
+pub fn write_checksums(backup: &Path, checksums: &Checksums) -> Result<Checksum, BackupFileError> {
     let mut text = String::new();
-    for (name, sum) in sums {
+    for (name, checksum) in checksums {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{sum}  {name}");
+        let _ = writeln!(text, "{checksum}  {name}");
     }
-    files::write(&backup.join(SUMS), text.as_bytes())
+    files::write(&backup.join(CHECKSUM_LIST), text.as_bytes())
 }
 
 fn invalid_backup(path: &Path, reason: String) -> ManifestError {

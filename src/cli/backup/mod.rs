@@ -12,7 +12,7 @@ mod folder;
 mod manifest;
 mod media;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,11 @@ use hotline_postgres::find_program;
 use serde::{Deserialize, Serialize};
 
 pub use self::dump::{Connection, restore as restore_tables};
-pub use self::files::{BackupFileError, Sums, copy as copy_file, create_folder, names, sync};
+pub use self::files::{BackupFileError, Checksums, copy as copy_file, create_folder, names, sync};
 pub use self::folder::newest;
 use self::folder::{BackupFolder, UnfinishedBackup};
 pub use self::manifest::{DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
-use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
+use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_checksums};
 use self::media::PreviousBackup;
 use super::database::with_any_schema;
 use super::{Failure, GlobalArgs, Refusal};
@@ -97,7 +97,7 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Whether an older backup has some of the missing keys or files. It may have the files if it cannot be read.
+    /// Whether an older backup has some of the missing keys or files. An unreadable one may have the files.
     fn may_be_in(&self, backup: &Path) -> bool {
         let mut has_key = false;
         if !self.keys.is_empty() {
@@ -105,7 +105,7 @@ impl Gaps {
             has_key = keys.load().is_ok() && keys.ids().iter().any(|id| self.keys.contains(id));
         }
         let has_file = || match read_previous(backup.to_owned()) {
-            Some(previous) => self.files.iter().any(|name| previous.sums.contains_key(name)),
+            Some(previous) => self.files.iter().any(|name| previous.checksums.contains_key(name)),
             None => true,
         };
         has_key || !self.files.is_empty() && has_file()
@@ -139,16 +139,16 @@ impl BackupJob<'_> {
         let started_at = clock::now();
         let previous = newest(&self.args.dir)?.and_then(read_previous);
         let unfinished = folder.begin()?;
-        let mut sums = BTreeMap::new();
+        let mut checksums = Checksums::new();
         let in_bucket = self.args.place.media_store.is_some();
         let mut files = FilesPart { in_bucket, count: 0, bytes: 0, linked: 0 };
-        self.copy_media(&unfinished, previous.as_ref(), &mut sums, &mut files)?;
+        self.copy_media(&unfinished, previous.as_ref(), &mut checksums, &mut files)?;
 
         let complete_to = clock::now();
-        let (database, journal, bytes) = self.copy_changes(&unfinished, &mut sums).await?;
-        self.copy_media(&unfinished, previous.as_ref(), &mut sums, &mut files)?;
-        let missing_files = self.missing_files(&sums).await?;
-        let has_key = self.copy_key(&unfinished, &mut sums)?;
+        let (database, journal, bytes) = self.copy_journal_and_tables(&unfinished, &mut checksums).await?;
+        self.copy_media(&unfinished, previous.as_ref(), &mut checksums, &mut files)?;
+        let missing_files = self.missing_files(&checksums).await?;
+        let has_key = self.copy_key(&unfinished, &mut checksums)?;
 
         let manifest = Manifest {
             format: FORMAT,
@@ -160,7 +160,7 @@ impl BackupJob<'_> {
             journal,
             files,
             has_key,
-            sums: write_sums(unfinished.path(), &sums)?,
+            list_checksum: write_checksums(unfinished.path(), &checksums)?,
         };
         manifest.write(unfinished.path())?;
         let gaps = Gaps { keys: self.missing_keys().await?, files: missing_files };
@@ -197,10 +197,10 @@ impl BackupJob<'_> {
     }
 
     /// Copies the journal, then the tables, and returns their size in bytes with their parts of the manifest.
-    async fn copy_changes(
+    async fn copy_journal_and_tables(
         &self,
         unfinished: &UnfinishedBackup<'_>,
-        sums: &mut Sums,
+        checksums: &mut Checksums,
     ) -> Result<(DatabasePart, Option<JournalPart>, u64), Failure> {
         let (from, copy) = (self.database.data_dir.join(JOURNAL), unfinished.path().join(JOURNAL));
         let to = copy.clone();
@@ -213,9 +213,9 @@ impl BackupJob<'_> {
         let journal_part = journal.as_ref().map(|journal| describe_journal(journal, &snapshot.state));
         if let Some(part) = &journal_part {
             journal::confirm_copy(&copy, part.watermark)?;
-            files::sum_folder(unfinished.path(), JOURNAL, sums)?;
+            files::checksum_folder(unfinished.path(), JOURNAL, checksums)?;
         }
-        let (database, bytes) = self.dump(unfinished, snapshot, sums).await?;
+        let (database, bytes) = self.dump(unfinished, snapshot, checksums).await?;
         Ok((database, journal_part, bytes + journal.map_or(0, |journal| journal.bytes)))
     }
 
@@ -224,7 +224,7 @@ impl BackupJob<'_> {
         &self,
         unfinished: &UnfinishedBackup<'_>,
         snapshot: Snapshot,
-        sums: &mut Sums,
+        checksums: &mut Checksums,
     ) -> Result<(DatabasePart, u64), Failure> {
         let major = snapshot.state.server_major();
         let program = find_program(PG_DUMP, self.database.pg_bin.as_deref(), major).await?;
@@ -241,10 +241,10 @@ impl BackupJob<'_> {
         let is_whole_database = part.schema == dump::PUBLIC && !snapshot.state.is_shared;
         let schema = (!is_whole_database).then(|| part.schema.clone());
         let write = move || dump::write(&program, &connection, &id, schema.as_deref(), &path);
-        let (size, sum) = tokio::task::spawn_blocking(write).await??;
+        let (size, checksum) = tokio::task::spawn_blocking(write).await??;
         snapshot.end().await?;
         self.print_progress(&format!("tables: {size} bytes"));
-        sums.insert(manifest::DUMP.to_owned(), sum);
+        checksums.insert(manifest::DUMP.to_owned(), checksum);
         Ok((part, size))
     }
 
@@ -252,13 +252,13 @@ impl BackupJob<'_> {
         &self,
         unfinished: &UnfinishedBackup<'_>,
         previous: Option<&PreviousBackup>,
-        sums: &mut Sums,
+        checksums: &mut Checksums,
         part: &mut FilesPart,
     ) -> Result<(), Failure> {
         if part.in_bucket {
             return Ok(());
         }
-        media::copy(self.media, unfinished.path(), previous, sums, part, |count| {
+        media::copy(self.media, unfinished.path(), previous, checksums, part, |count| {
             if count.is_multiple_of(PROGRESS_FILES) {
                 self.print_progress(&format!("files: {count}"));
             }
@@ -266,13 +266,13 @@ impl BackupJob<'_> {
     }
 
     /// Copies the keys, if they are to be included and there are any.
-    fn copy_key(&self, unfinished: &UnfinishedBackup<'_>, sums: &mut Sums) -> Result<bool, BackupFileError> {
+    fn copy_key(&self, unfinished: &UnfinishedBackup<'_>, checksums: &mut Checksums) -> Result<bool, BackupFileError> {
         if !self.args.include_key {
             return Ok(false);
         }
         match files::copy(&self.database.key_file(), &unfinished.path().join(KEY)) {
-            Ok((_, sum)) => {
-                sums.insert(KEY.to_owned(), sum);
+            Ok((_, checksum)) => {
+                checksums.insert(KEY.to_owned(), checksum);
                 Ok(true)
             }
             Err(error) if error.is_missing() => Ok(false),
@@ -280,7 +280,7 @@ impl BackupJob<'_> {
         }
     }
 
-    /// The keys that a restored installation would miss. Reports them; the backup is useful without them.
+    /// The keys that a restored installation would miss. Reports them; the backup is useful even without them.
     async fn missing_keys(&self) -> Result<Vec<String>, Failure> {
         if !self.args.include_key {
             return Ok(Vec::new());
@@ -303,11 +303,11 @@ impl BackupJob<'_> {
 
     /// The names of the files of messages that neither the folder nor the backup has, for example because the folder is
     /// not mounted. Reports their number.
-    async fn missing_files(&self, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
+    async fn missing_files(&self, checksums: &Checksums) -> Result<BTreeSet<String>, Failure> {
         if self.args.place.media_store.is_some() {
             return Ok(BTreeSet::new());
         }
-        let missing = media::missing_names(self.db, self.media, sums).await?;
+        let missing = media::missing_names(self.db, self.media, checksums).await?;
         if !missing.is_empty() {
             eprintln!(
                 "hotline: {} files of messages are not in `{}` and not in the backup. If they are elsewhere, mount the \
@@ -355,7 +355,7 @@ impl BackupJob<'_> {
     }
 }
 
-/// The service may run as another user than the backup, and reads the result.
+/// The service reads the result, and may run as another user than the backup.
 const RECORD_MODE: u32 = 0o644;
 
 fn entry_count(journal: &Contents) -> u64 {
@@ -366,8 +366,8 @@ fn describe_journal(journal: &Contents, state: &State) -> JournalPart {
     JournalPart { id: journal.id.clone(), watermark: state.watermark(&journal.id).unwrap_or(0), last: journal.last }
 }
 
-/// The sums of an older backup; `None` if it cannot be read, so that no file is linked to it.
+/// The checksums of an older backup; `None` if it cannot be read, so that no file is linked to it.
 fn read_previous(path: PathBuf) -> Option<PreviousBackup> {
-    let sums = Manifest::read(&path).and_then(|manifest| manifest.read_sums(&path)).ok()?;
-    Some(PreviousBackup { path, sums })
+    let checksums = Manifest::read(&path).and_then(|manifest| manifest.read_checksums(&path)).ok()?;
+    Some(PreviousBackup { path, checksums })
 }

@@ -32,7 +32,7 @@ pub enum Command {
         /// Channel ID
         id: ChannelId,
         #[command(flatten)]
-        address: AddressArgs,
+        public_url: PublicUrlArgs,
     },
     /// Update a channel; omitted options keep their values
     Update(Update),
@@ -62,7 +62,7 @@ pub struct Create {
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
     #[command(flatten)]
-    address: AddressArgs,
+    public_url: PublicUrlArgs,
     #[command(flatten)]
     options: Options,
 }
@@ -103,7 +103,7 @@ pub struct RotateIdentitySecret {
 
 /// Where the service is reached.
 #[derive(Args)]
-pub struct AddressArgs {
+pub struct PublicUrlArgs {
     /// Public URL of the service (scheme, host and port), for the printed embed code or callback URL
     #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     public_url: Option<String>,
@@ -113,33 +113,32 @@ pub struct AddressArgs {
 #[derive(Clone, Copy)]
 struct NewQueue(Option<QueueId>);
 
-/// The output of a new identity secret, shown only once.
+/// A new identity secret, as it is printed once.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NewSecret {
     id: ChannelId,
     identity_secret: String,
-    /// The number of valid secrets.
-    identity_secrets: usize,
+    #[serde(rename = "identitySecrets")]
+    valid_secrets_count: usize,
 }
 
-/// The output of a channel, without its secrets.
+/// A channel as it is printed, without its secrets.
 #[derive(Serialize)]
 struct PrintedChannel {
     #[serde(flatten)]
     row: ChannelRow,
     /// `None` when this release cannot parse the stored settings.
     settings: Option<ChannelSettings>,
-    /// The number of valid identity secrets.
     #[serde(rename = "identitySecrets")]
-    identity_secrets: usize,
+    valid_secrets_count: usize,
 }
 
 impl PrintedChannel {
     fn of(row: ChannelRow) -> Self {
         let settings = row.visible_settings();
-        let identity_secrets = row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len);
-        Self { row, settings, identity_secrets }
+        let valid_secrets_count = row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len);
+        Self { row, settings, valid_secrets_count }
     }
 }
 
@@ -152,12 +151,12 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
             global.output.many("channels", &columns, printed)
         }
-        Command::Show { id, address } => {
+        Command::Show { id, public_url } => {
             let search = read_database(&global.database, async |db| {
                 let company = channels::company_of(db, id).await?;
                 Ok(channels::find(db, company, id).await?)
             });
-            address.print(search.await?.ok_or(Error::NotFound("channel"))?, global)
+            public_url.print_channel(search.await?.ok_or(Error::NotFound("channel"))?, global)
         }
         Command::Update(update) => update.run(global).await,
         Command::RotateIdentitySecret(rotate) => rotate.run(global).await,
@@ -183,8 +182,8 @@ impl RotateIdentitySecret {
             audited.run(db, async || channels::update(db, keys, company, self.id, change).await, target).await
         });
         let row = update.await?;
-        let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
-        global.output.one(NewSecret { id: row.id, identity_secret: secret.0, identity_secrets })
+        let (secret, valid_secrets_count) = new_secret.ok_or("no secret was created")?;
+        global.output.one(NewSecret { id: row.id, identity_secret: secret.0, valid_secrets_count })
     }
 }
 
@@ -201,7 +200,7 @@ impl Create {
         let insertion = with_secrets(&global.database, async |db, keys| {
             let work = async || {
                 let mut transaction = db.begin().await?;
-                if channels::are_full(&mut transaction, self.company).await? {
+                if channels::has_max_channels(&mut transaction, self.company).await? {
                     let message = format!("the company has reached its maximum number of channels ({CHANNELS_MAX})");
                     return Err(message.into());
                 }
@@ -212,13 +211,13 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
             audited.run(db, work, target).await
         });
-        self.address.print(insertion.await?, global)
+        self.public_url.print_channel(insertion.await?, global)
     }
 }
 
-impl AddressArgs {
+impl PublicUrlArgs {
     /// Prints a channel, and how to connect it to the company's pages or to the provider.
-    fn print(&self, row: ChannelRow, global: &GlobalArgs) -> Result<(), Failure> {
+    fn print_channel(&self, row: ChannelRow, global: &GlobalArgs) -> Result<(), Failure> {
         let step = SetupStep::of(&row, self.public_url.as_deref());
         global.output.one(ChannelWithStep { channel: PrintedChannel::of(row), step: &step })?;
         if !global.output.json {
@@ -228,7 +227,7 @@ impl AddressArgs {
     }
 }
 
-/// The output of one channel.
+/// A channel as it is printed, with the step that connects it.
 #[derive(Serialize)]
 struct ChannelWithStep<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! The options for a channel's settings. They are read like the body of a request, so that both accept the same.
+//! The options for a channel's settings. They are read like the body of a request, so that both accept the same values.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl Options {
     /// The given settings; `None` if no option is given.
     ///
     /// # Errors
-    /// The options that are refused; the error never contains a secret.
+    /// When options are refused: the error names them, and never contains a secret.
     pub fn into_input(self) -> Result<Option<ChannelSettingsInput>, Failure> {
         let Value::Object(options) = serde_json::to_value(self)? else { return Ok(None) };
         let is_given = |value: &Value| !value.is_null() && value.as_array().is_none_or(|values| !values.is_empty());
@@ -114,7 +114,7 @@ impl Options {
 /// Applies settings of the command line to a channel of this type.
 ///
 /// # Errors
-/// The options that are refused.
+/// When options are refused: the error names them.
 pub fn apply(
     input: ChannelSettingsInput,
     kind: ChannelType,
@@ -128,7 +128,7 @@ pub fn apply(
     input.apply(number, settings);
     // A URL on the command line is the operator's own, even if the panel had set the same URL before.
     if has_provider_url {
-        settings.is_provider_url_operators = settings.provider_url.is_some();
+        settings.is_provider_url_from_operator = settings.provider_url.is_some();
     }
     Ok(())
 }
@@ -155,13 +155,13 @@ fn refusal(error: ApiError) -> Failure {
     reasons.collect::<Vec<_>>().join("; ").into()
 }
 
-/// A duration in milliseconds; an empty text clears it.
+/// A duration in milliseconds; an empty string clears it.
 fn parse_interval_ms(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(String::new());
     }
-    let most = Duration::from_millis(COUNT_MAX.into());
-    Ok(durations(MILLISECOND, Duration::ZERO..=most)(text)?.as_millis().to_string())
+    let max = Duration::from_millis(COUNT_MAX.into());
+    Ok(durations(MILLISECOND, Duration::ZERO..=max)(text)?.as_millis().to_string())
 }
 
 #[cfg(test)]

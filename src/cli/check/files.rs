@@ -1,4 +1,4 @@
-//! Whether every message has its file, and every file its message.
+//! Checks that every message has its file, and every file its message.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ const PAGE_FILES: usize = 1000;
 /// Maximum number of missing files that the finding names.
 const EXAMPLES_MAX: usize = 5;
 
-/// For how many hours a file may be without a message: it is stored first, and the service deletes unused ones later.
+/// For how many hours a file may be without a message: it is stored before the message, and the service deletes unused
+/// files later.
 const GRACE_HOURS: i64 = 3;
 
 pub async fn check(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Vec<Finding>, Failure> {
@@ -47,9 +48,9 @@ async fn check_missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) 
 /// Counts the files that belong to no message, except those of the last [`GRACE_HOURS`].
 async fn check_unused(folder: &Path, db: &PgPool) -> Result<Finding, Failure> {
     const UNUSED: &str = "unused files";
-    let last_hour = hour_digits(hour_of(clock::now()) - GRACE_HOURS);
+    let first_recent_hour = hour_digits(hour_of(clock::now()) - GRACE_HOURS);
     let (mut count, mut page) = (0, Vec::new());
-    for hour in names(folder)?.into_iter().filter(|hour| *hour < last_hour) {
+    for hour in names(folder)?.into_iter().filter(|hour| *hour < first_recent_hour) {
         for company in names(&folder.join(&hour))? {
             let Ok(company_id) = company.parse() else { continue };
             let ids = names(&folder.join(&hour).join(&company))?;

@@ -1,7 +1,7 @@
-//! `hotline check`: whether the parts of an installation agree. It only reads, while the service runs or is stopped.
+//! `hotline check`: whether the parts of an installation agree. It only reads, whether the service runs or is stopped.
 //!
-//! IMPORTANT: the journal is read before the tables. A running service removes segments that the tables have: read
-//! later, the journal could begin after the watermark, as if entries were missing.
+//! IMPORTANT: the journal is read before the tables. A running service removes segments that the tables have: if
+//! the journal were read later, it could begin after the watermark, as if entries were missing.
 
 mod files;
 
@@ -17,7 +17,7 @@ use hotline_persistence::{PgConnection, PgPool, clock, schema};
 
 use super::backup::{CompletedBackup, JOURNAL, RECORD};
 use super::database::with_any_schema;
-use super::findings::{Finding, finish};
+use super::findings::{Finding, print_findings};
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 
@@ -30,7 +30,7 @@ pub struct CheckArgs {
 
 pub async fn run(args: CheckArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let findings = with_any_schema(&global.database, async |db| check_all(&args, &global.database, db).await).await?;
-    finish(findings, global.output)
+    print_findings(findings, global.output)
 }
 
 async fn check_all(args: &CheckArgs, database: &DatabaseArgs, db: &PgPool) -> Result<Vec<Finding>, Failure> {
@@ -58,7 +58,7 @@ fn counts_text(counts: &[Count]) -> String {
 }
 
 fn check_schema(state: &State) -> Finding {
-    let (current, newest) = (state.migration, schema::known());
+    let (current, newest) = (state.migration, schema::newest_migration());
     let text = format!("{current}, of Hotline {}", state.release);
     if state.least_migration > newest {
         Finding::problem("schema", text, format!("use Hotline {} or newer", state.release))

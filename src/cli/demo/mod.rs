@@ -95,7 +95,7 @@ async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure>
     let store = app.engine.store();
     channels::update(&store.housekeeping, &store.keys, demo.company, demo.webchat, allow_page_origins).await?;
     app.engine.refresh(demo.company).await;
-    service.handles.demo.show(page);
+    service.handles.demo.publish(page);
     Ok(())
 }
 
@@ -226,7 +226,7 @@ async fn insert_channel(
     queue: QueueId,
 ) -> Result<ChannelId, Failure> {
     let new = NewChannel { name, kind, number, queue_id: Some(queue), settings: ChannelSettings::default() };
-    // A demo's channels have no secrets.
+    // These settings have no secrets, so no key is needed.
     Ok(channels::insert(db, &Keyring::default(), company, new).await?.id)
 }
 
@@ -272,7 +272,7 @@ async fn create_conversations(
     ] {
         let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
         let visitor = Visitor { external_id: id, name, email, ..Visitor::default() };
-        let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
+        let contact = contacts::find_or_create_for_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
         contacts.push(contact);
         let session = open_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };

@@ -15,7 +15,7 @@ const ADMIN: &str = "admin@demo.example";
 /// The agent's e-mail; the seed creates this user.
 pub(super) const AGENT: &str = "ana@demo.example";
 
-/// The e-mail and the password of each of the people.
+/// The e-mail and the password of both people.
 pub(super) struct People {
     pub(super) admin: (&'static str, String),
     pub(super) agent: (&'static str, String),
@@ -42,8 +42,8 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
 
 async fn reset_admin(db: &PgPool, hash: &str) -> Result<(), Failure> {
     let mut transaction = db.begin().await?;
-    let remove_factor = false;
-    admins::reset_password(&mut transaction, ADMIN, hash, remove_factor).await?;
+    let remove_second_factor = false;
+    admins::reset_password(&mut transaction, ADMIN, hash, remove_second_factor).await?;
     Ok(transaction.commit().await?)
 }
 

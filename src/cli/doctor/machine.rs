@@ -20,10 +20,10 @@ const SYNC_TIME_MAX: Duration = Duration::from_millis(20);
 /// Bytes per sync: those of a few changes.
 const SYNC_BYTES: usize = 4096;
 
-/// Timeout for the own service's answer.
+/// Timeout for an answer at an address that is in use.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How much of an answer is read: its first lines identify a Hotline, and another program may send without end.
+/// How much of an answer is read: its first lines identify a Hotline, and another program may never stop sending.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 pub async fn check(settings: &Settings) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! `hotline doctor`: whether the machine, the database and the network are as the service needs them. It takes the
+//! `hotline doctor`: whether the machine, the database and the network meet the service's needs. It takes the
 //! options of the service, changes nothing, and sends nothing to a contact.
 
 mod machine;
@@ -12,7 +12,7 @@ use hotline_persistence::migration::{self, SchemaError};
 use hotline_persistence::{Error, PgPool, schema};
 
 use super::database::with_any_schema;
-use super::findings::{Finding, finish};
+use super::findings::{Finding, print_findings};
 use super::{Failure, GlobalArgs, failure};
 use crate::config::ServeArgs;
 use crate::service::Settings;
@@ -20,7 +20,7 @@ use crate::service::Settings;
 /// Examine the machine, the database and the network of the service
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Call nothing on the network but the database and the own service
+    /// Call nothing on the network but the database and this installation's service
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
@@ -38,14 +38,14 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
         Ok(database_findings) => findings.extend(database_findings),
         Err(error) => findings.push(Finding::problem(
             "database",
-            failure::chain(&*error),
+            failure::message_with_causes(&*error),
             "start it, or correct --data-dir or --database-url",
         )),
     }
     if !args.offline {
         findings.extend(network::check_mail_relay(&settings).await);
     }
-    finish(findings, global.output)
+    print_findings(findings, global.output)
 }
 
 /// Checks the database, and what is configured in it.
@@ -72,10 +72,10 @@ async fn check_database(settings: &Settings, is_offline: bool, db: &PgPool) -> V
     findings
 }
 
-/// What the database reports of itself; `None` if it has no tables yet.
+/// What the database reports about itself; `None` if it has no tables yet.
 async fn read_state(db: &PgPool) -> Result<Option<State>, Error> {
-    // A schema of another release is described by the state.
-    if let Err(Error::Schema(SchemaError::Empty)) = migration::ready_to_read(db).await {
+    // Any other error is ignored: the state describes the schema.
+    if let Err(Error::Schema(SchemaError::Empty)) = migration::ensure_readable(db).await {
         return Ok(None);
     }
     let mut connection = db.acquire().await?;
@@ -85,7 +85,7 @@ async fn read_state(db: &PgPool) -> Result<Option<State>, Error> {
 /// Whether this release can serve the tables.
 fn check_schema(state: &State) -> Finding {
     let found = format!("{}, of Hotline {}", state.migration, state.release);
-    let (required, newest) = (state.least_migration, schema::known());
+    let (required, newest) = (state.least_migration, schema::newest_migration());
     if required <= newest {
         return Finding::ok("schema", found);
     }
@@ -97,5 +97,5 @@ fn check_schema(state: &State) -> Finding {
 }
 
 fn failed_check(check: &'static str, error: &(dyn std::error::Error + 'static)) -> Finding {
-    Finding::problem(check, failure::chain(error), "see whether the database answers, and run it again")
+    Finding::problem(check, failure::message_with_causes(error), "see whether the database answers, and run it again")
 }

@@ -1,5 +1,5 @@
-//! What the service calls: the other processes of a cluster, providers, webhooks and the mail relay. Nothing is sent to
-//! a contact or a person, and no URL is printed: one may contain a secret.
+//! Checks what the service calls: the other processes of a cluster, providers, webhooks and the mail relay. Nothing is
+//! sent to a contact or a person, and no URL is printed: it may contain a secret.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::cli::Failure;
-use crate::cli::failure::chain;
+use crate::cli::failure::message_with_causes;
 use crate::cli::findings::Finding;
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
@@ -61,13 +61,13 @@ async fn check_peers(db: &PgPool) -> Result<Vec<Finding>, Failure> {
     Ok(vec![call_each("peers", calls, next).await])
 }
 
-/// Whether each channel's provider accepts its credentials. A key file that cannot be read is a problem of its own: the
-/// credentials cannot be decrypted.
+/// Whether each channel's provider accepts its credentials. If the key file cannot be read, the finding is about it
+/// instead: the credentials cannot be decrypted.
 async fn check_channels(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let keys = Keyring::at(&settings.key_file);
     if let Err(error) = keys.load() {
         let next = "correct the file, or run this command as the service's user";
-        return Ok(Finding::problem("keys", chain(&error), next));
+        return Ok(Finding::problem("keys", message_with_causes(&error), next));
     }
     let graph = &Graph::new(&settings.provider, &settings.outbound)?;
     let mut rows = channels::all(db, None).await?;
@@ -84,7 +84,7 @@ async fn check_channels(settings: &Settings, db: &PgPool) -> Result<Finding, Fai
 async fn check_webhooks(settings: &Settings, db: &PgPool) -> Result<Finding, Failure> {
     let options = &settings.webhooks;
     let outbound = OutboundOptions { allowed_networks: options.allowed_networks.clone(), call_time_max: CALL_TIME_MAX };
-    let outbound = &Outbound::of_webhooks(&outbound, options.lookup.clone())?;
+    let outbound = &Outbound::for_webhooks(&outbound, options.lookup.clone())?;
     let webhooks: Vec<_> = webhooks::all(db, None).await?.into_iter().filter(|(_, webhook)| webhook.active).collect();
     let calls = webhooks.into_iter().map(async |(company, webhook)| {
         let result = match outbound.request(Method::HEAD, &webhook.url) {
@@ -106,7 +106,7 @@ pub async fn check_mail_relay(settings: &Settings) -> Option<Finding> {
     };
     Some(match result {
         Ok(()) => Finding::ok("mail relay", format!("{:?} accepts the login", options.relay)),
-        Err(error) => Finding::problem("mail relay", chain(&error), "correct --smtp-url, or the relay"),
+        Err(error) => Finding::problem("mail relay", message_with_causes(&error), "correct --smtp-url, or the relay"),
     })
 }
 
@@ -135,14 +135,14 @@ mod tests {
 
     #[tokio::test]
     async fn only_calls_that_were_made_are_reported_as_answered() {
-        let call_times = async |count: usize, failure: Option<&'static str>| {
+        let found_after = async |count: usize, failure: Option<&'static str>| {
             let calls = (0..count).map(|_| std::future::ready(failure.map(str::to_owned)));
             serde_json::to_value(call_each("channels", calls, "next").await).expect("JSON")["found"].clone()
         };
-        assert_eq!(call_times(0, None).await, "there are none");
-        assert_eq!(call_times(CALLED_MAX, None).await, "500 answered");
-        assert_eq!(call_times(CALLED_MAX + 100, None).await, "500 answered; 100 not called");
-        let found = call_times(CALLED_MAX + 1, Some("no")).await;
+        assert_eq!(found_after(0, None).await, "there are none");
+        assert_eq!(found_after(CALLED_MAX, None).await, "500 answered");
+        assert_eq!(found_after(CALLED_MAX + 100, None).await, "500 answered; 100 not called");
+        let found = found_after(CALLED_MAX + 1, Some("no")).await;
         assert_eq!(found, "500 of 500 failed: no; no; no; no; no; 1 not called");
     }
 }

@@ -89,7 +89,7 @@ fn check_connections(server: &DatabaseServer) -> Finding {
 }
 
 fn check_tls(server: &DatabaseServer) -> Finding {
-    match (server.is_remote, server.is_encrypted) {
+    match (server.is_over_tcp, server.is_encrypted) {
         (false, _) => Finding::ok("database TLS", "not needed: a socket of this machine"),
         (true, true) => Finding::ok("database TLS", "encrypted"),
         (true, false) => Finding::note(
@@ -123,7 +123,7 @@ mod tests {
             connections: 10,
             role_connections_max: -1,
             is_encrypted: true,
-            is_remote: true,
+            is_over_tcp: true,
             now: clock::now(),
             missing_extensions: Vec::new(),
         }

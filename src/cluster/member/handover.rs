@@ -1,4 +1,4 @@
-//! Hands slots over to other processes, after closing their companies.
+//! Hands slots over to other processes, after closing the companies in them.
 //!
 //! A slot is first closed: no new work of its companies begins, but the log still accepts entries of work in progress.
 //! Once all its companies are closed, the slot is shut: the log refuses its entries.
@@ -22,7 +22,7 @@ impl Member {
         let (ownership, placement) = (self.0.deps.engine.store().ownership(), &self.0.membership.placement);
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         placement.close(slots.iter().copied());
-        let not_closed = self.close(slots).await;
+        let not_closed = self.close_companies(slots).await;
         let (not_closed, closed): (Vec<Slot>, Vec<Slot>) = slots.iter().partition(|slot| not_closed.contains(*slot));
         futures_util::future::join(self.cancel_move(&not_closed), self.hand_over(&closed, started)).await;
     }
@@ -64,7 +64,7 @@ impl Member {
     }
 
     /// Ends all work in these slots, and writes all of it to the tables. Returns the slots that cannot be closed.
-    async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
+    async fn close_companies(&self, slots: &[Slot]) -> HashSet<Slot> {
         let engine = &self.0.deps.engine;
         let directory = engine.directory();
         let companies = directory.companies_in(|slot| slots.contains(&slot));
@@ -82,7 +82,7 @@ impl Member {
             }
         }
         // The whole log is written, not only the entries of these companies: until the slots are shut, the log accepts
-        // entries, also of a company that is closed already.
+        // entries, even of a company that is already closed.
         let log = &engine.store().log;
         if let Err(error) = log.wait_until_flushed(log.appended()).await {
             tracing::info!(%error, "canceled a move");

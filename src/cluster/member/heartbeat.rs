@@ -1,10 +1,10 @@
-//! Sends heartbeats, and fences lives whose heartbeats have stopped.
+//! Sends heartbeats, and fences lives whose heartbeats have stopped: declares them ended in the database.
 
 use std::collections::HashSet;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::cluster::{BEAT_EVERY, LifeId, lives};
+use hotline_persistence::cluster::{BEAT_INTERVAL, LifeId, lives};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::{Member, RETRY_PAUSE};
@@ -12,7 +12,7 @@ use crate::cluster::observer::Observer;
 
 impl Member {
     pub(super) async fn run_heartbeat(&self) {
-        let mut clock = interval(BEAT_EVERY);
+        let mut clock = interval(BEAT_INTERVAL);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut observer = Observer::default();
         let mut fencing = HashSet::new();
@@ -41,7 +41,7 @@ impl Member {
             };
             let suspected = observer.observe(&lives, self.life(), Instant::now());
             fencing.retain(|suspect| lives.iter().any(|life| (life.life, life.beat_at) == *suspect));
-            // A stopping process would end before it can reassign the slots; other processes suspect the same life.
+            // A stopping process would end before it could reassign the slots; other processes suspect the same life.
             let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for (dead, beat_at) in suspected {
                 if fencing.insert((dead, beat_at)) {
@@ -52,8 +52,8 @@ impl Member {
         }
     }
 
-    /// Fences a life that looks dead, and takes over its slots. Its last heartbeat was that of `beat_at`: if it sends
-    /// another one meanwhile, which is likely when the database was unreachable, it is left alone.
+    /// Fences a life that looks dead, and takes over its slots, unless it has sent another heartbeat since `beat_at`,
+    /// which is likely after an outage of the database.
     async fn fence_and_take_over(&self, dead: LifeId, beat_at: DateTime<Utc>) {
         let suspected_at = Instant::now();
         loop {
@@ -65,7 +65,7 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        self.metrics().add_fenced();
+        self.metrics().add_fenced_life();
         tracing::warn!(life = %dead, "fenced an unresponsive process of the cluster");
         self.reassign_slots(dead).await;
         self.metrics().set_takeover(suspected_at.elapsed());

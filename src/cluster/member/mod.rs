@@ -1,5 +1,5 @@
 //! The work of a cluster member: it sends heartbeats, reads which process serves which slot, opens and closes slots,
-//! fences lives that look dead, and takes over from them.
+//! fences lives that look dead (declares them ended), and takes over from them.
 
 mod handover;
 mod heartbeat;
@@ -25,13 +25,13 @@ use crate::metrics::{ClusterMetrics, Metrics};
 use crate::telemetry::conditions::ActiveConditions;
 use crate::web::admission::idempotency::Keys;
 
-/// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
+/// How long a shutdown may spend handing over slots. The remaining ones are taken over as if this process had died.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);
 
 /// Pause before a failed database call is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Drops everything this process holds of a company that it no longer serves.
+/// Drops everything this process has in memory for a company that it no longer serves.
 pub type DropCompany = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
 
 /// Stops the deliveries of companies that are dropped next.
@@ -43,7 +43,7 @@ pub struct MemberDeps {
     pub engine: Engine,
     /// The used idempotency keys.
     pub keys: Keys,
-    /// Called with all companies of the slots that move, before each of them is dropped.
+    /// Called with all companies of the slots that move, before any of them is dropped.
     pub quiesce: QuiesceCompanies,
     /// Drops a company.
     pub drop_company: DropCompany,
@@ -77,7 +77,7 @@ struct Inner {
 }
 
 impl Member {
-    /// Joins the cluster; `None` when the process is alone. Serving starts with the slots that are assigned to it.
+    /// Joins the cluster; `None` for a standalone process. The member serves slots once they are assigned to it.
     pub fn start(deps: MemberDeps) -> Option<Self> {
         let membership = deps.engine.store().membership()?.clone();
         let db = membership.db.clone()?;
@@ -101,7 +101,7 @@ impl Member {
         });
         tasks.spawn(async move { placement.run_placement().await });
         tasks.spawn(async move { listener.run_listener().await });
-        tasks.spawn(async move { reach.run_reach().await });
+        tasks.spawn(async move { reach.run_reach_checks().await });
         drop(tasks);
         Some(member)
     }
@@ -141,8 +141,8 @@ impl Member {
         lives::all(&self.0.db).await.is_ok_and(|lives| lives.iter().all(|life| life.draining))
     }
 
-    /// The process is about to end its own life: the disappearance of its row is no longer an error.
-    pub fn begin_ending(&self) {
+    /// Records that the process is about to end its own life: the disappearance of its row is no longer an error.
+    pub fn begin_ending_life(&self) {
         self.0.is_ending.store(true, Ordering::Release);
     }
 
@@ -164,7 +164,7 @@ impl Member {
         &self.0.deps.metrics.conditions
     }
 
-    /// Runs a task beside the heartbeats until the member stops.
+    /// Runs a task alongside the heartbeats, at most until the member stops.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.0.tasks.lock();
         // Removes the results of tasks that have ended.

@@ -1,4 +1,5 @@
-//! The placement: a member plans it, reads it from the tables, and opens or hands over its own slots accordingly.
+//! The placement (which life serves which slot): a member plans it, reads it from the tables, and opens or hands over
+//! its own slots accordingly.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -12,10 +13,10 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::{Member, MemberDeps, RETRY_PAUSE};
 use crate::cluster::planner::{self, MOVES_MAX};
 
-/// How often a plan is made and the tables are read without a notification, which may have been lost.
+/// How often to plan and read the tables even if no notification arrives: one may have been lost.
 const RELOAD_INTERVAL: Duration = Duration::from_millis(1000);
 
-/// The channel that the triggers of `lives` and `slots` notify.
+/// The notification channel of the triggers on `lives` and `slots`.
 const CHANNEL: &str = "hotline_placement";
 
 impl Member {
@@ -109,7 +110,7 @@ impl Member {
         Ok(())
     }
 
-    /// Opens slots that no other process serves.
+    /// Loads the companies of slots that no other process serves, and opens the slots.
     async fn open_slots(&self, slots: Vec<Slot>) {
         let started = Instant::now();
         let MemberDeps { engine, keys, .. } = &self.0.deps;

@@ -1,4 +1,4 @@
-//! Which of the other processes this one reaches, and what it reports of them: in the log, in the metrics and, for
+//! Which of the other processes this one reaches, and what it reports about them: in the log, in the metrics and, for
 //! `hotline cluster check`, in its row.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,10 +17,10 @@ use crate::telemetry::conditions::Condition;
 /// How often each process checks all others.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// Consecutive failed checks after which a process counts as unreachable: one may just have been restarted.
+/// Consecutive failed checks after which a process counts as unreachable: it may just have been restarted.
 const FAILURES_MIN: u32 = 2;
 
-/// Consecutive checks after which two processes of one name are reported: a killed one is listed until it is fenced.
+/// Consecutive checks after which processes of the same name are reported: a killed one is listed until it is fenced.
 const SAME_NAME_MIN: u32 = 5;
 
 /// What one check remembers for the next.
@@ -33,7 +33,7 @@ struct CheckCounts {
 }
 
 impl Member {
-    pub(super) async fn run_reach(&self) {
+    pub(super) async fn run_reach_checks(&self) {
         let mut clock = interval(CHECK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let signer = Signer::new(self.0.membership.peer_key());
@@ -75,7 +75,7 @@ impl Member {
             peers.push(PeerReport { life: life.life, node: life.node.clone(), reason });
         }
         self.conditions().forget(Condition::Peer, |node| others.iter().any(|life| life.node == node));
-        self.metrics().set_reached(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
+        self.metrics().set_reachability(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
         self.conditions().forget(Condition::NodeName, |node| all.iter().any(|(life, _)| life.node == node));
         self.report_folders(all);
         let report = Report { peers, folder: self.0.deps.media_folder.clone() };
@@ -87,9 +87,9 @@ impl Member {
     /// Reports processes with the same `--cluster-node`.
     fn report_same_names(&self, counts: &mut CheckCounts, lives: &[&LifeRow]) {
         let is_shared = |node: &String| lives.iter().filter(|life| life.node == *node).count() > 1;
-        let shared: Vec<String> = lives.iter().map(|life| life.node.clone()).filter(is_shared).collect();
-        counts.same_names.retain(|node, _| shared.contains(node));
-        for node in shared {
+        let shared_names: Vec<String> = lives.iter().map(|life| life.node.clone()).filter(is_shared).collect();
+        counts.same_names.retain(|node, _| shared_names.contains(node));
+        for node in shared_names {
             *counts.same_names.entry(node).or_default() += 1;
         }
         for (node, _) in counts.same_names.iter().filter(|(_, checks)| **checks >= SAME_NAME_MIN) {

@@ -56,8 +56,8 @@ fn is_unanswered(stream: &TcpStream) -> bool {
 #[actix_web::test]
 async fn clients_that_use_all_connections_do_not_block_other_processes() {
     let (edge, owner) = (Node::start(1), Node::start_with(2, few_connections()));
-    owner.owns();
-    edge.knows(&owner.peer());
+    owner.own_company();
+    edge.forward_to(&owner.peer());
     let connections = open_connections(owner.public).await;
     let late = waiting_connection(owner.public).await;
     let answer = ask(&client(), Method::GET, edge.url("/api/v1/echo")).send().await.expect("an answer");
@@ -73,8 +73,8 @@ async fn clients_that_use_all_connections_do_not_block_other_processes() {
 #[actix_web::test]
 async fn processes_that_use_all_connections_do_not_block_clients() {
     let owner = Node::start_with(2, few_connections());
-    owner.owns();
-    // Their requests are not signed, so they are refused; the connections stay open.
+    owner.own_company();
+    // These requests are not signed, so they are refused; their connections stay open.
     let connections = open_connections(owner.peers.address()).await;
     let mut late = waiting_connection(owner.peers.address()).await;
     let answer = ask(&client(), Method::GET, owner.url("/api/v1/echo")).send().await.expect("an answer");
@@ -88,8 +88,8 @@ async fn processes_that_use_all_connections_do_not_block_clients() {
 #[actix_web::test]
 async fn a_listener_for_peers_that_stops_waits_for_running_requests() {
     let (edge, owner) = (Node::start(1), Node::start(2));
-    owner.owns();
-    edge.knows(&owner.peer());
+    owner.own_company();
+    edge.forward_to(&owner.peer());
     let request = tokio::spawn(ask(&client(), Method::POST, edge.url("/api/v1/hang/201")).send());
     owner.wait_for_requests(1).await;
     let mut idle = TcpStream::connect(owner.peers.address()).await.expect("connected");

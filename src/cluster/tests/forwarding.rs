@@ -92,7 +92,7 @@ async fn no_header_is_removed_by_naming_it_in_connection() {
         let cased = name.chars().enumerate();
         cased.map(|(at, letter)| if at % 2 == 0 { letter.to_ascii_uppercase() } else { letter }).collect()
     };
-    // Each name alone in mixed case, all names in one header, and all names in a header each.
+    // Each name alone in mixed case, all names in one header, and each name in a header of its own.
     let mut header_sets: Vec<Vec<String>> =
         names.iter().map(|name| vec![format!("keep-alive , {} ,", mixed_case(name))]).collect();
     header_sets.push(vec![names.join(", ")]);

@@ -27,7 +27,7 @@ use sqlx::types::Json;
 use tokio::sync::{Notify, watch};
 
 use self::handlers::routes;
-use super::{Edge, EdgeService};
+use super::{Edge, EdgeServiceFactory};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::web::connections::{Limits, ListenOptions, Listeners, Peers, bind, bind_listener, listen};
@@ -136,8 +136,8 @@ impl Node {
         let metrics = Data::new(Metrics::new(Vec::new()));
         let (stopping, receiver) = watch::channel(false);
         let world: Data<World> = Data::default();
-        let edge =
-            Edge::new(membership.clone(), directory(), ownership.clone(), metrics.clone(), receiver).with_wait(wait);
+        let edge = Edge::new(membership.clone(), directory(), ownership.clone(), metrics.clone(), receiver)
+            .with_wait_time_max(wait);
         let bind_any_port = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
             socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
@@ -152,7 +152,7 @@ impl Node {
         let Listeners { address: public, peers, server } = listen(options, move |side| {
             let world = served.clone();
             let routes = App::new().configure(move |services| routes(services, world));
-            EdgeService::new(routes, Some(edge.clone()), side, Health::default())
+            EdgeServiceFactory::new(routes, Some(edge.clone()), side, Health::default())
         })
         .expect("it listens");
         actix_web::rt::spawn(server);
@@ -169,12 +169,12 @@ impl Node {
     }
 
     /// Makes the node the company's owner.
-    fn owns(&self) {
+    fn own_company(&self) {
         self.membership.placement.open([slot()]);
     }
 
-    /// Makes the node forward the company's requests to `owner`, even if that does not serve them.
-    fn knows(&self, owner: &Peer) {
+    /// Makes the node forward the company's requests to `owner`, even if `owner` does not serve them.
+    fn forward_to(&self, owner: &Peer) {
         self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
     }
 
@@ -204,11 +204,11 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// An edge that serves no company, and the owner of the company, which the edge knows.
+/// An edge that serves no company, and the owner of the company, to which the edge forwards.
 fn pair() -> (Node, Node) {
     let (edge, owner) = (Node::start(1), Node::start(2));
-    owner.owns();
-    edge.knows(&owner.peer());
+    owner.own_company();
+    edge.forward_to(&owner.peer());
     (edge, owner)
 }
 

@@ -22,15 +22,15 @@ async fn a_request_waits_for_its_owner_and_is_executed_once() {
     let request = tokio::spawn(request);
     until("the edge got 421, and waits for another owner", || edge.metrics.cluster.waited() == 1).await;
     assert_eq!((first.started_requests(), edge.started_requests()), (0, 0));
-    second.owns();
-    edge.knows(&second.peer());
+    second.own_company();
+    edge.forward_to(&second.peer());
     let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
     assert_eq!((echo["body"].as_u64(), second.started_requests(), first.started_requests()), (Some(3), 1, 0));
 
-    // The company moves to the edge itself, whose gate is closed for a while.
+    // The company moves to the edge itself, whose gate for it (which lets requests in) is closed for a while.
     let closed_gate = edge.ownership.close(COMPANY).await.expect("closed");
     second.membership.placement.close([slot()]);
-    edge.owns();
+    edge.own_company();
     let request = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abcd").send());
     until("the request waits", || edge.metrics.cluster.waited() == 2).await;
     assert_eq!(edge.started_requests(), 0);
@@ -46,7 +46,7 @@ async fn a_request_waits_for_its_owner_and_is_executed_once() {
     let address = silent_socket.local_addr().expect("an address").to_string();
     for owner in [None, Some(Peer { life: LifeId::new(9), node: "gone".to_owned(), address })] {
         if let Some(owner) = &owner {
-            edge.knows(owner);
+            edge.forward_to(owner);
         }
         let answer = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send().await.expect("an answer");
         assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (503, &"1".parse().expect("value")));
@@ -76,16 +76,16 @@ async fn dying_peer() -> (Peer, Arc<AtomicUsize>) {
 async fn a_request_whose_outcome_is_lost_is_repeated_only_if_that_is_safe() {
     let edge = Node::start(1);
     let successor = Node::start(3);
-    successor.owns();
+    successor.own_company();
     let (dying_peer, request_count) = dying_peer().await;
     let client = client();
     let path = "/api/v1/echo";
-    edge.knows(&dying_peer);
+    edge.forward_to(&dying_peer);
     let lost = ask(&client, Method::POST, edge.url(path)).body("abc").send().await;
     assert!(lost.is_err(), "the outcome is unknown, so there is no response: {lost:?}");
     assert_eq!((request_count.load(Ordering::SeqCst), edge.metrics.cluster.aborted()), (1, 1));
     for (method, key) in [(Method::GET, None), (Method::POST, Some("key"))] {
-        edge.knows(&dying_peer);
+        edge.forward_to(&dying_peer);
         let before = request_count.load(Ordering::SeqCst);
         let mut request = ask(&client, method.clone(), edge.url(path)).body("abc");
         if let Some(key) = key {
@@ -93,7 +93,7 @@ async fn a_request_whose_outcome_is_lost_is_repeated_only_if_that_is_safe() {
         }
         let sent = tokio::spawn(request.send());
         until("the peer got the request", || request_count.load(Ordering::SeqCst) > before).await;
-        edge.knows(&successor.peer());
+        edge.forward_to(&successor.peer());
         let echo: Value = sent.await.expect("asked").expect("an answer").json().await.expect("JSON");
         assert_eq!((&echo["method"], echo["body"].as_u64()), (&json!(method.as_str()), Some(3)));
     }
@@ -101,25 +101,25 @@ async fn a_request_whose_outcome_is_lost_is_repeated_only_if_that_is_safe() {
 
     // A request that the next owner refuses for now may have been executed by the previous one.
     let impatient = Node::impatient(4);
-    impatient.knows(&dying_peer);
+    impatient.forward_to(&dying_peer);
     let before = request_count.load(Ordering::SeqCst);
     let request = ask(&client, Method::POST, impatient.url(path)).header("idempotency-key", "other").body("abc");
     let sent = tokio::spawn(request.send());
     until("the peer got the request", || request_count.load(Ordering::SeqCst) > before).await;
     successor.membership.lease.end();
-    impatient.knows(&successor.peer());
+    impatient.forward_to(&successor.peer());
     assert!(sent.await.expect("asked").is_err(), "503 would say that nothing was changed");
     assert_eq!(successor.started_requests(), 2);
     successor.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
 
     // A process that hangs counts as ended once the placement says so.
     let hanging = Node::start(5);
-    hanging.owns();
-    edge.knows(&hanging.peer());
+    hanging.own_company();
+    edge.forward_to(&hanging.peer());
     let get = tokio::spawn(ask(&client, Method::GET, edge.url("/api/v1/hang/200")).send());
     let post = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/hang/200")).send());
     hanging.wait_for_requests(2).await;
-    edge.knows(&successor.peer());
+    edge.forward_to(&successor.peer());
     assert!(post.await.expect("asked").is_err());
     successor.wait_for_requests(3).await;
     successor.world.proceed.notify_one();

@@ -7,10 +7,10 @@ use super::{Node, SECRET};
 use crate::cluster::reach::check;
 use crate::cluster::signer::Signer;
 
-/// Attempts of a check that gets a response: the time limit of one may pass on a busy machine.
+/// Attempts at a check that should not time out, as one may on a busy machine.
 const ATTEMPTS_MAX: usize = 12;
 
-/// The result of a check that gets a response, or is refused.
+/// The result of a check, repeated while it times out.
 async fn checked(peer: &Peer, signer: &Signer) -> Result<(), String> {
     for _ in 1..ATTEMPTS_MAX {
         match check(peer, signer).await {

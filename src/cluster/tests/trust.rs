@@ -13,7 +13,7 @@ use crate::cluster::signer::{FORWARDED, Forwarded, Signer};
 #[actix_web::test]
 async fn without_the_lease_nothing_is_served() {
     let node = Node::impatient(1);
-    node.owns();
+    node.own_company();
     let client = client();
     // A change that was made is not answered with 503, which would mean that nothing was changed.
     for (method, status, expected) in
@@ -40,7 +40,7 @@ async fn without_the_lease_nothing_is_served() {
 #[actix_web::test]
 async fn a_stream_ends_with_the_lease() {
     let node = Node::start(1);
-    node.owns();
+    node.own_company();
     let answer = ask(&client(), Method::GET, node.url("/api/v1/events")).send().await.expect("an answer");
     let mut events = answer.bytes_stream();
     assert!(events.next().await.is_some_and(|event| event.is_ok()));
@@ -59,8 +59,8 @@ async fn the_listener_for_peers_accepts_only_signed_requests_for_this_life() {
     let signed = |secret: [u8; 64], life: i64| {
         let mut head = actix_http::RequestHead::default();
         head.uri = "/api/v1/echo".parse().expect("a target");
-        let peer = Some("203.0.113.9:4711".parse().expect("an address"));
-        Signer::new(&secret).sign(&head, Forwarded { life: LifeId::new(life), peer })
+        let client = Some("203.0.113.9:4711".parse().expect("an address"));
+        Signer::new(&secret).sign(&head, Forwarded { life: LifeId::new(life), client })
     };
     for (secret, life, status) in [([8; 64], 2, 403), (SECRET, 3, 421), (SECRET, 2, 200)] {
         let request = ask(&client, Method::GET, url("/api/v1/echo")).header(FORWARDED.as_str(), signed(secret, life));

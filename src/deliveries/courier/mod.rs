@@ -63,7 +63,7 @@ type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<AttemptResult>)
 pub(super) struct Courier {
     shared: Arc<Shared>,
     updates: watch::Receiver<Arc<Endpoint>>,
-    /// Notified when the courier must retire.
+    /// Notified when the courier must retire, because its company's deliveries are paused.
     retire: Arc<Notify>,
     endpoint: Arc<Endpoint>,
     queue: DeliveryQueue,
@@ -162,7 +162,7 @@ impl Courier {
                 }
                 () = log_changes.changed() => self.is_behind = true,
                 changed = self.updates.changed() => {
-                    if changed.is_err() || self.must_restart() {
+                    if changed.is_err() || self.update_requires_restart() {
                         break None;
                     }
                 }
@@ -200,7 +200,7 @@ impl Courier {
 
     /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then this courier
     /// ends, and the new one repeats running deliveries with the new URL, and reads the log again with the new types.
-    fn must_restart(&mut self) -> bool {
+    fn update_requires_restart(&mut self) -> bool {
         let endpoint = self.updates.borrow_and_update().clone();
         let url_changed = endpoint.url != self.endpoint.url;
         if url_changed || endpoint.failing_since.is_none() {
@@ -208,7 +208,7 @@ impl Courier {
             self.queue.clear_failure();
         }
         if url_changed || endpoint.types != self.endpoint.types {
-            // `endpoint` stays as it is: the last write needs the settings with which the log was read.
+            // `self.endpoint` stays as it is: the last write needs the settings with which the log was read.
             return true;
         }
         self.endpoint = endpoint;
@@ -241,7 +241,7 @@ impl Courier {
     }
 
     /// Ensures that the company is not closed before the outcomes of events that are read from now on are written.
-    /// `false`: it is not served now, or about to move.
+    /// `false`: it is not served now, or is about to move.
     fn enter_company(&mut self) -> bool {
         let ownership = self.shared.app.engine.store().ownership();
         if self.presence.is_none() {
@@ -324,7 +324,7 @@ impl Courier {
 
     fn must_write(&self) -> bool {
         let since = self.written_at.elapsed();
-        self.queue.is_unwritten() && (self.queue.unwritten_count() >= WRITE_BATCH_FULL || since >= self.write_after())
+        self.queue.has_batch() && (self.queue.unwritten_count() >= WRITE_BATCH_FULL || since >= self.write_after())
     }
 
     /// How long outcomes may be collected before they are written.
@@ -351,7 +351,7 @@ impl Courier {
             if let Some(until) = self.paused_until {
                 next.push(until.saturating_duration_since(Instant::now()));
             } else {
-                if self.queue.is_unwritten() {
+                if self.queue.has_batch() {
                     next.push(self.write_after().saturating_sub(self.written_at.elapsed()));
                 }
                 if self.queue.may_have_waiting() && self.queue.room() > 0 {
@@ -427,7 +427,7 @@ impl Courier {
     async fn end(mut self, disable_reason: Option<DisableReason>, retry_until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.metrics.webhooks.set_oldest_waiting(endpoint.company, endpoint.id.0, None);
-        let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
+        let mut batch = self.queue.has_batch().then(|| self.queue.take_batch());
         let contents = self.contents();
         let background = shared.app.engine.background().clone();
         let task = background.spawn(async move {

@@ -95,9 +95,9 @@ pub(super) async fn read_due(
     log::due_events(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 
-/// Whether a webhook may receive an event, decided at each attempt: events of cards require that its creator may see
-/// every card, and this permission may have been revoked since. Retries until the database responds; a courier that
-/// retires or stops drops this future.
+/// Whether a webhook may receive an event, decided at each attempt: events of cards require that the webhook's creator
+/// may see every card, and this permission may have been revoked since. Retries until the database responds; a courier
+/// that retires or stops drops this future.
 pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, event: &OutgoingEvent) -> bool {
     let is_of_card = event.kind.parse::<EventKind>().is_ok_and(EventKind::is_of_card);
     if !is_of_card || endpoint.maker.is_none() {
@@ -120,8 +120,8 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
 }
 
 /// Disables a webhook. Retries until this succeeds or the service stops: otherwise a new courier would make further
-/// attempts. Ends also when the company was closed, usually because it moves: then the next attempt, perhaps of another
-/// process, has the same result.
+/// attempts. Also returns when the company was closed, usually because it moves: then the next attempt, perhaps by
+/// another process, has the same result.
 pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
     let (failing_since, reason) = match disable_reason {
         DisableReason::Gone => (None, "the endpoint responded with 410 Gone".to_owned()),
@@ -132,7 +132,7 @@ pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason
     };
     let ownership = shared.app.engine.store().ownership();
     loop {
-        // Not held during the pause: the company may move then.
+        // Released before the pause, so that the company can move then.
         let Some(presence) = ownership.follow(endpoint.company) else { return };
         let result = webhooks::disable(shared.app.db(endpoint.company), endpoint, failing_since, &reason).await;
         drop(presence);

@@ -1,4 +1,4 @@
-//! Prepares the writes of a queue: spills old events, takes a batch, and restores it if its write fails.
+//! Prepares the writes of a queue: spills old events to the table, takes a batch, and restores it if its write fails.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ pub(in crate::deliveries) struct WriteBatch {
 impl DeliveryQueue {
     /// Whether a batch must be written: it has outcomes, a new position or a new failure period, or a check is
     /// requested.
-    pub(in crate::deliveries) fn is_unwritten(&self) -> bool {
+    pub(in crate::deliveries) fn has_batch(&self) -> bool {
         let has_moved =
             self.delivered_through() > self.written_to || self.failing_since() != self.written_failing_since;
         !self.unwritten.is_empty() || has_moved || self.must_check
@@ -42,7 +42,7 @@ impl DeliveryQueue {
 
     /// Saves all events in memory, so that the position moves past those that were delivered.
     pub(in crate::deliveries) fn spill_all(&mut self, now: DateTime<Utc>) {
-        // Regardless of the clock.
+        // With the minimum, every event is due, whatever the clock says.
         self.spill_after(TimeDelta::MIN, now);
     }
 
@@ -69,9 +69,9 @@ impl DeliveryQueue {
     /// Takes the content of the next write. It counts as written unless it is returned ([`DeliveryQueue::restore`]).
     pub(in crate::deliveries) fn take_batch(&mut self) -> WriteBatch {
         let progress = WebhookProgress {
-            from: self.written_to,
+            expected_delivered_through: self.written_to,
             delivered_through: self.delivered_through(),
-            failing_from: self.written_failing_since,
+            expected_failing_since: self.written_failing_since,
             failing_since: self.failing_since(),
         };
         let mut outcomes: Vec<DeliveryOutcome> = Vec::new();
@@ -97,8 +97,8 @@ impl DeliveryQueue {
     /// Adds the content of a failed write to the next one, before the outcomes that were added since.
     pub(in crate::deliveries) fn restore(&mut self, batch: WriteBatch) {
         let WriteBatch { progress, mut outcomes, may_unblock: _ } = batch;
-        self.written_to = progress.from;
-        self.written_failing_since = progress.failing_from;
+        self.written_to = progress.expected_delivered_through;
+        self.written_failing_since = progress.expected_failing_since;
         self.must_check = true;
         outcomes.append(&mut self.unwritten);
         self.unwritten = outcomes;

@@ -18,7 +18,7 @@ use self::batch::outcome_of;
 use crate::webhooks::{RetryPolicy, Verdict};
 
 /// Concurrent attempts for one endpoint: initially, and at most. One that responds in 20 ms handles 1,600 a second.
-const UNDER_WAY_FIRST: usize = 16;
+const UNDER_WAY_INITIAL: usize = 16;
 const UNDER_WAY_MAX: usize = 32;
 
 /// Events of one endpoint in memory, and their total size, above which no more are read: enough for a hundred
@@ -72,7 +72,7 @@ pub(super) enum DisableReason {
     FailingSince(DateTime<Utc>),
 }
 
-/// How long an endpoint has failed without a pause.
+/// A period in which every attempt at an endpoint has failed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FailurePeriod {
     pub(super) since: DateTime<Utc>,
@@ -85,7 +85,7 @@ pub(super) struct FailurePeriod {
 pub(super) struct DeliveryQueue {
     events: BTreeMap<i64, QueuedEvent>,
     bytes: usize,
-    /// The events in memory, by record.
+    /// The events in memory, by lane.
     lanes: HashMap<String, BTreeSet<i64>>,
     /// The first event of each lane in which no attempt is running.
     ready: BTreeSet<i64>,
@@ -97,7 +97,7 @@ pub(super) struct DeliveryQueue {
     /// The position that was written last.
     written_to: i64,
     failing: Option<FailurePeriod>,
-    /// What the table had when it was last read or written.
+    /// The start of `failing` in the table when it was last read or written.
     written_failing_since: Option<DateTime<Utc>>,
     /// Whether the table may contain waiting deliveries.
     may_have_waiting: bool,
@@ -115,7 +115,7 @@ impl DeliveryQueue {
             lanes: HashMap::new(),
             ready: BTreeSet::new(),
             under_way: HashSet::new(),
-            under_way_max: UNDER_WAY_FIRST,
+            under_way_max: UNDER_WAY_INITIAL,
             unwritten: Vec::new(),
             read_to: delivered_through,
             written_to: delivered_through,
@@ -180,7 +180,7 @@ impl DeliveryQueue {
         queued.into_iter().any(|id| self.events.get(id).is_some_and(|queued| !queued.is_in_table))
     }
 
-    /// Adds a delivery of the table that is due.
+    /// Adds a delivery from the table that is due.
     pub(super) fn push_due(&mut self, due: &DueDelivery, event: OutgoingEvent, now: DateTime<Utc>) {
         if !self.events.contains_key(&due.event_id) {
             self.insert_event(QueuedEvent { event, tries: due.tries, is_in_table: true, added_at: now });
@@ -207,7 +207,7 @@ impl DeliveryQueue {
         let id = queued.event.id;
         let lane = self.lanes.entry(queued.event.lane.clone()).or_default();
         lane.insert(id);
-        // One attempt at a time per lane. A delivery of the table precedes the later events of its lane.
+        // One attempt at a time per lane. A delivery from the table precedes the later events of its lane.
         let is_idle = lane.iter().all(|other| !self.under_way.contains(other));
         if is_idle && lane.first() == Some(&id) {
             if let Some(next) = lane.iter().nth(1) {
@@ -296,7 +296,7 @@ impl DeliveryQueue {
         self.advance_lane(&event.lane);
     }
 
-    /// Records a failure of the endpoint, and returns since when it has failed. If its last failure is too long ago, a
+    /// Records a failure of the endpoint, and returns when its failures began. If its last failure is too long ago, a
     /// new period begins: nothing was sent meanwhile.
     fn record_failure(&mut self, retry_policy: &RetryPolicy, now: DateTime<Utc>) -> DateTime<Utc> {
         let before = self.failing.filter(|failing| retry_policy.is_same_period(failing.last_failed_at, now));
@@ -305,12 +305,12 @@ impl DeliveryQueue {
         since
     }
 
-    /// The endpoint has recovered, or its URL has changed.
+    /// Ends the failure period, because the endpoint has recovered or its URL has changed.
     pub(super) fn clear_failure(&mut self) {
         self.failing = None;
     }
 
-    /// Records since when the endpoint has failed according to the table, after a write. If the table has no failure
+    /// Records when the endpoint's failures began according to the table, after a write. If the table has no failure
     /// although one was written, it was cleared meanwhile, and the next failure begins a new period.
     pub(super) fn note_stored_failure(&mut self, stored: Option<DateTime<Utc>>) {
         if stored.is_none() && self.failing_since() == self.written_failing_since {

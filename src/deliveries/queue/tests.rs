@@ -44,7 +44,7 @@ fn one_event_of_a_record_is_attempted_at_a_time_and_records_are_concurrent() {
     assert_eq!(start_all(&mut queue), [5]);
     accept(&mut queue, 5);
     assert_eq!(queue.take_batch().progress.delivered_through, 6, "the log was read up to 6");
-    assert!(!queue.is_unwritten());
+    assert!(!queue.has_batch());
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn a_failed_delivery_waits_in_the_table_with_the_later_ones_of_its_record() {
 }
 
 #[test]
-fn a_failing_endpoint_gets_one_delivery_at_a_time_and_a_recovered_one_more() {
+fn a_failing_endpoint_gets_one_delivery_at_a_time_and_more_after_it_recovers() {
     let mut queue = DeliveryQueue::new(0, None);
     let events = (1..=100).map(|event| outgoing(event, &event.to_string())).collect();
     queue.push_page(events, 100, &HashSet::new(), START);
     let first = start_all(&mut queue);
-    assert_eq!(first.len(), UNDER_WAY_FIRST);
+    assert_eq!(first.len(), UNDER_WAY_INITIAL);
     for event in first {
         queue.finish(event, Verdict::Refused, attempt(), &RetryPolicy::default(), START);
     }
@@ -120,7 +120,7 @@ fn a_failure_after_weeks_without_an_attempt_begins_a_new_failure_period() {
     // The same for a failure that was written before the service was started.
     let failing = FailurePeriod { since: START, last_failed_at: START + TimeDelta::days(3) };
     let mut queue = DeliveryQueue::new(0, Some(failing));
-    assert!(!queue.is_unwritten());
+    assert!(!queue.has_batch());
     assert_eq!(fail_new_event(&mut queue, 1, weeks(3)), Consequence::None);
     let mut queue = DeliveryQueue::new(0, Some(failing));
     let day_five = START + TimeDelta::days(5);
@@ -129,11 +129,11 @@ fn a_failure_after_weeks_without_an_attempt_begins_a_new_failure_period() {
 }
 
 #[test]
-fn after_its_failure_is_cleared_an_endpoint_fails_from_its_next_failure() {
+fn after_a_failure_is_cleared_the_next_one_begins_a_new_failure_period() {
     let failing = FailurePeriod { since: START - TimeDelta::days(6), last_failed_at: START };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
-    assert!(queue.is_unwritten(), "the cleared failure must be written");
+    assert!(queue.has_batch(), "the cleared failure must be written");
     assert_eq!(queue.take_batch().progress.failing_since, None);
     assert_eq!(fail_new_event(&mut queue, 1, START), Consequence::None);
     assert_eq!(queue.take_batch().progress.failing_since, Some(START));
@@ -142,7 +142,7 @@ fn after_its_failure_is_cleared_an_endpoint_fails_from_its_next_failure() {
 #[test]
 fn a_failure_that_was_cleared_in_the_table_is_over_and_one_whose_write_fails_is_not() {
     let failing = FailurePeriod { since: START - TimeDelta::days(4), last_failed_at: START };
-    let periods = |batch: &WriteBatch| (batch.progress.failing_from, batch.progress.failing_since);
+    let periods = |batch: &WriteBatch| (batch.progress.expected_failing_since, batch.progress.failing_since);
     let mut queue = DeliveryQueue::new(0, Some(failing));
     fail_new_event(&mut queue, 1, START);
     let batch = queue.take_batch();
@@ -150,12 +150,12 @@ fn a_failure_that_was_cleared_in_the_table_is_over_and_one_whose_write_fails_is_
     queue.restore(batch);
     let batch = queue.take_batch();
     assert_eq!(periods(&batch), (Some(failing.since), Some(failing.since)), "after a write that has failed");
-    // A test has cleared the failure before this write.
+    // A test of the webhook has cleared the failure before this write.
     queue.note_stored_failure(None);
     fail_new_event(&mut queue, 2, START);
     assert_eq!(periods(&queue.take_batch()), (None, Some(START)), "the next failure begins a new period");
     queue.note_stored_failure(Some(START));
-    assert!(!queue.is_unwritten(), "it is in the table");
+    assert!(!queue.has_batch(), "it is in the table");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_withheld_event_fails_without_effect_on_the_endpoint() {
 }
 
 #[test]
-fn an_event_that_is_withheld_or_expires_after_a_failed_attempt_is_no_new_failure_of_its_endpoint() {
+fn an_event_that_is_withheld_or_expires_after_a_failed_attempt_is_not_a_new_failure_of_its_endpoint() {
     let due = |event_id: i64| DueDelivery {
         event_id,
         kind: "ticket.read".to_owned(),
@@ -258,7 +258,7 @@ struct TableRow {
 
 impl FakeTable {
     fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
-        assert_eq!(self.delivered_through, batch.progress.from);
+        assert_eq!(self.delivered_through, batch.progress.expected_delivered_through);
         self.delivered_through = batch.progress.delivered_through;
         for outcome in &batch.outcomes {
             let (lane, due_at) = (outcome.lane.clone(), outcome.next_attempt_at);
@@ -355,7 +355,7 @@ fn every_event_arrives_and_the_events_of_a_record_in_order() {
                     queue.finish(event, verdict, attempt(), &retry_policy, now);
                 }
                 75..=84 => {
-                    if queue.is_unwritten() {
+                    if queue.has_batch() {
                         let batch = queue.take_batch();
                         if is_calm || random.random_bool(0.8) {
                             table.record(&batch, now);
@@ -381,7 +381,7 @@ fn every_event_arrives_and_the_events_of_a_record_in_order() {
                         queue.finish(event, Verdict::Accepted, attempt(), &retry_policy, now);
                     }
                     queue.spill_all(now);
-                    if queue.is_unwritten() {
+                    if queue.has_batch() {
                         table.record(&queue.take_batch(), now);
                     }
                     queue = DeliveryQueue::new(table.delivered_through, None);

@@ -24,7 +24,7 @@ impl Default for ByteBudget {
 }
 
 impl ByteBudget {
-    /// Reserves a file's bytes; `None` if others of its company, or of all, are not finished in time.
+    /// Reserves a file's bytes; `None` if other downloads do not release enough bytes in time.
     pub(super) async fn reserve(&self, company: CompanyId, bytes: u64) -> Option<ReservedBytes<CompanyId>> {
         self.0.reserve(vec![company], usize::try_from(bytes).unwrap_or(usize::MAX), WAIT_MAX).await
     }

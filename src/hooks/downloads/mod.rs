@@ -61,7 +61,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 const ID_RETRY_MAX: TimeDelta = TimeDelta::days(7);
 
 /// How long a file without an id is retried: its URL cannot be renewed. The file exists when the call arrives; a day is
-/// longer than an outage of the provider's file servers.
+/// longer than a likely outage of the provider's file servers.
 const URL_RETRY_MAX: TimeDelta = TimeDelta::days(1);
 
 /// How often the table is searched for waiting files, and how many are read at once.
@@ -227,19 +227,19 @@ impl Downloads {
         // Once the tables have every durable change, completed files are not found again.
         store.log.wait_until_flushed(store.log.durable()).await?;
         let served_slots = store.ownership().slot_filter();
-        let mut first_skipped = None;
+        let mut next_start_after = None;
         for (mut after, until) in [(start_after, None), (MessageId::new(0), Some(start_after))] {
             loop {
-                let waiting = messages::media_wanted(&store.housekeeping, &served_slots, after, SEARCH_LIMIT).await?;
+                let waiting = messages::awaiting_media(&store.housekeeping, &served_slots, after, SEARCH_LIMIT).await?;
                 let Some(last) = waiting.last() else { break };
                 after = last.id;
                 let is_last_page = until.is_some_and(|until| after > until);
                 let waiting = waiting.iter().filter(|message| until.is_none_or(|until| message.id <= until));
                 for message in waiting.filter(|message| self.0.engine.owns(message.company_id)) {
                     let Some(download) = Download::of(message) else { continue };
-                    if !self.0.queue.lock().add_found(download) && first_skipped.is_none() {
-                        // The search starts after this id.
-                        first_skipped = Some(MessageId::new(message.id.0 - 1));
+                    if !self.0.queue.lock().add_found(download) && next_start_after.is_none() {
+                        // The next search begins with this message.
+                        next_start_after = Some(MessageId::new(message.id.0 - 1));
                     }
                 }
                 self.start_next();
@@ -248,7 +248,7 @@ impl Downloads {
                 }
             }
         }
-        Ok(first_skipped.unwrap_or(MessageId::new(0)))
+        Ok(next_start_after.unwrap_or(MessageId::new(0)))
     }
 
     /// Starts as many downloads as there are free slots.
@@ -394,7 +394,7 @@ impl Downloads {
 struct FileLocation {
     url: String,
     mime_type: Option<String>,
-    /// Whether the URL was requested from the provider; it is then valid for some minutes only and needs the token.
+    /// Whether the URL was requested from the provider; it is then valid for only a few minutes and needs the token.
     is_from_provider: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct DownloadLimits {
     pub concurrent_per_company: usize,
     /// Per channel, so that a provider that does not respond delays only its own channel.
     pub concurrent_per_channel: usize,
-    /// Files in memory, some 500 bytes each, to be downloaded now or later. Further ones wait in the table.
+    /// Files in memory, about 500 bytes each, to be downloaded now or later. Further ones wait in the table.
     pub in_memory: usize,
     /// Per company.
     pub in_memory_per_company: usize,
@@ -114,8 +114,8 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
-    /// Adds a new file. If its company has too many files in memory, one of them is dropped; if all companies together
-    /// have, one of the company with the most files. [`CompanyDownloads::drop_oldest`] chooses it.
+    /// Adds a new file. When memory is full, [`CompanyDownloads::drop_oldest`] makes room: in the file's company if it
+    /// has too many files, otherwise in the company with the most files.
     pub(super) fn add_new(&mut self, file: F) {
         let (id, message) = (file.company(), file.message());
         let company = self.companies.entry(id).or_default();
@@ -378,7 +378,7 @@ mod tests {
             queue.remove(&file);
         }
         assert_eq!(order, [3, 5, 2, 4, 1]);
-        assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channel_slots.keys() == 0);
+        assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channel_slots.key_count() == 0);
         assert_eq!((queue.in_memory, queue.slots.in_use()), (0, 0));
     }
 

@@ -9,7 +9,7 @@ pub fn form_name(body: &str) -> String {
     format!("{body}Form")
 }
 
-/// Adds at most `files_max` files to the fields.
+/// The form's schema: the body's schema, with the files (at most `files_max`) as another field.
 pub fn form_schema(mut schema: Value, files_max: usize) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",

@@ -48,7 +48,7 @@ impl Operation {
         if let Some((name, _)) = &self.body {
             let mut content = json!({"application/json": {"schema": reference(name)}});
             add_examples(&mut content["application/json"], self.examples);
-            if let Some(example) = texts.body(&self.id) {
+            if let Some(example) = texts.body_example(&self.id) {
                 content["application/json"]["example"] = example;
             }
             if self.takes_files {
@@ -119,7 +119,7 @@ impl Operation {
     fn responses(&self) -> Map<String, Value> {
         let (status, schema) = &self.success;
         let headers = |names: &[&str]| {
-            if self.is_limited { response_headers(names) } else { header_references(&["X-Request-Id"]) }
+            if self.is_rate_limited { response_headers(names) } else { header_references(&["X-Request-Id"]) }
         };
         let success_headers = [(self.is_idempotent, "Idempotent-Replay"), (self.has_etag, "ETag")];
         let success_headers: Vec<&str> =

@@ -73,22 +73,22 @@ pub struct Operation {
     pub is_idempotent: bool,
     /// Whether its handler records a request's idempotency key together with its change; also set in operations for
     /// people.
-    pub is_recorded: bool,
+    pub records_idempotency_key: bool,
     /// The status of a success, with the schema of its body.
     pub success: (u16, Option<Value>),
     /// The content type of a success.
     pub content_type: &'static str,
     /// Whether a success has an `ETag`.
     pub has_etag: bool,
-    /// Whether a success is also available as CSV.
+    /// Whether a success is a table, which is also available as CSV.
     pub is_table: bool,
     /// Further responses: status, description, schema.
     pub other_responses: Vec<(u16, &'static str, Value)>,
     /// Whether responses have the `RateLimit-…` headers.
-    pub is_limited: bool,
+    pub is_rate_limited: bool,
     /// The statuses of its errors.
     pub errors: Vec<u16>,
-    /// Whether a `422` may carry details other than the invalid fields.
+    /// Whether a valid body may be refused with a `422` that names no field.
     pub may_be_refused: bool,
 }
 
@@ -129,13 +129,13 @@ impl Operation {
             body_bytes_max: None,
             body_is_optional: false,
             is_idempotent: false,
-            is_recorded: false,
+            records_idempotency_key: false,
             success: (200, None),
             content_type: "application/json",
             has_etag: false,
             is_table: false,
             other_responses: Vec::new(),
-            is_limited: is_api,
+            is_rate_limited: is_api,
             errors: if is_api { COMPANY_ERRORS.to_vec() } else { Vec::new() },
             may_be_refused: false,
         };

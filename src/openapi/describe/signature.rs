@@ -50,7 +50,7 @@ impl OperationPart for Idempotency {
             operation.path
         );
         operation.is_idempotent = true;
-        operation.is_recorded = true;
+        operation.records_idempotency_key = true;
         operation.errors.extend([400, 408, 409, 413]);
     }
 }

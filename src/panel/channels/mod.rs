@@ -1,4 +1,4 @@
-//! The setup of channels, for administrators only. Credentials can be written and are never returned.
+//! The setup of channels, for administrators only. Credentials can be written but are never returned.
 
 mod secret;
 mod setup;
@@ -63,7 +63,7 @@ pub async fn create(
     app: Data<App>,
     request: HttpRequest,
     body: Body<ChannelCreate>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Created<ChannelSetup>> {
     let ChannelCreate { kind, name, queue, input } = body.0;
     input.check(kind)?;
@@ -71,8 +71,8 @@ pub async fn create(
     input.check_provider_url(administrator.is_installation_admin(), &settings)?;
     input.apply(&mut number, &mut settings);
     let company = administrator.company;
-    let response = once.transaction(app.db(company), async |db| {
-        if channels::are_full(&mut *db, company).await? {
+    let create = idempotency.transaction(app.db(company), async |db| {
+        if channels::has_max_channels(&mut *db, company).await? {
             let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of channels",
                 "limit",
@@ -84,7 +84,7 @@ pub async fn create(
         let row = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
         Ok(Created::of(setup_of(&app, &request, row)))
     });
-    refresh_after(&app, company, response).await
+    refresh_after(&app, company, create).await
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.
@@ -100,7 +100,7 @@ impl Input for ChannelUpdate {
     }
 
     fn text() -> Option<String> {
-        Some("Changes of a channel; `null` clears a setting.".to_owned())
+        Some("Changes to a channel; `null` clears a setting.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -116,7 +116,7 @@ pub async fn update(
     request: HttpRequest,
     id: PathId<ChannelId>,
     body: Body<ChannelUpdate>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Json<ChannelSetup>> {
     let ChannelUpdate { name, queue, input } = body.0;
     let (company, is_installation_admin) = (administrator.company, administrator.is_installation_admin());
@@ -134,7 +134,7 @@ pub async fn update(
         }
         Ok(())
     };
-    let update = once.transaction(app.db(company), async |db| {
+    let update = idempotency.transaction(app.db(company), async |db| {
         let row = channels::update_in(db, &app.engine.store().keys, company, id.0, change).await?;
         Ok(Json::of(setup_of(&app, &request, row)))
     });

@@ -59,10 +59,10 @@ pub async fn rotate_secret(
     app: Data<App>,
     id: PathId<ChannelId>,
     body: Body<SecretRotation>,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> ApiResult<Confidential<Json<IdentitySecret>>> {
     let company = administrator.company;
-    let response = once.transaction(app.db(company), async |db| {
+    let rotation = idempotency.transaction(app.db(company), async |db| {
         let mut new_secret = None;
         let rotate = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
             if row.kind != ChannelType::Webchat {
@@ -79,5 +79,5 @@ pub async fn rotate_secret(
             .map(|new_secret| Confidential(Json::of(new_secret)))
             .ok_or_else(|| ApiError::internal("no secret was created"))
     });
-    refresh_after(&app, company, response).await
+    refresh_after(&app, company, rotation).await
 }

@@ -126,7 +126,8 @@ pub struct ChannelSecrets {
     pub identity_secrets: usize,
 }
 
-/// Converts a channel. Its URLs begin with the configured public URL, or else with the address of the caller's request.
+/// Converts a channel's row. Its URLs begin with the configured public URL, or else with the address of the caller's
+/// request.
 pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> ChannelSetup {
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),

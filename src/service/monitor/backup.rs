@@ -36,7 +36,7 @@ fn completed_at(path: &Path) -> Option<DateTime<Utc>> {
 
 impl Monitor {
     pub(super) async fn observe_backup(&self) {
-        let path = self.backup.clone();
+        let path = self.backup_file.clone();
         let Ok(Some(time)) = spawn_blocking(move || completed_at(&path)).await else { return };
         self.app.metrics.host.set_backup_completed_at_s(time.timestamp());
     }

@@ -1,4 +1,4 @@
-//! Message files that are missing in their store: after a restore without them, or while their folder is not mounted.
+//! Message files that are missing from their store: after a restore without them, or while their folder is not mounted.
 
 use hotline_persistence::tables::media::{self, FileKey};
 

@@ -1,5 +1,5 @@
-//! Observes the conditions that an operator must know of ([`crate::telemetry::conditions`]): every second whether the
-//! database responds and changes are accepted, every few seconds disks and files, every minute rejected rows.
+//! Observes the conditions that an operator must know about ([`crate::telemetry::conditions`]): every second whether
+//! the database responds and changes are accepted, every few seconds disks and files, every minute rejected rows.
 //!
 //! The monitor changes nothing, and no request waits for it.
 
@@ -25,10 +25,10 @@ use crate::telemetry::conditions::{ActiveConditions, Condition};
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 
 /// Disks, descriptors and files are observed once in this many observations.
-const SLOW_EVERY: u64 = 5;
+const OBSERVATIONS_PER_DISK_CHECK: u64 = 5;
 
 /// The table of rejected rows is observed once in this many observations.
-const TABLE_EVERY: u64 = 60;
+const OBSERVATIONS_PER_TABLE_CHECK: u64 = 60;
 
 /// Time without an observed shortage after which database connections count as sufficient again.
 const QUIET_TIME: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ pub(super) struct Monitor {
     durability: Durability,
     disks: Vec<ObservedDisk>,
     /// The file in which a backup records its completion.
-    backup: PathBuf,
+    backup_file: PathBuf,
     missing_file: Option<MissingFile>,
     /// Whether the database responded at the last observation.
     has_responded: bool,
@@ -70,15 +70,15 @@ pub(super) struct Monitor {
 impl Monitor {
     pub(super) fn new(app: Data<App>, options: MonitorOptions) -> Self {
         let probe = app.engine.store().probe();
-        let backup = options.data_dir.join(backup::FILE);
+        let backup_file = options.data_dir.join(backup::FILE);
         let disk = |name, folder| ObservedDisk::of(name, folder, options.free_bytes_min);
         let disks = vec![disk("journal", options.data_dir), disk("media", options.media_dir)];
         Self {
-            database: probe.place(),
+            database: probe.address(),
             probe,
             durability: options.durability,
             disks,
-            backup,
+            backup_file,
             missing_file: None,
             has_responded: true,
             has_accepted_changes: true,
@@ -106,7 +106,7 @@ impl Monitor {
             self.observe_journal();
             self.observe_connections();
             self.observe_readiness();
-            if number.is_multiple_of(SLOW_EVERY) {
+            if number.is_multiple_of(OBSERVATIONS_PER_DISK_CHECK) {
                 self.observe_descriptors();
                 self.observe_disks().await;
                 self.observe_backup().await;
@@ -114,7 +114,7 @@ impl Monitor {
                     self.observe_files().await;
                 }
             }
-            if number.is_multiple_of(TABLE_EVERY) && self.has_responded {
+            if number.is_multiple_of(OBSERVATIONS_PER_TABLE_CHECK) && self.has_responded {
                 self.observe_rejected_rows().await;
             }
         }

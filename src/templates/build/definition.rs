@@ -1,4 +1,4 @@
-//! The placeholders of a template, which are filled with texts or compared with built components.
+//! The placeholders of a template, which are filled with texts or compared with the components of a send.
 
 use hotline_actors::FieldError;
 use hotline_actors::variables::variable_names;
@@ -106,7 +106,7 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// Checks that built components have the template's buttons, and as many parameters as it has placeholders.
+    /// Checks that the components of a send have the template's buttons, and as many parameters as it has placeholders.
     pub(super) fn check_components(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
         check_types(components, errors);
         let parameters_of = |kind: &str| {
@@ -149,7 +149,7 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Checks that each built component has a type.
+/// Checks that each component of a send has a type.
 pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
     for (index, component) in components.iter().enumerate() {
         if !component.get("type").is_some_and(Value::is_string) {

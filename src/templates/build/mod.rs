@@ -16,7 +16,7 @@ use super::Template;
 use crate::web::Fields;
 use crate::web::request::values::{FromField, Name, NonBlankText, Object};
 
-/// Maximum number of parameters per component: more than any template has placeholders.
+/// Maximum number of parameters per component: no template has as many placeholders.
 const PARAMETERS_MAX: usize = 50;
 
 /// Maximum number of components of a built template: every kind of component occurs at most a few times.

@@ -151,7 +151,7 @@ fn an_error_names_each_field_that_does_not_match_the_template() {
 }
 
 #[test]
-fn built_components_are_validated_and_not_changed() {
+fn components_of_a_send_are_validated_and_not_changed() {
     let components = json!([
         {"type": "HEADER", "parameters": [{"type": "text", "text": "4711"}]},
         {"type": "body", "parameters": [{"type": "text", "text": "Zoe"}, {"type": "text", "text": "4711"}]},

@@ -216,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn the_rest_of_a_dropped_write_precedes_the_next_frame() {
         let (mut server, mut client) = connection_pair().await;
-        // The time to write grows with the size: enough for any machine.
+        // The time allowed for a write grows with its size, so that it suffices on any machine.
         let long = "a".repeat(8 << 20);
         assert!(
             server.write(Message::Text(long.clone().into())).now_or_never().is_none(),

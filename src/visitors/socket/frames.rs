@@ -11,7 +11,7 @@ use crate::visitors::view::{AgentView, MessageView, SessionView};
 /// Frames from the server.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(super) enum Frame {
+pub(super) enum ServerFrame {
     Hello { session: SessionView, available: bool, heartbeat_s: u64 },
     Message { message: Box<MessageView> },
     CaughtUp { last_id: Option<MessageId> },
@@ -22,18 +22,18 @@ pub(super) enum Frame {
     Ping,
 }
 
-impl From<StatusUpdate> for Frame {
+impl From<StatusUpdate> for ServerFrame {
     fn from(StatusUpdate { kind, up_to, at }: StatusUpdate) -> Self {
         let (direction, status) = match kind {
             ReceiptKind::Delivered => (Direction::Outbound, MessageStatus::Delivered),
-            ReceiptKind::Seen => (Direction::Outbound, MessageStatus::Read),
-            ReceiptKind::Read => (Direction::Inbound, MessageStatus::Read),
+            ReceiptKind::ReadByContact => (Direction::Outbound, MessageStatus::Read),
+            ReceiptKind::ReadByCompany => (Direction::Inbound, MessageStatus::Read),
         };
         Self::Status { direction, status, up_to, at: at.into() }
     }
 }
 
-impl Frame {
+impl ServerFrame {
     pub(super) fn ended(at: DateTime<Utc>) -> Self {
         Self::Ended { ended_at: at.into() }
     }
@@ -82,11 +82,14 @@ mod tests {
 
     #[test]
     fn frames_have_the_names_of_the_protocol() {
-        let text = |frame: &Frame| serde_json::to_string(frame).expect("json");
-        assert_eq!(text(&Frame::Ping), r#"{"type":"ping"}"#);
-        assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId::new(3)) }), r#"{"type":"caughtUp","lastId":3}"#);
+        let text = |frame: &ServerFrame| serde_json::to_string(frame).expect("json");
+        assert_eq!(text(&ServerFrame::Ping), r#"{"type":"ping"}"#);
+        assert_eq!(
+            text(&ServerFrame::CaughtUp { last_id: Some(MessageId::new(3)) }),
+            r#"{"type":"caughtUp","lastId":3}"#
+        );
         let at = DateTime::from_timestamp_millis(1_700_000_000_000).expect("time");
-        let read = Frame::from(StatusUpdate { kind: ReceiptKind::Read, up_to: MessageId::new(3), at });
+        let read = ServerFrame::from(StatusUpdate { kind: ReceiptKind::ReadByCompany, up_to: MessageId::new(3), at });
         assert_eq!(
             text(&read),
             r#"{"type":"status","direction":"inbound","status":"read","upTo":3,"at":"2023-11-14T22:13:20.000Z"}"#

@@ -1,4 +1,4 @@
-//! `GET …/socket`: pushes messages to the visitor as they happen.
+//! `GET …/socket`: pushes messages to the visitor as they arrive.
 //!
 //! Each socket has one task, which takes the connection over from the framework. The session's actor pushes to the task
 //! through a bounded queue, and the task writes no faster than the browser reads. So the cost of a slow browser is
@@ -33,7 +33,7 @@ use crate::web::connections::take_over;
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
 use frame_stream::FrameStream;
-use session::{ActorChannels, SocketSession};
+use session::{ActorReceivers, SocketSession};
 
 /// The subprotocol of the handshake. The token is sent as another subprotocol, because browsers can set no other
 /// header.
@@ -42,7 +42,7 @@ const PROTOCOL: &str = "hotline.v1";
 /// `Retry-After` in seconds for a refused socket: other sockets of its address or session may have closed by then.
 const RETRY_AFTER_S: u64 = 10;
 
-/// The upgrade to a socket.
+/// Describes the response `101`, which upgrades the connection to a socket.
 pub struct Upgrade;
 
 impl ResponseDescription for Upgrade {
@@ -59,12 +59,12 @@ impl ResponseDescription for Upgrade {
     }
 }
 
-/// The webchat, page and visitor that a socket is open for.
+/// What a socket keeps of the request that opened it.
 struct SocketContext {
     channel: ChannelId,
     origin: Option<HeaderValue>,
     address: Option<Address>,
-    /// Limits the memory of missed messages until browsers have read them.
+    /// Limits the memory that missed messages take until browsers have received them.
     response_memory: Data<ResponseMemory>,
 }
 
@@ -96,11 +96,11 @@ pub async fn open(
     let response_memory = response_memory.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
     let origin = request.headers().get(ORIGIN).and_then(copy_value);
     let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
-    let channels = ActorChannels { pushes, close };
+    let receivers = ActorReceivers { pushes, close };
     let has_connection = take_over(&request, payload.into_inner(), move |taken| {
         let frame_stream = FrameStream::new(taken);
         // Boxed, because a future reserves space for its arguments twice.
-        Box::new(SocketSession::new(app, visitor_limits, context, attached_socket, permit, frame_stream, channels))
+        Box::new(SocketSession::new(app, visitor_limits, context, attached_socket, permit, frame_stream, receivers))
             .run()
     });
     if !has_connection {
@@ -113,7 +113,7 @@ pub async fn open(
     Ok(HttpResponse::from(response).into())
 }
 
-/// A copy of a header's value. A clone would keep the whole buffer in memory that the request was read into.
+/// A copy of a header's value. A clone would keep the request's whole read buffer in memory.
 fn copy_value(value: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_bytes(value.as_bytes()).ok()
 }

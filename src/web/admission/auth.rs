@@ -59,7 +59,7 @@ pub async fn admit<B: MessageBody + 'static>(
             execute_once(request, next).await?
         }
         Err(refused) => {
-            let is_guesser = refused.status == StatusCode::UNAUTHORIZED && counts_as_guess(&request);
+            let is_guesser = refused.status == StatusCode::UNAUTHORIZED && count_wrong_token(&request);
             if is_guesser {
                 tokio::time::sleep(GUESS_DELAY).await;
             }
@@ -81,7 +81,7 @@ pub async fn admit<B: MessageBody + 'static>(
 }
 
 /// The presence of a request in its company, acquired before the request reached the handler. The edge of a cluster
-/// acquires it, to ensure that the company does not move to another process meanwhile.
+/// acquires it, so that the company does not move to another process meanwhile.
 pub struct AcquiredPresence {
     company: CompanyId,
     /// `None` once [`register_presence`] has moved it to the request's extensions.
@@ -125,7 +125,7 @@ pub(crate) async fn register_presence(request: &ServiceRequest, company: Company
 
 /// Counts a request with a wrong token; returns whether its address has sent too many. The response is a `401` either
 /// way.
-fn counts_as_guess(request: &ServiceRequest) -> bool {
+fn count_wrong_token(request: &ServiceRequest) -> bool {
     let Some(admission) = request.app_data::<Data<Admission>>() else { return false };
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     admission.wrong_tokens.count(origin.map(Address::of))
@@ -194,7 +194,7 @@ pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Checks that the caller may use this method on this path. A path outside every module is left to the router, which
-/// answers 404.
+/// responds with `404`.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`.

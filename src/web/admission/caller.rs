@@ -52,8 +52,8 @@ pub(super) struct TokenContext {
 impl Caller {
     /// A person who has signed in, in their own company, or in the company that an administrator of the installation
     /// works in.
-    pub fn person(organization: Arc<Organization>, signed: Arc<SignedInPerson>) -> Self {
-        Self { company: organization.company.id, organization, identity: Identity::Person(signed) }
+    pub fn person(organization: Arc<Organization>, signed_in: Arc<SignedInPerson>) -> Self {
+        Self { company: organization.company.id, organization, identity: Identity::Person(signed_in) }
     }
 
     /// The holder of a token.
@@ -68,12 +68,12 @@ impl Caller {
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
         let (permissions, refusal): (_, fn(&str, &str) -> ApiError) = match &self.identity {
             Identity::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
-            Identity::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
+            Identity::Person(signed_in) => (&signed_in.permissions, ApiError::forbidden_to_person),
         };
-        let is_admin = self.signed().is_some_and(|signed| signed.person().is_admin());
+        let is_admin = self.signed_in().is_some_and(|signed_in| signed_in.person().is_admin());
         let permitted = is_admin || permissions.get(module).is_some_and(|methods| methods.contains(method));
         // Changes to a visitor's session are made as the contact: only a company's server may do so, never a person.
-        if permitted && self.signed().is_some() && module == "webchat" && method != "GET" {
+        if permitted && self.signed_in().is_some() && module == "webchat" && method != "GET" {
             return Err(ApiError::not_as_contact());
         }
         if permitted { Ok(()) } else { Err(refusal(method, module)) }
@@ -100,11 +100,11 @@ impl Caller {
                 let remaining = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
                 (Identity::Token(token, *context), remaining)
             }
-            Identity::Person(signed) => match sessions::find_live(db, signed).await {
+            Identity::Person(signed_in) => match sessions::find_live(db, signed_in).await {
                 Ok(None) => return Err(ApiError::signed_out()),
-                Ok(Some(signed)) => {
-                    let remaining = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();
-                    (Identity::Person(Arc::new(signed)), Some(remaining))
+                Ok(Some(signed_in)) => {
+                    let remaining = Duration::try_from_secs_f64(signed_in.remaining_s).unwrap_or_default();
+                    (Identity::Person(Arc::new(signed_in)), Some(remaining))
                 }
                 Err(_) => (self.identity.clone(), Some(RECHECK_AFTER)),
             },
@@ -113,7 +113,7 @@ impl Caller {
         if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
-        if matches!(&identity, Identity::Person(signed) if !signed.is_open()) {
+        if matches!(&identity, Identity::Person(signed_in) if !signed_in.is_open()) {
             return Err(ApiError::second_factor_required());
         }
         if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
@@ -130,14 +130,14 @@ impl Caller {
     pub fn may_be_affected(&self, version: &mut u64, directory: &Directory) -> bool {
         let current = directory.company(self.company).map_or(0, |company| company.version);
         let is_changed = std::mem::replace(version, current) != current;
-        is_changed || self.signed().is_some_and(|signed| signed.person().is_admin())
+        is_changed || self.signed_in().is_some_and(|signed_in| signed_in.person().is_admin())
     }
 
     /// The person who has signed in; `None` when a token calls.
-    pub fn signed(&self) -> Option<&SignedInPerson> {
+    pub fn signed_in(&self) -> Option<&SignedInPerson> {
         match &self.identity {
             Identity::Token(..) => None,
-            Identity::Person(signed) => Some(signed),
+            Identity::Person(signed_in) => Some(signed_in),
         }
     }
 
@@ -151,7 +151,7 @@ impl Caller {
 
     /// The user of the person who calls; `None` when a token or an administrator of the installation calls.
     pub fn user(&self) -> Option<(UserId, String)> {
-        match self.signed().map(|signed| (signed.person(), &signed.name)) {
+        match self.signed_in().map(|signed_in| (signed_in.person(), &signed_in.name)) {
             Some((PersonId::User(_, id), name)) => Some((id, name.clone())),
             _ => None,
         }
@@ -159,12 +159,12 @@ impl Caller {
 
     /// The user whose cards are the only ones that the caller sees; `None` when the caller sees those of all users.
     pub fn cards_limited_to(&self) -> Option<UserId> {
-        self.limited_user(|signed| !signed.sees_all_cards)
+        self.limited_user(|signed_in| !signed_in.sees_all_cards)
     }
 
     /// The user whose queues determine which boards the caller sees; `None` when the caller sees all boards.
     pub fn boards_limited_to(&self) -> Option<UserId> {
-        self.limited_user(|signed| !signed.administers)
+        self.limited_user(|signed_in| !signed_in.administers)
     }
 
     /// Whether the caller sees every card.
@@ -174,7 +174,7 @@ impl Caller {
 
     /// The user who calls, if `is_limited` holds; `None` for a token or an administrator of the installation.
     fn limited_user(&self, is_limited: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
-        match self.signed().filter(|signed| is_limited(signed))?.person() {
+        match self.signed_in().filter(|signed_in| is_limited(signed_in))?.person() {
             PersonId::User(_, id) => Some(id),
             PersonId::Admin(_) => None,
         }
@@ -204,15 +204,15 @@ impl Caller {
     }
 
     /// The author that the events of the caller's plain changes name.
-    pub fn by(&self) -> By {
+    pub fn event_author(&self) -> By {
         match &self.identity {
             Identity::Token(token, _) => By::integration(token.row.id),
-            Identity::Person(signed) => {
-                let id = match signed.person() {
+            Identity::Person(signed_in) => {
+                let id = match signed_in.person() {
                     PersonId::User(_, id) => Some(id),
                     PersonId::Admin(_) => None,
                 };
-                By::user(id, Some(signed.name.clone()))
+                By::user(id, Some(signed_in.name.clone()))
             }
         }
     }
@@ -237,7 +237,7 @@ impl FromRequest for Caller {
     }
 }
 
-/// Whether the token may be used, from this address.
+/// Whether the token is valid when it is used from this address.
 pub(super) fn is_valid(token: &Token, origin: Option<IpAddr>) -> bool {
     token.row.revoked_at.is_none()
         && token.row.expires_at.is_none_or(|expiry| clock::now() < expiry)

@@ -1,5 +1,5 @@
-//! Security headers of every response, because browsers may show any of them: no content sniffing, and only https from
-//! now on for clients that used https.
+//! Security headers, added to every response because browsers may show any response: no content sniffing, and only
+//! https from now on for clients that used https.
 
 use actix_web::dev::ServiceResponse;
 use actix_web::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
@@ -18,7 +18,7 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 #[derive(Clone, Debug)]
 pub struct Https {
     /// Whether the service is reached at an https address and nowhere else.
-    pub is_public: bool,
+    pub is_exclusive: bool,
     /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
 }
@@ -28,7 +28,7 @@ pub(super) fn harden<B>(response: &mut ServiceResponse<B>) {
     let request = response.request();
     let is_https = request
         .app_data::<Data<Https>>()
-        .is_some_and(|https| https.is_public || origin::is_https(request, &https.trusted_proxies));
+        .is_some_and(|https| https.is_exclusive || origin::is_https(request, &https.trusted_proxies));
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     if is_https {

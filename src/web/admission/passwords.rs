@@ -96,7 +96,7 @@ pub async fn hash(company: CompanyId, password: Password) -> ApiResult<String> {
 pub async fn find_matching(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
     run_low_priority(HashedFor::SignIn, move || {
         let is_right = |hash: &Option<String>| match hash {
-            Some(hash) => password::is_right(&text, hash),
+            Some(hash) => password::matches_hash(&text, hash),
             None => password::verify_unknown(&text),
         };
         if hashes.is_empty() {

@@ -55,7 +55,7 @@ pub(crate) struct Limit {
 #[derive(Clone, Copy, Debug)]
 pub struct Unlimited;
 
-/// A company's remaining allowance, as the response headers report it.
+/// A caller's remaining allowance, as the response headers report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Requests per minute.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_waits_for_whole_seconds_and_at_least_one() {
+    fn the_wait_after_a_refusal_is_in_whole_seconds_and_at_least_one() {
         for (wait_ms, retry_after_s) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (60_000, 60)] {
             let refused = RateExceeded::after(1, Duration::from_millis(wait_ms));
             assert_eq!(refused.retry_after_s, retry_after_s, "{wait_ms} ms");

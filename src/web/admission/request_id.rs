@@ -40,7 +40,7 @@ const CHARACTERS_MAX: usize = 64;
 ///
 /// # Errors
 /// Errors of the inner service.
-pub async fn name_request<B: MessageBody + 'static>(
+pub async fn assign_request_id<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {

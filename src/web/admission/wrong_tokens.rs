@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// a second and a connection. The limits on connections bound how many wait.
 pub const GUESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Maximum number of counted addresses, some 100 bytes each; beyond that the least active are evicted.
+/// Maximum number of counted addresses, about 100 bytes each; beyond that the least active are evicted.
 const ADDRESSES_MAX: usize = 100_000;
 
 /// Refusals by address, each counted for a minute from the address's first.

@@ -1,4 +1,4 @@
-//! Connection limits: in total, from the file descriptor limit, and per address.
+//! Connection limits: in total, as the file descriptor limit allows, and per address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,14 +22,14 @@ const CONNECTIONS_MIN: u64 = 16;
 
 /// Number of equal parts of a cluster member's connections: from clients, from other processes, and to other processes.
 /// A client's request may need a connection between processes, so connections from clients must not use those up.
-pub(super) const SIDES_OF_MEMBER: usize = 3;
+pub(super) const MEMBER_PARTS: usize = 3;
 
-/// Maximum connections of one serving thread in one of `sides` parts ([`SIDES_OF_MEMBER`]): at most `limit`, and so few
-/// that all threads together leave enough descriptors for everything else.
-pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) -> usize {
-    // If the system reports no limit, it is taken as unlimited.
+/// Maximum connections of one serving thread, when all connections are divided into `parts` ([`MEMBER_PARTS`]): at most
+/// `limit`, and so few that all threads together leave enough descriptors for everything else.
+pub(super) fn worker_connections_max(limit: usize, workers: usize, parts: usize) -> usize {
+    // A limit that cannot be read counts as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-    let share = connections_max(descriptors) / (workers * sides).max(1) as u64;
+    let share = connections_max(descriptors) / (workers * parts).max(1) as u64;
     limit.min(usize::try_from(share.max(1)).unwrap_or(usize::MAX))
 }
 
@@ -42,7 +42,7 @@ fn connections_max(descriptors: u64) -> u64 {
 #[derive(Clone)]
 pub(super) struct ConnectionLimits {
     /// `None`: no limit.
-    open: Option<KeyedPermits<Address>>,
+    permits: Option<KeyedPermits<Address>>,
     /// Proxies, which open connections on behalf of many clients and are not counted.
     exempt: Arc<[IpNet]>,
 }
@@ -57,18 +57,18 @@ impl ConnectionLimits {
     /// Limits with this maximum per address; 0: no limit.
     pub(super) fn new(per_address: u32, exempt: Vec<IpNet>) -> Self {
         let per_address = usize::try_from(per_address).unwrap_or(usize::MAX);
-        let open = (per_address > 0).then(|| KeyedPermits::new(PermitLimits::of_key(per_address)));
-        Self { open, exempt: exempt.into() }
+        let permits = (per_address > 0).then(|| KeyedPermits::new(PermitLimits::of_key(per_address)));
+        Self { permits, exempt: exempt.into() }
     }
 
-    /// Counts a connection of this peer; `None` when its address has reached the limit.
+    /// Counts a connection from this peer; `None` when its address has reached the limit.
     pub(super) fn admit(&self, peer: Option<SocketAddr>) -> Option<CountedConnection> {
         let address = peer.map(|peer| peer.ip().to_canonical());
         // The forwarding header is not known yet, so a proxy's connections cannot be attributed to clients.
         let is_exempt = |address: &IpAddr| self.exempt.iter().any(|range| range.contains(address));
         let address = address.filter(|address| !is_exempt(address)).map(Address::of);
-        let permit = match self.open.as_ref().zip(address) {
-            Some((open, address)) => Some(open.try_acquire(address)?),
+        let permit = match self.permits.as_ref().zip(address) {
+            Some((permits, address)) => Some(permits.try_acquire(address)?),
             None => None,
         };
         Some(CountedConnection { permit })
@@ -111,7 +111,7 @@ mod tests {
         assert!(limits.admit(peer("1.2.3.4")).is_some(), "one was closed");
         drop((second, other_address, of_proxy));
         assert_eq!(
-            limits.open.as_ref().map(KeyedPermits::keys),
+            limits.permits.as_ref().map(KeyedPermits::key_count),
             Some(0),
             "addresses without connections use no memory"
         );
@@ -119,6 +119,6 @@ mod tests {
         assert!(network[1].is_some() && network[2].is_none(), "a /64 network counts as one address");
         let unlimited = ConnectionLimits::new(0, Vec::new());
         let many: Vec<_> = (0..100).map(|_| unlimited.admit(peer("1.2.3.4"))).collect();
-        assert!(many.iter().all(Option::is_some) && unlimited.open.is_none());
+        assert!(many.iter().all(Option::is_some) && unlimited.permits.is_none());
     }
 }

@@ -11,7 +11,7 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// Time for a client to read more of a response when its receive window is full. The response is in memory meanwhile,
-/// and counts against the client's limit; a phone that has lost its network for longer repeats the request.
+/// and counts against the client's memory limit. A phone that has lost its network for longer repeats the request.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Minimum bytes per second that a client reads of a pending response, once `WRITE_TIME_MAX` has passed: a phone at the
@@ -29,8 +29,9 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 pub(super) const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Maximum connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the
-/// state), 200 MiB. Fewer where the file descriptor limit is low, because descriptors are reserved for everything else.
-const CONNECTIONS_MAX: usize = 10_000;
+/// state), they use 200 MiB. Where the file descriptor limit is low, the maximum is lower, because descriptors are
+/// reserved for everything else.
+const CONNECTIONS_PER_WORKER: usize = 10_000;
 
 /// Maximum connections per address. An office, or a server that calls the API, stays far below; a single address cannot
 /// use up all connections.
@@ -65,7 +66,7 @@ impl Default for Limits {
             keep_alive: KEEP_ALIVE,
             write: WRITE_TIME_MAX,
             linger: LINGER_TIME_MAX,
-            connections: CONNECTIONS_MAX,
+            connections: CONNECTIONS_PER_WORKER,
             per_address: CONNECTIONS_PER_ADDRESS,
             backlog: BACKLOG,
         }

@@ -12,7 +12,7 @@ use super::progress::Progress;
 
 /// Bytes that the framework receives before it must process them. It parses all buffered bytes into requests
 /// before it checks whether earlier requests are waiting: a buffer of 128 KiB of small requests becomes thousands, at
-/// some KiB each. Most requests are smaller than this, and larger ones arrive in several pieces anyway.
+/// a few KiB each. Most requests are smaller than this, and larger ones arrive in several pieces anyway.
 const PIECE_BYTES: usize = 2 * 1024;
 
 /// A connection, for the framework. It delivers one piece at a time, so that a client that sends request after request
@@ -21,7 +21,7 @@ pub(super) struct MeteredStream {
     /// `None` once a handler has taken it over.
     stream: Option<TcpStream>,
     progress: Rc<Progress>,
-    /// Bytes of the current piece that were already delivered.
+    /// Bytes of the current piece that the framework has already received.
     delivered: usize,
 }
 
@@ -45,8 +45,8 @@ impl AsyncRead for MeteredStream {
             return Poll::Pending;
         }
         let Some(stream) = &mut this.stream else { return Poll::Ready(Ok(())) };
-        let room = bytes.remaining().min(PIECE_BYTES - this.delivered);
-        let mut piece = ReadBuf::new(bytes.initialize_unfilled_to(room));
+        let read_max = bytes.remaining().min(PIECE_BYTES - this.delivered);
+        let mut piece = ReadBuf::new(bytes.initialize_unfilled_to(read_max));
         let result = Pin::new(stream).poll_read(cx, &mut piece);
         if result.is_pending() {
             this.delivered = 0;
@@ -65,7 +65,7 @@ impl AsyncWrite for MeteredStream {
         let Some(stream) = &mut self.stream else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
         let written = Pin::new(stream).poll_write(cx, bytes);
         match &written {
-            Poll::Ready(Ok(bytes)) => self.progress.on_write(Some(*bytes)),
+            Poll::Ready(Ok(count)) => self.progress.on_write(Some(*count)),
             Poll::Ready(Err(_)) => self.progress.on_write(Some(0)),
             Poll::Pending => self.progress.on_write(None),
         }

@@ -16,8 +16,8 @@ use crate::web::response::error::ApiError;
 /// Time that any body may take, whatever its length: enough to recover from a short loss of connection.
 const BODY_GRACE: Duration = Duration::from_secs(20);
 
-/// Minimum average bytes per second of a body: the slowest mobile network reaches this, and 1 MiB takes two and a half
-/// minutes.
+/// Minimum average bytes per second of a body: the slowest mobile network reaches this. 1 MiB may take two and a half
+/// minutes, with [`BODY_GRACE`].
 const BODY_BYTES_PER_S_MIN: u32 = 8 * 1024;
 
 /// The minimum transfer rate of a body.

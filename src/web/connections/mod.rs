@@ -41,7 +41,7 @@ pub use limits::{CONNECTIONS_PER_ADDRESS, Limits};
 use metered_stream::MeteredStream;
 pub use min_rate::{MinRate, MinRateStream, body_error};
 pub use peers::Peers;
-pub use progress::ANSWER_PIECE_BYTES;
+pub use progress::RESPONSE_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
 pub use takeover::TakenStream;
 
@@ -138,8 +138,8 @@ where
 {
     let ListenOptions { socket, peer_socket, workers, drain, limits, proxies, metrics } = options;
     let address = socket.local_addr()?;
-    let sides = if peer_socket.is_some() { connection_limits::SIDES_OF_MEMBER } else { 1 };
-    let per_worker = connection_limits::connections_of_worker(limits.connections, workers, sides);
+    let parts = if peer_socket.is_some() { connection_limits::MEMBER_PARTS } else { 1 };
+    let per_worker = connection_limits::worker_connections_max(limits.connections, workers, parts);
     metrics.set_limit(per_worker * workers);
     let peers = peer_socket.map(|socket| Peers::listen(socket, limits.backlog, per_worker * workers)).transpose()?;
 
@@ -156,12 +156,12 @@ where
         async move { stopping.notified().await }
     };
     let connections = ConnectionLimits::new(limits.per_address, proxies);
-    let threads = peers.as_ref().map(|peers| (peers.threads(), peers.address()));
+    let peer_listener = peers.as_ref().map(|peers| (peers.threads(), peers.address()));
     // Called on each serving thread.
     let server = server.listen("http", socket, move || {
         let counting = Counting { limits: connections.clone(), metrics: Some(metrics.clone()) };
         let public = connection_service(app(Side::Public), shutdown.clone(), counting, address, limits);
-        if let Some((threads, address)) = threads.clone() {
+        if let Some((threads, address)) = peer_listener.clone() {
             let shutdown = threads.clone();
             // Peers forward the connections of all clients, so they are not counted by address.
             let counting = Counting { limits: ConnectionLimits::new(0, Vec::new()), metrics: None };
@@ -246,15 +246,15 @@ where
     })
 }
 
-/// Sends the refusal to a client over its connection limit.
+/// Sends the refusal to a client that has reached its connection limit.
 async fn reject(mut stream: TcpStream) {
     let refusal = too_many_connections();
-    let response = timeout(REJECT_TIME_MAX, async {
+    let sending = timeout(REJECT_TIME_MAX, async {
         stream.write_all(refusal.as_bytes()).await?;
         stream.shutdown().await
     });
     // It does not matter whether the client receives the refusal.
-    let _ = response.await;
+    let _ = sending.await;
 }
 
 /// The only response that is sent without a request.
@@ -295,11 +295,11 @@ where
     }
 }
 
-/// Closes the connection of a request without a response: it is unknown whether the change was made.
+/// Closes a request's connection without a response, for when it is unknown whether the change was made.
 pub struct ConnectionCloser(Option<Rc<Progress>>);
 
 impl ConnectionCloser {
-    /// The connection of a request.
+    /// A closer for the connection of this request.
     pub fn of(request: &Request) -> Self {
         Self(request.conn_data::<Rc<Progress>>().cloned())
     }
@@ -313,7 +313,7 @@ impl ConnectionCloser {
     }
 }
 
-/// Takes over the connection of a request with this payload, once its response of 101 is written. `serve` runs as the
+/// Takes over the connection of a request with this payload, once its `101` response is written. `serve` runs as the
 /// connection's task. Returns whether the request has a connection.
 #[must_use]
 pub fn take_over<F>(request: &HttpRequest, payload: Payload, serve: impl FnOnce(TakenStream) -> F + 'static) -> bool
@@ -334,7 +334,7 @@ async fn serve_connection(
     tokio::select! {
         biased;
         () = progress.closing() => tracing::debug!("closed a connection: the outcome of its request is unknown"),
-        // The framework has already answered errors, if it could.
+        // The framework has already responded to an error, if it could.
         _ = serving => {}
         () = progress.takeover.taken() => {}
         overdue = progress.watch(limits) => tracing::debug!(?overdue, "closed a connection that timed out"),

@@ -1,4 +1,5 @@
-//! The address a request comes from: the peer of the socket, unless that is a trusted proxy.
+//! The address that a request comes from (the peer of the socket, unless that is a trusted proxy), and the origin that
+//! it was sent to.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -15,7 +16,7 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
     if trusted.is_empty() || !is_trusted(&peer) {
         return Some(peer);
     }
-    let mut nearest = peer;
+    let mut last_known = peer;
     // Parsed as bytes: the caller's part of a line may contain anything, and must not invalidate the proxy's part.
     let lines: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
     for entry in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
@@ -23,23 +24,23 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
         let Some(address) = std::str::from_utf8(entry).ok().and_then(|entry| parse_address(entry.trim())) else {
             break;
         };
-        nearest = address;
+        last_known = address;
         if !is_trusted(&address) {
             break;
         }
     }
-    Some(nearest)
+    Some(last_known)
 }
 
 /// Bits of an IPv6 address that number the hosts of a /64 network.
 const IPV6_HOST_BITS: u32 = 64;
 
-/// The unit that limits count by: an IPv4 address, or a /64 network of IPv6, which is what one customer gets.
+/// The unit that limits count by: an IPv4 address, or a /64 network of IPv6, as one internet subscriber gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(IpAddr);
 
 impl Address {
-    /// The unit of a caller's address.
+    /// The unit that a caller's address belongs to.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(IpAddr::V4(address)),

@@ -1,7 +1,7 @@
-//! The connections of the other processes of a cluster. The public listener's threads serve them, because these threads
-//! run the actors as well; but they are accepted and counted separately. The framework counts the connections of all
-//! its listeners together, so clients that use up the limit would keep the other processes out, and the other processes
-//! would take connections from clients.
+//! The connections from the other processes of a cluster. The public listener's threads serve them, because these
+//! threads run the actors as well; but they are accepted and counted separately. The framework counts the connections
+//! of all its listeners together, so clients that used up the limit would keep the other processes out, and the other
+//! processes would take connections from clients.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -85,8 +85,8 @@ impl Peers {
     /// the serving threads end.
     pub async fn stop(&self, drain: Duration) {
         self.stop.send_replace(true);
-        let all_permits = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
-        if timeout(drain, all_permits).await.is_err() {
+        let acquire_all = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
+        if timeout(drain, acquire_all).await.is_err() {
             tracing::warn!("requests from other processes did not finish before shutdown");
         }
     }
@@ -122,7 +122,7 @@ impl ServingThreads {
             }
             let serving = service.call(stream);
             actix_web::rt::spawn(async move {
-                // The framework has already answered errors, if it could.
+                // The framework has already responded to an error, if it could.
                 let _ = serving.await;
                 drop(permit);
             });

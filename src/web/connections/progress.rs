@@ -21,7 +21,7 @@ pub(super) struct Progress {
     /// Requests whose response is not completely written.
     open_requests: Cell<usize>,
     /// Whether the last request had a body: bytes received after its response may be the rest of it.
-    has_body: Cell<bool>,
+    last_had_body: Cell<bool>,
     /// When the rest of a body began to arrive after its response, and how many bytes of it have arrived.
     trailing_body: Cell<Option<(Instant, u64)>>,
     /// When the last request ended, or the connection began.
@@ -43,7 +43,7 @@ pub(super) struct Progress {
 /// What was received of the head of the next request.
 #[derive(Clone, Copy)]
 enum PendingHead {
-    /// No byte. Bytes during a request, or that may be the rest of its body, do not count.
+    /// No byte. Bytes that arrive during a request, or may be the rest of its body, do not count.
     None,
     /// No byte of the connection's first request. The timeout counts from this time, the start of the connection.
     Awaited(Instant),
@@ -69,7 +69,7 @@ impl Progress {
         Rc::new(Self {
             pending_head: Cell::new(PendingHead::Awaited(now)),
             open_requests: Cell::new(0),
-            has_body: Cell::new(false),
+            last_had_body: Cell::new(false),
             trailing_body: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
@@ -89,7 +89,7 @@ impl Progress {
         match self.pending_head.get() {
             PendingHead::Started(_) => {}
             PendingHead::Awaited(since) => self.pending_head.set(PendingHead::Started(since)),
-            PendingHead::None if self.open_requests.get() == 0 && !self.has_body.get() => {
+            PendingHead::None if self.open_requests.get() == 0 && !self.last_had_body.get() => {
                 self.pending_head.set(PendingHead::Started(Instant::now()));
             }
             PendingHead::None if self.open_requests.get() == 0 => {
@@ -137,7 +137,7 @@ impl Progress {
     /// A request starts.
     pub(super) fn start_request(self: &Rc<Self>, has_body: bool) -> OpenRequest {
         self.pending_head.set(PendingHead::None);
-        self.has_body.set(has_body);
+        self.last_had_body.set(has_body);
         self.trailing_body.set(None);
         self.open_requests.set(self.open_requests.get() + 1);
         self.takeover.on_request();
@@ -217,7 +217,7 @@ impl Drop for OpenRequest {
 
 /// Bytes of a response that the framework is given at a time. It copies them into the buffer of the connection, so a
 /// connection whose client reads nothing holds this many bytes in its buffer.
-pub const ANSWER_PIECE_BYTES: usize = 16 * 1024;
+pub const RESPONSE_PIECE_BYTES: usize = 16 * 1024;
 
 /// A response body, sent in pieces; its request ends with the body.
 pub(super) struct ResponseBody {
@@ -261,7 +261,7 @@ impl MessageBody for ResponseBody {
                 other => return Poll::Ready(other),
             }
         }
-        let piece = this.rest.split_to(this.rest.len().min(ANSWER_PIECE_BYTES));
+        let piece = this.rest.split_to(this.rest.len().min(RESPONSE_PIECE_BYTES));
         this.remaining = this.remaining.map(|remaining| remaining.saturating_sub(piece.len() as u64));
         if let Some(request) = &this.request {
             request.0.has_unwritten_piece.set(true);
@@ -341,10 +341,10 @@ mod tests {
         use futures_util::FutureExt;
         use futures_util::future::poll_fn;
         let progress = Progress::new();
-        let length = 2 * ANSWER_PIECE_BYTES + 1;
+        let length = 2 * RESPONSE_PIECE_BYTES + 1;
         let mut body = ResponseBody::new(Bytes::from(vec![b'a'; length]), Some(progress.start_request(false)));
         let mut received = 0;
-        for piece in [ANSWER_PIECE_BYTES, ANSWER_PIECE_BYTES, 1] {
+        for piece in [RESPONSE_PIECE_BYTES, RESPONSE_PIECE_BYTES, 1] {
             let next = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
             received += piece;
             assert_eq!(next.flatten().and_then(Result::ok).map(|bytes| bytes.len()), Some(piece));

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::limits::WRITE_BYTES_PER_S_MIN;
 
-/// A connection without the framework.
+/// A connection that was taken over from the framework.
 pub struct TakenStream {
     /// The connection.
     pub stream: TcpStream,
@@ -41,7 +41,7 @@ impl TakenStream {
 /// Serves a connection that was taken over, until it ends.
 type Serve = Box<dyn FnOnce(TakenStream) -> Pin<Box<dyn Future<Output = ()>>>>;
 
-/// Whether a connection is taken over.
+/// The state of a connection's takeover.
 #[derive(Default)]
 pub(super) struct Takeover {
     state: RefCell<TakeoverState>,
@@ -68,7 +68,7 @@ struct TakeoverRequest {
 }
 
 impl Takeover {
-    /// Requests that the connection be taken once a response of 101 is written.
+    /// Requests that the connection be taken once a `101` response is written.
     pub(super) fn request<F>(&self, payload: Payload, serve: impl FnOnce(TakenStream) -> F + 'static)
     where
         F: Future<Output = ()> + 'static,

@@ -11,7 +11,7 @@ use super::values::FromField;
 fn parse_integer(value: &Value) -> Result<Amount, String> {
     let number = value.as_number().filter(|number| !number.is_f64());
     number
-        .ok_or(Malformed::NoNumber)
+        .ok_or(Malformed::NotANumber)
         .and_then(|number| Amount::parse(&number.to_string()))
         .map_err(|malformed| malformed.to_string())
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_digit_of_a_number_is_read_however_deep_it_lies() {
+    fn every_digit_of_a_number_is_read_however_deeply_it_is_nested() {
         let body = r#"{"x": 0.5, "goal": 12345678901234.5671, "lines[0].price": 1.5, "lines": [{"price": 1},
             {"quantity": 0.1, "price": 7.5, "price": 98765432109876.5432}, {"price": 1e2, "quantity" : 99999999999999.9999 }],
             "inner": {"deep": [{"price": 2.5}], "price": 31415926535897.9323}}"#;

@@ -18,8 +18,8 @@ use super::meter::Meter;
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
 
-/// Maximum bytes that are drained of a refused body before the connection is closed, in multiples of its size limit; of
-/// a form, in multiples of the size limit of one file.
+/// Maximum bytes that are drained from a refused body before the connection is closed, in multiples of its size limit;
+/// for a form, in multiples of the size limit of one file.
 pub(super) const DRAINED_FACTOR: usize = 8;
 
 /// A JSON body that passed validation.
@@ -79,8 +79,8 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Resul
     Fields::parse(&value, bytes)
 }
 
-/// Reads the whole body of a company's request and passes every chunk to `on_chunk`. A large body waits for a permit
-/// before the rest of it is read.
+/// Reads the whole body of a request and passes every chunk to `on_chunk`. A large body waits for a permit before the
+/// rest of it is read.
 ///
 /// # Errors
 /// `413` when it exceeds the size limit, `408` when it arrives too slowly, `400` when it breaks off, `503` when no

@@ -34,7 +34,7 @@ const PARSED_AT_ONCE_MAX: usize = 4;
 const COMPANY_PARSED_AT_ONCE_MAX: usize = 1;
 
 /// Maximum number of a company's bodies that wait to be parsed: 256 MiB at 1 MiB each.
-const COMPANY_PARSED_WAITING_MAX: usize = 256;
+const COMPANY_PARSE_WAITING_MAX: usize = 256;
 
 /// Maximum time that a body waits for a permit. On a slow machine an import takes seconds, and a company's imports are
 /// parsed one after the other.
@@ -53,7 +53,7 @@ impl Default for BodyScheduler {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, usize::from).min(PARSED_AT_ONCE_MAX);
         let large = PermitLimits::new(LARGE_MAX, COMPANY_LARGE_MAX).wait(COMPANY_LARGE_WAITING_MAX, WAIT_MAX);
-        let parsing = PermitLimits::new(threads, COMPANY_PARSED_AT_ONCE_MAX).wait(COMPANY_PARSED_WAITING_MAX, WAIT_MAX);
+        let parsing = PermitLimits::new(threads, COMPANY_PARSED_AT_ONCE_MAX).wait(COMPANY_PARSE_WAITING_MAX, WAIT_MAX);
         Self { large: KeyedPermits::new(large), parsing: KeyedPermits::new(parsing) }
     }
 }

@@ -24,7 +24,7 @@ impl Zone {
 
     /// When a day begins. If clocks are put forward at midnight, it begins after the gap; if the day is skipped, with
     /// the next day; if midnight occurs twice, with the first one.
-    pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
+    pub fn start_of_day(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
         // Tries each minute of two days: since 1973, clocks have been put forward by whole minutes, or by a whole day.
         let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
@@ -37,23 +37,23 @@ impl Zone {
         let day = self.day_of(moment);
         let first = day.with_day(1).unwrap_or(day);
         let next = first.checked_add_months(Months::new(1)).unwrap_or(first);
-        Period { from: self.begin_of(first), to: self.begin_of(next) }
+        Period { from: self.start_of_day(first), to: self.start_of_day(next) }
     }
 
     /// The year that contains a moment.
     pub fn year_of(self, moment: DateTime<Utc>) -> Period {
         let year = self.day_of(moment).year();
-        let first = |year| self.begin_of(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
+        let first = |year| self.start_of_day(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
         Period { from: first(year), to: first(year + 1) }
     }
 
-    /// Each day that overlaps `from` (inclusive) to `to` (exclusive), with the time it begins.
+    /// Each day that overlaps the time from `from` (inclusive) to `to` (exclusive), and when it begins.
     pub fn days(self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(NaiveDate, DateTime<Utc>)> {
         let days = std::iter::successors(Some(self.day_of(from)), |day| day.checked_add_days(Days::new(1)));
-        let with_begin = days.map(|day| (day, self.begin_of(day)));
+        let with_start = days.map(|day| (day, self.start_of_day(day)));
         // A skipped day (Samoa had no 30 December 2011) has the same beginning as the next day, so it is left out.
-        let days = with_begin.take_while(|(_, begin)| *begin < to);
-        days.filter(|(day, begin)| self.day_of(*begin) == *day).collect()
+        let days = with_start.take_while(|(_, start)| *start < to);
+        days.filter(|(day, start)| self.day_of(*start) == *day).collect()
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_day_begins_at_the_midnight_of_its_zone_or_right_after() {
-        for (zone, date, begin) in [
+        for (zone, date, start) in [
             (Tz::UTC, "2026-02-28", "2026-02-28T00:00:00Z"),
             (Tz::Asia__Kathmandu, "2026-02-28", "2026-02-27T18:15:00Z"),
             (Tz::Europe__Lisbon, "2026-03-29", "2026-03-29T00:00:00Z"),
@@ -99,8 +99,8 @@ mod tests {
             // The clock is set back from 1:00 to 0:00: there are two midnights, and the day begins with the first.
             (Tz::Atlantic__Azores, "2026-10-25", "2026-10-25T00:00:00Z"),
         ] {
-            assert_eq!(Zone(zone).begin_of(day(date)), time(begin), "{zone}, {date}");
-            assert_eq!(Zone(zone).day_of(time(begin)), day(date), "{zone}");
+            assert_eq!(Zone(zone).start_of_day(day(date)), time(start), "{zone}, {date}");
+            assert_eq!(Zone(zone).day_of(time(start)), day(date), "{zone}");
         }
     }
 
@@ -123,7 +123,7 @@ mod tests {
         for zone in TZ_VARIANTS {
             let days = Zone(zone).days(time("1993-01-01T00:00:00Z"), time("2012-01-01T00:00:00Z"));
             assert!(days.windows(2).all(|days| days[0].0 < days[1].0 && days[0].1 < days[1].1), "{zone}");
-            let is_in_day = |(day, begin): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*begin) == *day;
+            let is_in_day = |(day, start): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*start) == *day;
             assert!(days.iter().all(is_in_day), "{zone}");
         }
     }

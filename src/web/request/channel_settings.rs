@@ -1,4 +1,4 @@
-//! Changes of a channel's settings, as the panel and the command line request them.
+//! Changes to a channel's settings, as the panel and the command line request them.
 
 use std::borrow::Cow;
 
@@ -103,8 +103,8 @@ impl ChannelSettingsInput {
         !matches!(self.provider_url, Patch::Absent)
     }
 
-    /// Refuses another provider URL, unless an administrator of the installation sets it. The same request must replace
-    /// or clear a stored access token, which was meant for the previous URL.
+    /// Refuses a different provider URL, unless an administrator of the installation sets it. The same request must
+    /// replace or clear a stored access token, which was meant for the previous URL.
     ///
     /// # Errors
     /// `403` for anyone else, `422` if the stored token would remain.
@@ -140,7 +140,7 @@ impl ChannelSettingsInput {
         apply_patch(&mut settings.provider_url, self.provider_url, |url| url.0);
         // The operator's URL is trusted; a new one from the panel is checked on every call. The command line sets the
         // flag itself.
-        settings.is_provider_url_operators &= settings.provider_url == previous_url;
+        settings.is_provider_url_from_operator &= settings.provider_url == previous_url;
         apply_patch(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
         apply_patch(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
         apply_patch(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);
@@ -159,11 +159,11 @@ impl ChannelSettingsInput {
 }
 
 /// Changes a value: absent keeps it, `null` clears it.
-pub fn apply_patch<G, T>(target: &mut Option<T>, patch: Patch<G>, read: impl FnOnce(G) -> T) {
+pub fn apply_patch<G, T>(target: &mut Option<T>, patch: Patch<G>, convert: impl FnOnce(G) -> T) {
     match patch {
         Patch::Absent => {}
         Patch::Null => *target = None,
-        Patch::Value(value) => *target = Some(read(value)),
+        Patch::Value(value) => *target = Some(convert(value)),
     }
 }
 

@@ -187,7 +187,7 @@ impl<const MIN: u32> FromField for Count<MIN> {
     }
 }
 
-/// The HTML snippet, one line, that embeds a webchat in a page.
+/// The one-line HTML snippet that embeds a webchat in a page.
 pub fn embed_snippet(base: &str, public_key: &str) -> String {
     format!(r#"<script src="{base}/webchat/{public_key}/widget.js" async></script>"#)
 }

@@ -1,5 +1,5 @@
 //! Compressed requests: a body is decompressed piece by piece as it is read. So its limits apply to the decompressed
-//! size, and unread parts are never decompressed. Calls of providers are not decompressed: their signature covers the
+//! size, and unread parts are never decompressed. Calls from providers are not decompressed: their signature covers the
 //! bytes as sent. The minimum rate applies to the compressed bytes, because a few of them may expand to many.
 
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ const PIECE_BYTES: usize = 1024;
 /// only drained.
 const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Maximum expansion of a large request: several times the usual ratio of text.
+/// Maximum expansion of a large request: several times the usual compression ratio of text.
 const FACTOR_MAX: u64 = 64;
 
 /// Decompresses the body of a request.

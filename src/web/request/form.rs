@@ -24,7 +24,7 @@ use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::decompression::decompress;
 use super::fields::{Fields, Input};
 use super::meter::Meter;
-use super::part_heads::PartHeads;
+use super::part_heads::PartHeadFilter;
 use crate::media::{FileDeclaration, Media, SpoolError, Unavailable, Upload};
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
@@ -82,7 +82,7 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
     }
 }
 
-/// Whether the content type is a form with files.
+/// Whether the content type is that of a form, which may contain files.
 pub fn is_form(request: &HttpRequest) -> bool {
     let header = request.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok()).unwrap_or_default();
     header.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("multipart/form-data")
@@ -167,9 +167,9 @@ async fn read(
 
 /// The filter that removes control characters from the part heads of a visitor's form; `None` for a caller's, in which
 /// they are refused.
-fn part_head_filter(request: &HttpRequest) -> Option<PartHeads> {
+fn part_head_filter(request: &HttpRequest) -> Option<PartHeadFilter> {
     let content_type = request.mime_type().ok().flatten().filter(|_| body::is_from_visitor(request))?;
-    content_type.get_param("boundary").map(|boundary| PartHeads::new(boundary.as_str()))
+    content_type.get_param("boundary").map(|boundary| PartHeadFilter::new(boundary.as_str()))
 }
 
 async fn read_parts(
@@ -180,11 +180,11 @@ async fn read_parts(
 ) -> Result<Form, ApiError> {
     let mut form = Form { fields: Map::new(), files: Vec::new() };
     let mut remaining = JSON_BYTES_MAX;
-    let mut count = 0;
+    let mut part_count = 0;
     while let Some(part) = parts.next().await {
         let mut part = part.map_err(form_error)?;
-        count += 1;
-        if count > PARTS_MAX {
+        part_count += 1;
+        if part_count > PARTS_MAX {
             return Err(ApiError::bad_request(format!("the form has more than {PARTS_MAX} parts")));
         }
         let name = part.name().unwrap_or_default().to_owned();
@@ -318,7 +318,7 @@ impl Stream for SharedBody {
                     return Poll::Ready(Some(Err(PayloadError::Overflow)));
                 }
             },
-            // The end and an error are returned only once.
+            // After the end or an error, nothing more is read.
             Some(Err(_)) | None => body.is_finished = true,
         }
         Poll::Ready(chunk)

@@ -1,4 +1,4 @@
-//! `If-Match`: a change that is made only if the record is still as the caller has read it.
+//! `If-Match`: a change that is made only if the record has not changed since the caller read it.
 
 use std::future::{Ready, ready};
 
@@ -9,7 +9,7 @@ use hotline_persistence::table::Expected;
 
 use crate::web::response::error::{ApiError, ApiResult};
 
-/// The states of the record that the request accepts: those that `If-Match` names, or any without it.
+/// The states of the record that the request accepts: those that `If-Match` names, or any if the header is absent.
 pub struct IfMatch(pub Expected);
 
 impl IfMatch {

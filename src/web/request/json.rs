@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_numbers_beyond_a_float_are_clamped() {
+    fn only_numbers_too_large_for_a_float_are_clamped() {
         for (json, clamped) in [
             (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
             (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),

@@ -63,7 +63,7 @@ impl<A: PathValue, B: PathValue> PathIds for (A, B) {
     }
 }
 
-/// The id in a path, or both as a pair. Text that is not an id gets the same `404` as an id that does not exist.
+/// The id in a path, or its two ids as a pair. Text that is not an id gets the same `404` as an id that does not exist.
 pub struct PathId<T>(pub T);
 
 impl<T: PathIds> FromRequest for PathId<T> {
@@ -91,7 +91,7 @@ impl Filter for () {
 pub struct Query<F> {
     /// The page.
     pub page: PageRequest,
-    /// The position after which a page by cursor begins, for lists that are not in the order of ids.
+    /// The position after which a page by cursor begins, if the list is not in the order of ids; else `page` has it.
     pub after: Option<Position>,
     /// The filters.
     pub filter: F,
@@ -148,7 +148,7 @@ impl<F: Filter> FromRequest for QueryParams<F> {
 
 /// Whether the query contains a page number. Such a page must not be truncated, since the next page skips a fixed
 /// number of rows.
-pub fn is_by_number(request: &HttpRequest) -> bool {
+pub fn has_page_number(request: &HttpRequest) -> bool {
     form_urlencoded::parse(request.query_string().as_bytes()).any(|(name, _)| name == "page")
 }
 
@@ -194,7 +194,7 @@ impl Params {
         })
     }
 
-    /// The parameters of a query that is not a list's.
+    /// The parameters of an endpoint that is not a list.
     pub fn describe<F: Filter>() -> Vec<(String, Value)> {
         Self::describe_with(|query| drop(F::read(query)))
     }
@@ -207,7 +207,7 @@ impl Params {
         query.documented.unwrap_or_default()
     }
 
-    /// The raw parameter. If it is given several times, it is ambiguous and refused.
+    /// The raw parameter. If it is given several times, it is ambiguous, so it is refused.
     fn text(&self, name: &str) -> Result<Option<&str>, &'static str> {
         let mut values = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         match (values.next(), values.next()) {
@@ -228,7 +228,7 @@ impl Params {
         }
         let result = match self.text(name) {
             Ok(None) => return None,
-            Ok(Some(value)) if controls::has_refused(value) => Err(CONTROLS_REFUSED.to_owned()),
+            Ok(Some(value)) if controls::contains_refused(value) => Err(CONTROLS_REFUSED.to_owned()),
             Ok(Some(text)) => {
                 let (text, result) = (text.to_owned(), T::from_text(text));
                 self.used.push((name.to_owned(), text));
@@ -254,14 +254,14 @@ impl Params {
         value.unwrap_or(default)
     }
 
-    /// A filter of the list's order, described by this text.
-    pub fn sort<T: FromField + Default + Into<Value>>(&mut self, text: &str) -> T {
+    /// The `sort` parameter: the list's order. The description is for the API document.
+    pub fn sort<T: FromField + Default + Into<Value>>(&mut self, description: &str) -> T {
         let sort = self.filter("sort");
         for (name, schema) in self.documented.iter_mut().flatten() {
             match name.as_str() {
                 "sort" => {
                     schema["default"] = T::default().into();
-                    schema["description"] = json!(text);
+                    schema["description"] = json!(description);
                 }
                 "order" => schema["description"] = json!("The default is `asc`, unless `sort` has another"),
                 "cursor" => schema["description"] = json!(SORTED_CURSOR),
@@ -307,7 +307,7 @@ impl Params {
         // A page or a page size that is given twice is invalid, so it counts as the default.
         let text = |name| self.text(name).ok().flatten();
         let number = text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
-        let size = text("perPage").and_then(per_page);
+        let size = text("perPage").and_then(parse_page_size);
         let descending = match self.text("order") {
             Ok(None | Some("asc")) => false,
             Ok(Some("desc")) => true,
@@ -343,7 +343,7 @@ impl Params {
 
 /// A page size: a whole number from 1. If it is too large for an integer, it counts as the largest; `None` if it is
 /// invalid.
-fn per_page(text: &str) -> Option<i64> {
+fn parse_page_size(text: &str) -> Option<i64> {
     match text.parse::<i64>() {
         Ok(size) => Some(size).filter(|size| *size >= 1),
         Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(i64::MAX),

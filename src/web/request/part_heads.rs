@@ -8,7 +8,7 @@ use hotline_persistence::controls;
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// Filters the bytes of a form: control characters are removed from the heads of its parts.
-pub(super) struct PartHeads {
+pub(super) struct PartHeadFilter {
     /// The beginning of a head: a line with the boundary.
     boundary: Vec<u8>,
     /// How many bytes of the awaited text have matched: of `boundary`, or of `HEAD_END` in a head.
@@ -16,7 +16,7 @@ pub(super) struct PartHeads {
     is_in_head: bool,
 }
 
-impl PartHeads {
+impl PartHeadFilter {
     /// `boundary` as the content type names it.
     pub(super) fn new(boundary: &str) -> Self {
         // The first boundary may be at the very beginning, so the line end before it counts as matched.
@@ -80,7 +80,7 @@ mod tests {
 
     /// The output for these bytes, passed in chunks of this size.
     fn filter_chunks(bytes: &[u8], chunk_size: usize) -> Vec<u8> {
-        let mut heads = PartHeads::new("xyz");
+        let mut heads = PartHeadFilter::new("xyz");
         bytes.chunks(chunk_size).flat_map(|chunk| heads.filter(Bytes::copy_from_slice(chunk))).collect()
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn chunks_without_control_characters_are_not_copied() {
-        let mut heads = PartHeads::new("xyz");
+        let mut heads = PartHeadFilter::new("xyz");
         let chunk = Bytes::from_static(b"--xyz\r\nA: b\r\n\r\n\x01\r\n--xyz--\r\n");
         assert_eq!(heads.filter(chunk.clone()).as_ptr(), chunk.as_ptr());
     }

@@ -30,7 +30,7 @@ pub async fn compress<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let response = next.call(request).await?;
     let is_large = matches!(response.response().body().size(), BodySize::Sized(length) if length > PLAIN_BYTES_MAX);
-    if !is_large || response.headers().contains_key(CONTENT_ENCODING) || !is_text(response.headers()) {
+    if !is_large || response.headers().contains_key(CONTENT_ENCODING) || !is_compressible(response.headers()) {
         return Ok(response.map_into_boxed_body());
     }
     let is_accepted = accepts_gzip(response.request().headers());
@@ -75,7 +75,7 @@ fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Whether the content type benefits from compression.
-fn is_text(headers: &HeaderMap) -> bool {
+fn is_compressible(headers: &HeaderMap) -> bool {
     let header = headers.get(CONTENT_TYPE).and_then(|header| header.to_str().ok()).unwrap_or_default();
     let mime_type = header.split(';').next().unwrap_or_default().trim();
     mime_type.starts_with("text/")

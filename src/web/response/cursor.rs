@@ -19,7 +19,8 @@ use crate::web::tenant::Tenant;
 /// The name of the key in `installation_keys`.
 pub const KEY_NAME: &str = "cursors";
 
-/// Bytes of the signature: half of HMAC-SHA-256. A forged position would only skip rows that the caller may read.
+/// Bytes of the signature. Half of HMAC-SHA-256 suffices: a forged position would only skip rows that the caller may
+/// read anyway.
 const SIGNATURE_BYTES: usize = 16;
 
 /// The first byte of an encoded position: its kind.
@@ -45,7 +46,7 @@ pub struct ListRead {
 }
 
 impl Cursors {
-    /// The cursors of an installation: all of its processes have this key.
+    /// Signs with the key of the installation, which all of its processes share.
     pub fn new(key: InstallationKey) -> Self {
         Self { mac: Hmac::new(&key.into()) }
     }

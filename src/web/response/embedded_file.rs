@@ -1,4 +1,4 @@
-//! An embedded file as browsers load it: with an ETag for revalidation, and compressed once.
+//! A file embedded in the program, as browsers load it: with an ETag for revalidation, and compressed once.
 
 use std::io::Write;
 

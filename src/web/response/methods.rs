@@ -9,7 +9,7 @@ pub fn read_only(resource: Resource) -> Resource {
     with_methods(resource, "GET".to_owned())
 }
 
-/// Answers other methods than the routed ones with `405` and `allow`, the list of the allowed methods.
+/// Answers methods other than the routed ones with `405`. `allow` lists the allowed methods.
 pub fn with_methods(resource: Resource, allow: String) -> Resource {
     resource.default_service(web::to(move || {
         let error = ApiError::method_not_allowed(allow.clone());

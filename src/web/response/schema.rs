@@ -33,7 +33,7 @@ fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, merged_names: &mut
     let mut merged = schema.as_object()?.clone();
     let Value::Array(flattened) = merged.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    // `utoipa` lists flattened objects before the object's own fields; here the own fields come first.
+    // `utoipa` lists flattened objects before the object's own fields; here its own fields come first.
     for part in flattened.iter().rev() {
         let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         let part = name.and_then(|name| by_name.get(name)).unwrap_or(part);
@@ -149,15 +149,15 @@ pub fn nullable(mut schema: Value) -> Value {
     schema
 }
 
-/// The schema of a text that may be blank, which counts as `null`.
+/// The schema of a string that may be blank; a blank one counts as `null`.
 pub fn or_blank(mut schema: Value) -> Value {
     if let Some(object) = schema.as_object_mut() {
         object.remove("minLength");
         if let Some(pattern) = object.get_mut("pattern") {
             *pattern = json!(format!("^\\s*$|{}", pattern.as_str().unwrap_or_default()));
         }
-        // A format would refuse blank text, so it is removed. Only the format of a time is kept: it is more useful to
-        // callers than to know that blank text is accepted.
+        // A format would refuse a blank string, so it is removed. Only the format of a time is kept: callers need it
+        // more than they need to know that a blank string is accepted.
         let is_time = object.get("format").is_some_and(|format| format == "date-time");
         if !is_time && object.remove("format").is_some_and(|format| format == "email") {
             object.insert("pattern".to_owned(), json!(r"^\s*$|^\s*[^@\s]+@[^@\s]+\s*$"));

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline::service::EventOptions;
-use hotline_persistence::tables::events::{self, After, Portion};
+use hotline_persistence::tables::events::{self, After, ReadLimits};
 use hotline_persistence::{Error, LoggedEventId, PgPool};
 use serde_json::json;
 
@@ -111,7 +111,7 @@ async fn events_are_found_after_the_clock_was_ahead() {
     let ahead = Utc::now() + TimeDelta::days(3);
     // The position of a reader who has read a row of that time.
     let after = After { id: LoggedEventId::new(last - 1), since: ahead };
-    let page = events::read(db, company, after, &[], Portion { events: 10, bytes: 1 << 20 }).await.expect("a page");
+    let page = events::read(db, company, after, &[], ReadLimits { events: 10, bytes: 1 << 20 }).await.expect("a page");
     assert_eq!(page.events.iter().map(|event| event.id.0).collect::<Vec<_>>(), [last]);
     // An event is never dated before the one before it.
     let found = events::find(db, company, LoggedEventId::new(last), ahead).await.expect("an answer");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hotline::api::events::BYTES_MAX;
 use hotline::webhooks::WebhookOptions;
-use hotline_persistence::tables::events::{self, After, Portion};
+use hotline_persistence::tables::events::{self, After, ReadLimits};
 use hotline_persistence::tables::messages;
 use hotline_persistence::{LoggedEventId, MessageId};
 use serde_json::{Value, json};
@@ -100,7 +100,8 @@ async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
     app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
     let (mut after, mut seen, mut has_more) = (begin, 0, true);
     while has_more {
-        let read = events::read(db(), company, after, &[], Portion { events: 1_000, bytes: 1 }).await.expect("events");
+        let read =
+            events::read(db(), company, after, &[], ReadLimits { events: 1_000, bytes: 1 }).await.expect("events");
         assert!(!read.events.is_empty(), "at least one");
         seen += read.events.len();
         assert!(read.events.len() < NOTES + 40, "not all at once");

@@ -80,7 +80,7 @@ async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
 
 /// Options with which every use of templates fetches them; the cache serves only while the provider does not respond.
 fn without_fresh_cache() -> TestOptions {
-    let templates = templates::Options { fresh_for: Duration::ZERO, missed_for: Duration::ZERO };
+    let templates = templates::Options { fresh_for: Duration::ZERO, refetch_pause: Duration::ZERO };
     TestOptions { templates, ..TestOptions::default() }
 }
 
@@ -237,7 +237,7 @@ async fn the_recipient_is_checked_before_the_template() {
 #[actix_web::test]
 async fn one_fetch_serves_many_sends_also_those_with_an_unknown_name() {
     // Neither the templates nor a miss are too old at the end, however slow this test is.
-    let templates = templates::Options { fresh_for: LONG, missed_for: LONG };
+    let templates = templates::Options { fresh_for: LONG, refetch_pause: LONG };
     let (app, provider, channel) = connected(TestOptions { templates, ..TestOptions::default() }).await;
     for _ in 0..3 {
         send(&app, &channel, json!({"name": "bye"})).await.data(202);
@@ -261,7 +261,7 @@ async fn an_unknown_template_is_fetched_again() {
 
 /// Options with which each send with an unknown template fetches the templates again.
 fn without_pause_after_misses() -> TestOptions {
-    let templates = templates::Options { missed_for: Duration::ZERO, ..templates::Options::default() };
+    let templates = templates::Options { refetch_pause: Duration::ZERO, ..templates::Options::default() };
     TestOptions { templates, ..TestOptions::default() }
 }
 

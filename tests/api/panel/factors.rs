@@ -144,7 +144,7 @@ async fn five_wrong_codes_end_a_session_and_a_company_may_require_a_second_facto
 #[actix_web::test]
 async fn administrators_of_the_installation_may_be_required_to_have_a_second_factor() {
     let options = crate::support::service::TestOptions {
-        panel: hotline::panel::PanelOptions { admins_need_factor: true, ..Default::default() },
+        panel: hotline::panel::PanelOptions { admins_need_second_factor: true, ..Default::default() },
         ..Default::default()
     };
     let app = OwnApp::start_with(options).await;

@@ -133,7 +133,7 @@ async fn a_stored_account_id_leads_to_no_other_path_of_the_provider() {
         app_secret: secret("S"),
         verify_token: secret("V"),
         provider_url: Some(provider.url.clone()),
-        is_provider_url_operators: true,
+        is_provider_url_from_operator: true,
         ..ChannelSettings::default()
     };
     let new = NewChannel { name: "P", kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };

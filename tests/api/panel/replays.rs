@@ -43,7 +43,7 @@ fn every_change_in_a_company_is_recorded_for_retries() {
     assert!(inside.iter().any(|operation| operation.path == "/users/{userId}/invitation"));
     for operation in inside {
         let is_change = ["POST", "PUT"].contains(&operation.method);
-        assert_eq!(operation.is_recorded, is_change, "{} {}", operation.method, operation.path);
+        assert_eq!(operation.records_idempotency_key, is_change, "{} {}", operation.method, operation.path);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Tokens in the panel: their creation, permissions, addresses, expiry, rotation and revocation.
+//! Tokens in the panel: their creation, permissions, addresses, expiry, rotation and revocation; and the limits of a
+//! company's tokens, channels and queues.
 
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;

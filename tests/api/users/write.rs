@@ -86,7 +86,7 @@ async fn a_password_is_kept_as_a_hash_of_exactly_what_was_typed() {
     let carla = created(&app.api, PATH, body).await;
     let path = format!("{PATH}/{carla}");
     let hash = password_hash(&app, carla).await.expect("a hash");
-    assert!(password::is_right(typed, &hash) && !password::is_right(typed.trim(), &hash), "{hash}");
+    assert!(password::matches_hash(typed, &hash) && !password::matches_hash(typed.trim(), &hash), "{hash}");
     app.api.put(&path, json!({"name": "Carla Dias"})).await.data(200);
     assert_eq!(password_hash(&app, carla).await, Some(hash));
     // The longest password: 200 letters of two bytes each, without a repeated pattern, which would be refused.
@@ -94,7 +94,7 @@ async fn a_password_is_kept_as_a_hash_of_exactly_what_was_typed() {
         |index: u32| if index.is_power_of_two() { 'é' } else { char::from_u32(0xe0 + index * 7 % 23).unwrap_or('é') };
     let longest: String = (0..200).map(letter).collect();
     app.api.put(&path, json!({"password": longest})).await.data(200);
-    assert!(password::is_right(&longest, &password_hash(&app, carla).await.expect("a hash")));
+    assert!(password::matches_hash(&longest, &password_hash(&app, carla).await.expect("a hash")));
     app.api.put(&path, json!({"password": null})).await.data(200);
     assert_eq!(password_hash(&app, carla).await, None);
     let dora = created(&app.api, PATH, json!({"name": "Dora", "email": "dora@example.com"})).await;

@@ -130,7 +130,12 @@ async fn a_position_that_was_reached_with_other_types_is_not_stored() {
     let more = json!({"types": ["note.added", "ticket.opened"]});
     app.api.put(&format!("/webhooks/{webhook}"), more).await.data(200);
     let from = stale.delivered_through;
-    let progress = WebhookProgress { from, delivered_through: from + 5, failing_from: None, failing_since: None };
+    let progress = WebhookProgress {
+        expected_delivered_through: from,
+        delivered_through: from + 5,
+        expected_failing_since: None,
+        failing_since: None,
+    };
     let mut db = app.db.acquire().await.expect("a connection");
     let is_current = record(&mut db, &stale, progress, &[], false).await.expect("written").is_current;
     let current = endpoint().await;

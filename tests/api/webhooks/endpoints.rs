@@ -248,7 +248,12 @@ async fn a_failure_before_a_delivered_test_does_not_count_after_it() {
     assert_eq!(test.data(200)["delivered"], true);
 
     let (from, failing_since) = (before.delivered_through, before.failing_since);
-    let progress = WebhookProgress { from, delivered_through: from, failing_from: failing_since, failing_since };
+    let progress = WebhookProgress {
+        expected_delivered_through: from,
+        delivered_through: from,
+        expected_failing_since: failing_since,
+        failing_since,
+    };
     let mut db = app.db.acquire().await.expect("a connection");
     let stored = record(&mut db, &before, progress, &[], false).await.expect("written");
     let failing_since_after = (stored.failing_since, endpoint().await.failing_since);

@@ -22,21 +22,21 @@ async fn beat_of(db: &PgPool, id: LifeId) -> Option<DateTime<Utc>> {
 async fn a_life_that_sends_another_heartbeat_is_not_ended() {
     let database = TestDatabase::migrated().await;
     let db = &database.db;
-    let (successor, suspect, other) =
+    let (heir, suspect, other) =
         (begin_life(db, "one").await, begin_life(db, "two").await, begin_life(db, "three").await);
     let suspected_beat = beat_of(db, suspect).await.expect("it is alive");
     lives::beat(db, suspect, 0).await.expect("a heartbeat");
     let last_beat = beat_of(db, suspect).await.expect("it is alive");
     let seal = async |life, beat| lives::seal(db, life, suspect, beat).await.expect("an answer");
 
-    assert!(!seal(successor, suspected_beat).await, "a life with a newer heartbeat was ended");
+    assert!(!seal(heir, suspected_beat).await, "a life with a newer heartbeat was ended");
     assert_eq!(beat_of(db, suspect).await, Some(last_beat));
     lives::beat(db, suspect, 0).await.expect("the life continues");
 
     let last_beat = beat_of(db, suspect).await.expect("it is alive");
-    assert!(seal(successor, last_beat).await);
+    assert!(seal(heir, last_beat).await);
     assert_eq!(beat_of(db, suspect).await, None);
-    assert!(seal(successor, last_beat).await, "its successor does not learn of it if the first answer is lost");
+    assert!(seal(heir, last_beat).await, "its heir does not learn of it if the first answer is lost");
     assert!(!seal(other, last_beat).await, "another life takes it for its own");
     assert!(lives::beat(db, suspect, 0).await.is_err(), "an ended life sends heartbeats");
     database.drop().await;

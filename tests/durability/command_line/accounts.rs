@@ -58,7 +58,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     let password = generated["password"].as_str().expect("a password");
     assert!(password.len() >= 12 && generated["id"].is_i64() && generated["email"] == "Ana@example.com", "{generated}");
     let hash = hash_of(path, "Ana@example.com").await;
-    assert!(hash.starts_with("$argon2id$") && password::is_right(password, &hash), "{hash}");
+    assert!(hash.starts_with("$argon2id$") && password::matches_hash(password, &hash), "{hash}");
 
     // The running service.
     let process = Process::serve(path);
@@ -86,7 +86,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     let chosen = create_admin(path, "ben@example.com", "correct horse battery\nnot this\n");
     let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
     assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");
-    assert!(password::is_right("correct horse battery", &hash_of(path, "ben@example.com").await));
+    assert!(password::matches_hash("correct horse battery", &hash_of(path, "ben@example.com").await));
     // A new password ends the sessions that were begun with the previous one.
     let begun = "insert into person_sessions (company_id, person_id, hash, state, expires_at)
          select 0, id, '\\x01', 'open', now() + interval '1 day' from admins where email = 'ben@example.com'";
@@ -107,7 +107,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     };
     let reset = json(path, &["admin", "reset-password", "BEN@example.com"]);
     let generated = reset["password"].as_str().expect("a password");
-    assert!(password::is_right(generated, &hash_of(path, "ben@example.com").await), "{reset}");
+    assert!(password::matches_hash(generated, &hash_of(path, "ben@example.com").await), "{reset}");
     assert_eq!(count_sessions_and_factors().await, (0, 1));
     json(path, &["admin", "reset-password", "ben@example.com", "--remove-second-factor"]);
     assert_eq!(count_sessions_and_factors().await, (0, 0));

@@ -442,15 +442,15 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
     let before = count().await;
     for (number, (file, from, to, updates_manifest, reason)) in [
         ("queues.jsonl", "Support", "Sup", false, "queues.jsonl: was changed"),
-        ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is no JSON object"),
+        ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is not a JSON object"),
         ("queues.jsonl", "\"color\"", "\"colour\"", true, "line 1 has the unknown field `colour`"),
-        ("queues.jsonl", "\"id\" : ", "\"id\" : -", true, "line 1 the field `id` is no valid id"),
+        ("queues.jsonl", "\"id\" : ", "\"id\" : -", true, "line 1 the field `id` is not a valid id"),
         (
             "company.jsonl",
             "\"createdAt\" : \"2",
             "\"createdAt\" : \"infinity 2",
             true,
-            "line 1 the field `createdAt` is no valid time",
+            "line 1 the field `createdAt` is not a valid time",
         ),
         ("queues.jsonl", "\"manual\"", "\"unknown\"", true, "queues.jsonl: line 1 is refused"),
         ("queues.jsonl", "Sales", "Support", true, "queues.jsonl: line 2 is refused"),
@@ -464,7 +464,7 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
             false,
             "unknown noun `badges`",
         ),
-        ("queues.jsonl", "}\n", "}\n\n", true, "queues.jsonl: line 2 is no JSON object"),
+        ("queues.jsonl", "}\n", "}\n\n", true, "queues.jsonl: line 2 is not a JSON object"),
         ("manifest.json", "hotline-company", "other", false, "manifest.json: has the format"),
         ("manifest.json", "\"version\": 1", "\"version\": 9", false, "newer one"),
     ]
@@ -506,7 +506,7 @@ async fn every_table_of_a_company_is_archived_or_named_as_one_that_is_not() {
         .collect();
     assert_eq!(found, known);
     for table in TABLES {
-        let names = hotline_persistence::archive::column_names(&database.db, table).await.expect("columns");
+        let names = hotline_persistence::archive::field_names(&database.db, table).await.expect("columns");
         assert!(!names.is_empty() && !names.contains(&"companyId".to_owned()), "{table:?}: {names:?}");
     }
     database.drop().await;

@@ -66,7 +66,7 @@ async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
     let missing = url.replace("postgres:///test_", "postgres:///nothing_");
     ends(folder.path(), &["company", "list", "--database-url", &missing], Exit::Configuration);
     let stranger = format!("{}&user=stranger", url.split("&user=").next().expect("a URL"));
-    let stderr = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::Rights);
+    let stderr = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::AccessDenied);
     assert!(stderr.contains("stranger"), "{stderr}");
     // A schema that only newer releases know.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("its needs");

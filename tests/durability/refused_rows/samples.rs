@@ -127,7 +127,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         begun_at: Some(at),
         unknown_at: Some(at),
         reason: Some("lost".to_owned()),
-        is_part: true,
+        is_file_only: true,
         file: Some("wamid.file".to_owned()),
     };
     let attempt = AttemptRow { company_id, message_id, attempts };
@@ -139,7 +139,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         message_id,
         media: Some(json!({"id": format!("file {id}")})),
         error: Some(json!({"code": "c", "message": "m"})),
-        is_of_text: false,
+        is_text_error: false,
     };
     let text = || Some("text".to_owned());
     let revision = RevisionRow {

@@ -1,5 +1,5 @@
-//! Commands to a campaign's actor: [`Hold`] pauses it while the campaign is changed, [`CampaignChanged`] makes it read
-//! the campaign again.
+//! Commands to a campaign's actor: [`Hold`] pauses it while the campaign is changed, and [`CampaignChanged`] makes it
+//! read the campaign again.
 
 use std::sync::Weak;
 
@@ -46,7 +46,7 @@ impl Handler<CampaignChanged> for CampaignRunner {
     fn handle(&mut self, _: CampaignChanged, cx: &mut Self::Context) {
         self.unused_since = None;
         self.supervise(cx, |this, _| {
-            this.slow_start_until = None;
+            this.start_retry_at = None;
             this.mark_stale();
         });
     }

@@ -6,9 +6,9 @@
 //! campaign's last message was decided.
 //!
 //! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
-//! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
+//! same entry of the log. Messages are decided one at a time, in order; their entries become durable together. Only a
 //! few messages of a campaign are in transit at once, so none waits long. Opt-outs and the campaign's cancellation are
-//! checked when a message is decided, and again before each call of its provider.
+//! checked when a message is decided, and again before each call to its provider.
 
 mod commands;
 mod outcomes;
@@ -41,7 +41,7 @@ use crate::clock::{self, now};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 use crate::services::{Contacts, Sending};
 
-/// Maximum time before their turn at which recipients are loaded.
+/// Recipients are loaded at most this long before their turn.
 const LOAD_AHEAD_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum time between two runs of a scheduled campaign, so that a clock change is noticed.
@@ -53,9 +53,9 @@ const VERIFY_EVERY: Duration = Duration::from_secs(30);
 /// Pause before a retry after an outage.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 
-/// Pause before a retry of a start whose recipients were not inserted in time: each attempt uses the company's share of
+/// Pause before a start whose recipients were not inserted in time is retried: each attempt uses the company's share of
 /// heavy statements for two minutes.
-const SLOW_START_PAUSE: Duration = Duration::from_secs(600);
+const START_RETRY_PAUSE: Duration = Duration::from_secs(600);
 
 /// State shared by the campaigns' actors, and the registry of them.
 pub(crate) struct CampaignScope {
@@ -100,7 +100,7 @@ pub struct CampaignRunner {
     hold_replies: Vec<ReplyTo<()>>,
     recipients: RecipientQueue,
     pace: Option<Pace>,
-    /// The recipient whose message is being decided. The next recipient waits until it is.
+    /// The recipient whose message is being decided. The next recipient waits until it is decided.
     deciding: Option<ContactId>,
     /// Recipients whose outcome is not known yet, with the message that may be in the log.
     pending_sends: HashMap<ContactId, Option<MessageId>>,
@@ -113,10 +113,10 @@ pub struct CampaignRunner {
     /// Whether all recipients that were pending at the cancellation have been skipped.
     has_skipped_pending: bool,
     /// Why the provider refuses the template, as it said at a scheduled start or in its refusal of a message.
-    refused_template: Option<PausedReason>,
+    template_refusal: Option<PausedReason>,
     paused_until: Option<Instant>,
     /// When a start whose recipients were not inserted in time is retried, unless the campaign is changed before.
-    slow_start_until: Option<Instant>,
+    start_retry_at: Option<Instant>,
     work_state: DueWorkState,
     /// When the actor was started; `None` after its first command. Before that command the actor may not be registered
     /// yet, so it does not retire at once.
@@ -169,9 +169,9 @@ impl CampaignScope {
             last_verification: (HashSet::new(), clock::instant()),
             is_updating: false,
             has_skipped_pending: false,
-            refused_template: None,
+            template_refusal: None,
             paused_until: None,
-            slow_start_until: None,
+            start_retry_at: None,
             work_state: DueWorkState::default(),
             unused_since: Some(Instant::now()),
             status: status.clone(),
@@ -250,9 +250,9 @@ impl CampaignRunner {
     /// Marks the campaign as stale if a holder has released it: the holder may have changed it, and another message may
     /// arrive before [`CampaignChanged`].
     fn drop_released_holds(&mut self) {
-        let holders = self.holders.len();
+        let count_before = self.holders.len();
         self.holders.retain(|holder| holder.strong_count() > 0);
-        if self.holders.len() < holders {
+        if self.holders.len() < count_before {
             self.mark_stale();
         }
     }
@@ -264,7 +264,7 @@ impl CampaignRunner {
                 Ok(delay) if !delay.is_zero() => self.schedule_tick(delay.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
-            CampaignStatus::Processing => match self.refused_template {
+            CampaignStatus::Processing => match self.template_refusal {
                 Some(reason) => self.pause_refused(reason, cx),
                 // The campaign has just started, and its template is being checked.
                 None if self.is_updating => {}
@@ -352,7 +352,7 @@ impl CampaignRunner {
         });
     }
 
-    /// Enters the company, if it is open now.
+    /// Begins work of the company, if it is open now.
     fn enter(&self) -> Option<Presence> {
         self.scope.base.try_enter(self.company)
     }

@@ -1,4 +1,4 @@
-//! Outcomes of recipients and of their messages.
+//! Handles the outcomes of sends to recipients, and of their messages.
 
 use std::sync::atomic::Ordering;
 
@@ -35,7 +35,7 @@ impl CampaignRunner {
         }
     }
 
-    /// The message to a recipient that may be in the log.
+    /// The recipient's message, which may be in the log; `None` before it is decided.
     fn decided_message(&self, recipient: &NextRecipient) -> Option<MessageId> {
         self.pending_sends.get(&recipient.contact_id).copied().flatten()
     }
@@ -157,9 +157,9 @@ impl Handler<SendProgress> for CampaignRunner {
 impl Handler<TransitEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, TransitEnded { message, refused_template }: TransitEnded, cx: &mut Self::Context) {
+    fn handle(&mut self, TransitEnded { message, template_refusal }: TransitEnded, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| {
-            this.refused_template = this.refused_template.or(refused_template);
+            this.template_refusal = this.template_refusal.or(template_refusal);
             this.end_transit(message);
         });
     }

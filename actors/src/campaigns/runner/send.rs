@@ -58,11 +58,11 @@ pub(super) async fn send_to_recipient(
     recipient: &NextRecipient,
     runner: &Addr<CampaignRunner>,
 ) -> Result<Disposition, Refusal> {
-    catch_panic("sending a campaign", send_checked(scope, key, run, recipient, runner)).await
+    catch_panic("sending a campaign", send_unless_opted_out(scope, key, run, recipient, runner)).await
 }
 
 /// Sends to a recipient who has not opted out.
-async fn send_checked(
+async fn send_unless_opted_out(
     scope: &Arc<CampaignScope>,
     (company, campaign): (CompanyId, CampaignId),
     run: &CampaignRun,
@@ -99,7 +99,7 @@ async fn send_checked(
             outcome => outcome?,
         };
         scope.sending.release_actor(company, message.ticket_id);
-        if recipient.is_fetched {
+        if recipient.is_cached_for_campaign {
             scope.contacts.evict(company, contact);
         }
         return Ok(Disposition::Sent);

@@ -11,7 +11,7 @@ use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId,
 use super::super::recipient_queue::{NextRecipient, PageQuery};
 use super::send;
 use super::{
-    CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, SCHEDULED_TICK, SLOW_START_PAUSE, VERIFY_EVERY,
+    CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, SCHEDULED_TICK, START_RETRY_PAUSE, VERIFY_EVERY,
 };
 use crate::Refusal;
 use crate::base::due_work::{DueWork, TICK, catch_panic};
@@ -47,14 +47,15 @@ struct PageLoaded {
     found: Result<Vec<NextRecipient>, Refusal>,
 }
 
-/// A statement has changed the campaign, or found nothing to change.
+/// A statement that changes the campaign has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct UpdateEnded {
     update: CampaignUpdate,
+    /// Whether the statement has changed anything.
     outcome: Result<bool, Refusal>,
     /// Why the template of a campaign that has started can no longer be sent.
-    refused_template: Option<PausedReason>,
+    template_refusal: Option<PausedReason>,
 }
 
 #[derive(Clone, Copy)]
@@ -86,7 +87,7 @@ impl CampaignRunner {
             Ok(Some(StoredCampaign { run, in_transit })) => {
                 if run.status != CampaignStatus::Processing {
                     self.recipients.restart();
-                    self.refused_template = None;
+                    self.template_refusal = None;
                 }
                 let untracked: Vec<MessageId> =
                     in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
@@ -108,18 +109,18 @@ impl CampaignRunner {
         }
     }
 
-    /// Checks which of these messages arrived before they were tracked.
+    /// Looks up which of these messages are still in transit: others arrived before they were tracked, or were deleted.
     fn verify(&mut self, messages: Vec<MessageId>, cx: &mut Mailbox<Self>) {
         if messages.is_empty() {
             return;
         }
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
-            let remaining = catch_panic("reading a campaign's messages", async {
+            let query = catch_panic("reading a campaign's messages", async {
                 let db = scope.base.reads().tables_as_of_now(company).await?;
                 Ok(campaigns::messages_in_transit(db, company, id).await?)
             });
-            runner.do_send(TransitVerified { messages, remaining: remaining.await });
+            runner.do_send(TransitVerified { messages, remaining: query.await });
         });
     }
 
@@ -180,7 +181,7 @@ impl CampaignRunner {
 
     /// Starts the campaign at its scheduled time.
     pub(super) fn start_due(&mut self, cx: &mut Mailbox<Self>) {
-        let remaining = self.slow_start_until.map(|until| until.saturating_duration_since(Instant::now()));
+        let remaining = self.start_retry_at.map(|at| at.saturating_duration_since(Instant::now()));
         match remaining.filter(|remaining| !remaining.is_zero()) {
             Some(remaining) => self.schedule_tick(remaining.min(SCHEDULED_TICK), cx),
             None => self.update(CampaignUpdate::Start, cx),
@@ -189,8 +190,8 @@ impl CampaignRunner {
 
     /// Postpones a start whose recipients were not inserted in time. Logs this once, until the campaign is changed.
     fn postpone_start(&mut self) {
-        let until = Instant::now() + SLOW_START_PAUSE;
-        if self.slow_start_until.replace(until).is_none() {
+        let retry_at = Instant::now() + START_RETRY_PAUSE;
+        if self.start_retry_at.replace(retry_at).is_none() {
             tracing::warn!(
                 company.id = %self.company, campaign.id = %self.id,
                 "a scheduled campaign does not start: the contacts of its list were not copied within two minutes; it \
@@ -217,7 +218,7 @@ impl CampaignRunner {
         } else if self.in_transit.is_empty() && self.pending_sends.is_empty() {
             self.retire_if_idle(cx);
         } else {
-            // A message that was deleted with its contact has no turn.
+            // A message that was deleted with its contact before it was read into memory never reports its end.
             self.verify_old(instant, cx);
             self.schedule_tick(TICK, cx);
         }
@@ -230,18 +231,18 @@ impl CampaignRunner {
         actix::spawn(async move {
             let _presence = presence;
             let outcome = catch_panic("updating a campaign", run_update(&scope, company, id, update)).await;
-            let refused_template = match (update, &outcome) {
+            let template_refusal = match (update, &outcome) {
                 (CampaignUpdate::Start, Ok(true)) => {
                     let check = async { Ok(check_template(&scope, company, id).await) };
                     catch_panic("checking a campaign's template", check).await.unwrap_or_default()
                 }
                 _ => None,
             };
-            runner.do_send(UpdateEnded { update, outcome, refused_template });
+            runner.do_send(UpdateEnded { update, outcome, template_refusal });
         });
     }
 
-    fn handle_update(&mut self, UpdateEnded { update, outcome, refused_template }: UpdateEnded) {
+    fn handle_update(&mut self, UpdateEnded { update, outcome, template_refusal }: UpdateEnded) {
         self.is_updating = false;
         match (update, outcome) {
             (CampaignUpdate::Start, Err(Refusal::Unavailable(reason))) if reason == RECIPIENTS_TOO_SLOW => {
@@ -260,20 +261,20 @@ impl CampaignRunner {
                 self.pause(TICK);
             }
             (CampaignUpdate::Start | CampaignUpdate::Complete, Ok(_)) => {
-                self.refused_template = self.refused_template.or(refused_template);
+                self.template_refusal = self.template_refusal.or(template_refusal);
                 self.mark_stale();
             }
             (CampaignUpdate::Pause(reason), Ok(has_paused)) => {
                 if has_paused {
                     tracing::warn!(company.id = %self.company, campaign.id = %self.id, reason = reason.as_str(), "campaign was paused");
                 }
-                self.refused_template = None;
+                self.template_refusal = None;
                 self.mark_stale();
             }
         }
     }
 
-    /// Enters the company unless a task is running. While the company is closed, sets the timer for a retry.
+    /// Begins work of the company unless a task is running. While the company is closed, sets the timer for a retry.
     fn enter_unless_running(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
         if is_running {
             return None;
@@ -325,7 +326,7 @@ async fn load_page(
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,
         is_group: recipient.is_group,
-        is_fetched: fetched.contains(&recipient.contact_id),
+        is_cached_for_campaign: fetched.contains(&recipient.contact_id),
         withdrawal_version,
         generation,
     });

@@ -54,11 +54,11 @@ pub(super) struct Decision {
 
 impl Decision {
     /// The outcome of an attempt whose message has this status now.
-    fn decide_now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
+    fn decided_now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
         AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
     }
 
-    /// The answer to a message was lost, and a later status names the message: the provider has it.
+    /// The decision for a message whose answer was lost: a later status names it, so the provider has it.
     pub(super) fn sent_as_named(provider_message_id: String) -> Self {
         let (delivery_status, provider_message_id) = (DeliveryStatus::Sent, Some(provider_message_id));
         Self { delivery_status, at: now(), provider_message_id, is_named: true }
@@ -70,8 +70,8 @@ impl Decision {
             SendFailure::Retry { reason, .. }
             | SendFailure::Unknown { reason, .. }
             | SendFailure::TokenRefused { reason } => reason,
-            SendFailure::ChannelPaced { .. } => "the channel exceeds its provider's rate limit".to_owned(),
-            SendFailure::RecipientPaced { .. } => "the recipient exceeds the provider's rate limit".to_owned(),
+            SendFailure::ChannelRateLimited { .. } => "the channel exceeds its provider's rate limit".to_owned(),
+            SendFailure::RecipientRateLimited { .. } => "the recipient exceeds the provider's rate limit".to_owned(),
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
@@ -96,7 +96,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         Ok(None) => {
             let message = "the contact cannot receive on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
-            return Decision::decide_now(DeliveryStatus::Failed(error), None);
+            return Decision::decided_now(DeliveryStatus::Failed(error), None);
         }
         Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
@@ -118,8 +118,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     outcome
 }
 
-/// Settles a campaign's message while its channel is not connected, if no call is needed: the message may have left in
-/// an earlier run, or is withdrawn. `version` is the current version of the company's withdrawals.
+/// Settles a campaign's message while its channel is not connected, if no call is needed: the message may have been
+/// sent in an earlier run, or is withdrawn. `version` is the current version of the company's withdrawals.
 pub(super) async fn settle_without_call(
     scope: &SenderScope,
     outgoing: &Outgoing,
@@ -139,7 +139,7 @@ pub(super) async fn settle_without_call(
     }
     match find_withdrawal(scope, outgoing).await {
         Ok(None) => AttemptOutcome::Waits(Some(version)),
-        Ok(Some(error)) => Decision::decide_now(DeliveryStatus::Failed(error), None),
+        Ok(Some(error)) => Decision::decided_now(DeliveryStatus::Failed(error), None),
         Err(reason) => {
             tracing::debug!(reason, message.id = %outgoing.id(), "checking a campaign's message will be retried");
             AttemptOutcome::Waits(None)
@@ -147,7 +147,7 @@ pub(super) async fn settle_without_call(
     }
 }
 
-/// The outcome of an earlier attempt that is in doubt since an earlier run, or after which a status has named the
+/// The outcome of an earlier attempt that has been in doubt since an earlier run, or after which a status has named the
 /// message. `None`: the message is to be sent.
 fn outcome_of_earlier_attempt(
     scope: &SenderScope,
@@ -160,7 +160,7 @@ fn outcome_of_earlier_attempt(
     let may_be_named = kind == Some(ChannelType::Whatsapp) && outgoing.file_accepted.get().is_none();
     if attempts.is_in_doubt() {
         let reason = attempts.reason.unwrap_or_else(|| "the service was stopped before the answer".to_owned());
-        let failure = SendFailure::Unknown { reason, is_part: attempts.is_part, may_be_named };
+        let failure = SendFailure::Unknown { reason, is_file_only: attempts.is_file_only, may_be_named };
         return Some(AttemptOutcome::Retry(failure));
     }
     if attempts.count == 0 || !may_be_named {
@@ -168,7 +168,7 @@ fn outcome_of_earlier_attempt(
     }
     let channel = (outgoing.message.company_id, outgoing.message.channel_id);
     let id = scope.inboxes.named_messages.provider_id(channel, outgoing.id())?;
-    if attempts.is_part {
+    if attempts.is_file_only {
         // The status names the message's file. Its text is still to be sent.
         outgoing.end_file_doubt();
         // Nothing else sets `file_accepted` between two attempts.
@@ -191,7 +191,7 @@ async fn deliver(
     if outgoing.is_of_campaign() {
         match find_withdrawal(scope, outgoing).await {
             Ok(None) => {}
-            Ok(Some(error)) => return Decision::decide_now(DeliveryStatus::Failed(error), None),
+            Ok(Some(error)) => return Decision::decided_now(DeliveryStatus::Failed(error), None),
             Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
         }
     }
@@ -210,12 +210,12 @@ async fn deliver(
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             scope.attempts.count_accepted();
-            Decision::decide_now(DeliveryStatus::Sent, accepted.provider_message_id)
+            Decision::decided_now(DeliveryStatus::Sent, accepted.provider_message_id)
         }
         Err(failure) => {
             scope.attempts.count_failure(&failure);
             match failure {
-                SendFailure::Failed(error) => Decision::decide_now(DeliveryStatus::Failed(error), None),
+                SendFailure::Failed(error) => Decision::decided_now(DeliveryStatus::Failed(error), None),
                 failure => AttemptOutcome::Retry(failure),
             }
         }
@@ -266,7 +266,7 @@ pub(super) async fn find_provider_id(
 }
 
 /// Why a campaign's message is withdrawn; `None` if it may be sent, as of the time of return. The tables are queried
-/// only if a withdrawal is possible since the message was decided or last checked.
+/// only if there may have been a withdrawal since the message was decided or last checked.
 async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<MessageError>, String> {
     let (company, id) = (outgoing.message.company_id, outgoing.message.id);
     let mut checked_version = scope.in_transit.checked_version(company, id);
@@ -329,7 +329,7 @@ async fn find_number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<
     let query = async move { contacts::find_ref(base.readers(), company, contact).await };
     let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let found = found.map_err(|error| error.to_string())?;
-    // A contact that was merged since is still reached at its earlier number.
+    // A contact that has since been merged is still reached at its earlier number.
     Ok(found.map_or_else(|| outgoing.number.clone(), |contact| contact.number.map(String::from)))
 }
 
@@ -367,7 +367,7 @@ pub(super) async fn record_outcome(scope: Arc<SenderScope>, outgoing: Outgoing, 
     }
     let has_failed = matches!(delivery_status, DeliveryStatus::Failed(_));
     let attempt = outgoing.settle_attempts(!has_failed, is_named);
-    if message.after_send.is_none() && !delivery_status.opts_out() {
+    if message.after_send.is_none() && !delivery_status.is_opt_out() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,
             ticket_id: message.ticket_id,

@@ -1,4 +1,4 @@
-//! Changes of contacts while messages are read from the tables: the rows that are read may be older.
+//! Changes made to contacts while messages are read from the tables: the rows that are read may predate them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use hotline_persistence::ContactId;
 
 use super::outgoing::Outgoing;
 
-/// The changes of contacts during one read.
+/// The changes made to contacts during one read.
 #[derive(Default)]
 pub(super) struct ContactsDuringRead {
     /// For each merged contact, the contact that now has its messages.

@@ -38,12 +38,12 @@ pub(super) enum Event {
     DirectoryChanged,
 }
 
-/// Why it is unknown whether a message has left.
+/// Why it is unknown whether a message was sent.
 pub(super) struct Doubt {
     /// What happened.
     pub(super) reason: String,
     /// Whether only its file is in doubt, because its text is sent separately.
-    pub(super) is_part: bool,
+    pub(super) is_file_only: bool,
     /// Whether a status may name the message by our id.
     pub(super) may_be_named: bool,
     /// The version of the channel that sent it.

@@ -88,8 +88,8 @@ impl Lanes {
         }
     }
 
-    /// Moves the messages of a lane, none of which is under way, to another lane. Behind the first one of that lane, all
-    /// are in the order in which they were accepted.
+    /// Moves the messages of a lane, none of which is under way, to another lane. Behind the first one of that lane,
+    /// all are in the order in which they were accepted.
     fn move_messages(&mut self, from_lane: ContactId, to_lane: ContactId) {
         let Some(moved) = self.lanes.remove(&from_lane) else { return };
         self.ready.retain(|(_, lane)| *lane != from_lane);
@@ -262,7 +262,7 @@ impl Lanes {
         true
     }
 
-    /// The ids of all messages, in no order.
+    /// The ids of all messages, in no particular order.
     pub(super) fn ids(&self) -> Vec<MessageId> {
         self.lanes.values().flat_map(|lane| &lane.messages).map(Outgoing::id).collect()
     }

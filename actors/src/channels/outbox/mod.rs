@@ -48,7 +48,7 @@ use self::channel_outbox::Outbox;
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
 use self::sender_messages::{
-    ContactRemoved, ContactsChanged, ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate,
+    ContactRemoved, ContactsChanged, ContactsMerged, MessageQueued, Pause, Resume, ServiceStopping, Terminate,
 };
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
@@ -185,8 +185,8 @@ impl Outboxes {
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         let mut pending = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
-            let (paused, receiver) = oneshot::channel();
-            entry.addr.do_send(Pause { paused });
+            let (paused_signal, receiver) = oneshot::channel();
+            entry.addr.do_send(Pause { paused_signal });
             pending.push(receiver);
         }
         let all_paused = futures_util::future::join_all(pending);
@@ -200,11 +200,11 @@ impl Outboxes {
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, inboxes: _, in_transit: _, channels, scope } = self;
         channels.retain(|(owner, _), sender| {
-            let is_other = *owner != company;
-            if !is_other {
+            let is_kept = *owner != company;
+            if !is_kept {
                 sender.addr.do_send(Terminate);
             }
-            is_other
+            is_kept
         });
         if let Some(scope) = scope.get() {
             scope.forget_company(company);
@@ -245,7 +245,7 @@ impl Outboxes {
         let Some(scope) = self.scope.get() else { return };
         scope.begin_stopping();
         for sender in &self.channels {
-            sender.addr.do_send(Stop);
+            sender.addr.do_send(ServiceStopping);
         }
         if tokio::time::timeout(STOP_TIME_MAX, scope.wait_for_senders()).await.is_err() {
             tracing::warn!("providers did not answer before shutdown; messages in flight may be sent twice");

@@ -1,4 +1,4 @@
-//! The events of a sender: a call, a record or a read has ended.
+//! Handles the events of a sender: a call, an append to the log or a read of the tables has ended.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum withdrawn messages that are failed at a time.
 const WITHDRAWN_MAX: usize = 1_000;
 
-/// Replaces a pause that is too long for the clock.
+/// Replaces a pause that is too long to be added to the current time.
 const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl ChannelSender {
@@ -212,8 +212,8 @@ impl ChannelSender {
         if outgoing.is_removed() {
             return self.finish_removed(&outgoing);
         }
-        if let SendFailure::Unknown { reason, is_part, may_be_named } = failure {
-            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, channel_version });
+        if let SendFailure::Unknown { reason, is_file_only, may_be_named } = failure {
+            self.begin_doubt(outgoing, Doubt { reason, is_file_only, may_be_named, channel_version });
             return;
         }
         let time_left = self.time_left(&outgoing);
@@ -223,7 +223,7 @@ impl ChannelSender {
             return;
         }
         let (pause, after) = match failure {
-            SendFailure::ChannelPaced { after } => {
+            SendFailure::ChannelRateLimited { after } => {
                 // Concurrent calls are refused together, and count as one failure.
                 if self.state.rate_limited_until.is_none_or(|until| until <= now) {
                     self.state.rate_limit_failures = self.state.rate_limit_failures.saturating_add(1);
@@ -235,7 +235,7 @@ impl ChannelSender {
                 self.state.lanes.schedule(contact, now, now);
                 return;
             }
-            SendFailure::RecipientPaced { after } => {
+            SendFailure::RecipientRateLimited { after } => {
                 (self.state.recipient_retry.patient_pause(self.state.lanes.record_failure(contact)), after)
             }
             SendFailure::Retry { after, .. } => {
@@ -251,12 +251,12 @@ impl ChannelSender {
         self.state.lanes.schedule(contact, end_of(pause, now), now);
     }
 
-    /// Records that it is unknown whether a message has left. Until that is settled, the message stays the first of its
+    /// Records that it is unknown whether a message was sent. Until that is settled, the message stays the first of its
     /// lane.
     fn begin_doubt(&mut self, outgoing: Outgoing, doubt: Doubt) {
         let (scope, channel) = (self.scope.clone(), self.channel);
         tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent");
-        let row = outgoing.begin_doubt(&doubt.reason, doubt.is_part, now());
+        let row = outgoing.begin_doubt(&doubt.reason, doubt.is_file_only, now());
         self.state.unrecorded += 1;
         self.state.pending_events.push(
             async move {
@@ -292,15 +292,15 @@ impl ChannelSender {
         );
     }
 
-    /// Records a message that has left, or sends it again. A campaign's message is never sent twice: it is left to the
+    /// Records that a message was sent, or sends it again. A campaign's message is never sent twice: it is left to the
     /// statuses that may name it later.
     fn end_doubt(&mut self, outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>, provider_message_id: Option<String>) {
         if outgoing.is_removed() {
             return self.finish_removed(&outgoing);
         }
-        let Doubt { reason, is_part, may_be_named: _, channel_version } = doubt;
+        let Doubt { reason, is_file_only, may_be_named: _, channel_version } = doubt;
         match provider_message_id {
-            Some(id) if is_part => {
+            Some(id) if is_file_only => {
                 outgoing.end_file_doubt();
                 // Nothing else sets `file_accepted` while the message is in doubt.
                 let accepted = Accepted { provider_message_id: Some(id), text_message_id: None };
@@ -345,7 +345,8 @@ impl ChannelSender {
                     let (store, token) = (&base.store, &connected.account.access_token);
                     let save = || async {
                         let (company, channel) = channel;
-                        channels::refuse_token(store.db(company), &store.keys, company, channel, token, &reason).await
+                        let (db, keys) = (store.db(company), &store.keys);
+                        channels::record_token_refusal(db, keys, company, channel, token, &reason).await
                     };
                     until_finished(channel.0, "a channel's refused token", save).await;
                     base.refresh(channel.0).await;
@@ -377,7 +378,7 @@ impl ChannelSender {
                 let found = background.spawn(query).await;
                 let found = found.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
                 if let Err(refusal) = &found {
-                    tracing::debug!(%refusal, channel.id = %channel, "searching withdrawn messages will be retried");
+                    tracing::debug!(%refusal, channel.id = %channel, "searching for withdrawn messages will be retried");
                 }
                 Event::WithdrawnFound { version, withdrawn: found.ok(), limit: WITHDRAWN_MAX }
             }
@@ -412,7 +413,7 @@ impl ChannelSender {
     }
 }
 
-/// The end of a pause, also of one that is too long for the clock.
+/// The end of a pause, even of one that is too long to be added to `now`.
 fn end_of(pause: Duration, now: Instant) -> Instant {
     now.checked_add(pause).unwrap_or(now + PAUSE_MAX)
 }

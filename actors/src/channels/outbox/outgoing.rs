@@ -43,7 +43,7 @@ impl Outgoing {
         let outgoing = changes.iter().filter_map(|change| match change {
             Change::Message(row) if is_queued(row) => Some(MessageRow::clone(row)),
             Change::Revision(row) => match &row.revision {
-                Revision::Reacts { send, .. } => {
+                Revision::ReactionToSend { send, .. } => {
                     let conversation = (ticket.row.channel_id, row.contact_id, row.ticket_id);
                     Some(send.clone().into_message(row.company_id, conversation, row.message_id))
                 }
@@ -135,7 +135,7 @@ impl Outgoing {
     }
 
     /// Counts an attempt of unknown outcome. `None`: the doubt is recorded already.
-    pub(super) fn begin_doubt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
+    pub(super) fn begin_doubt(&self, reason: &str, is_file_only: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
         let was_in_doubt = self.attempts.lock().unknown_at.is_some();
         (!was_in_doubt).then(|| {
             self.change_attempts(|attempts| {
@@ -144,7 +144,7 @@ impl Outgoing {
                 }
                 attempts.unknown_at = Some(attempts.begun_at.take().unwrap_or(now));
                 attempts.reason = Some(reason.to_owned());
-                attempts.is_part = is_part;
+                attempts.is_file_only = is_file_only;
             })
         })
     }
@@ -248,10 +248,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_that_was_accepted_is_recorded_until_its_text_has_left() {
+    fn a_file_that_was_accepted_is_recorded_until_its_text_is_sent() {
         let accepted = || Accepted { provider_message_id: Some("wamid.file".to_owned()), text_message_id: None };
         let refused = outgoing(1, 1);
-        assert_eq!(refused.take_back_attempt(), None, "nothing has left");
+        assert_eq!(refused.take_back_attempt(), None, "nothing was sent");
         assert!(refused.file_accepted.set(accepted()).is_ok());
         let recorded = refused.take_back_attempt().expect("a row").attempts;
         assert_eq!((recorded.count, recorded.file.as_deref()), (0, Some("wamid.file")));

@@ -74,8 +74,8 @@ impl RateUsage {
     }
 }
 
-/// Minimum number of recipients above which expired ones are removed.
-const RECIPIENTS_MIN: usize = 1024;
+/// The lowest threshold of [`RecipientUsage`]: fewer recipients are never searched for expired ones.
+const SWEEP_THRESHOLD_MIN: usize = 1024;
 
 /// The use of a channel's limit by recipient. Recipients who have received nothing for a while take no memory.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub(super) struct RecipientUsage {
 
 impl Default for RecipientUsage {
     fn default() -> Self {
-        Self { used_until: HashMap::new(), sweep_threshold: RECIPIENTS_MIN }
+        Self { used_until: HashMap::new(), sweep_threshold: SWEEP_THRESHOLD_MIN }
     }
 }
 
@@ -104,7 +104,7 @@ impl RecipientUsage {
         self.used_until.insert(contact, until);
         if self.used_until.len() > self.sweep_threshold {
             self.used_until.retain(|_, until| *until > now);
-            self.sweep_threshold = (self.used_until.len() * 2).max(RECIPIENTS_MIN);
+            self.sweep_threshold = (self.used_until.len() * 2).max(SWEEP_THRESHOLD_MIN);
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     fn recipients_are_limited_separately_and_dropped_when_their_time_has_passed() {
         let limit = RateLimit { interval: SECOND, burst: 1 };
         let (now, mut recipients) = (Instant::now(), RecipientUsage::default());
-        for contact in 0..RECIPIENTS_MIN as i64 {
+        for contact in 0..SWEEP_THRESHOLD_MIN as i64 {
             recipients.record(limit, ContactId::new(contact), now);
         }
         assert_eq!(recipients.next_at(limit, ContactId::new(7), now), now + SECOND);

@@ -38,7 +38,7 @@ use crate::channels::{Account, WithdrawalVersion};
 
 /// The factor of the backoff after the provider's rate limit for a pair of numbers: 4^n seconds after n failures.
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
-const RECIPIENT_FACTOR: u32 = 4;
+const RECIPIENT_BACKOFF_FACTOR: u32 = 4;
 
 /// Pause between two searches for messages that can be settled while their channel is not connected.
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
@@ -59,11 +59,11 @@ pub struct ChannelSender {
     idle_until: Option<Instant>,
     /// While paused, no attempt starts.
     pub(super) is_paused: bool,
-    /// Notified once a pause has begun and nothing is pending.
-    pub(super) notify_paused: Option<oneshot::Sender<()>>,
+    /// Completed once a pause has begun and nothing is pending.
+    pub(super) paused_signal: Option<oneshot::Sender<()>>,
     /// Doubts that have ended during the pause: the outcomes are recorded after it.
     pub(super) ended_doubts: Vec<Event>,
-    /// Dropped when the sender ends, for which a stop of the service waits.
+    /// Dropped when the sender ends; a stop of the service waits for that.
     _registration: watch::Receiver<()>,
 }
 
@@ -77,11 +77,11 @@ pub(super) struct SenderState {
     pub(super) recipient_retry: Backoff,
     /// The channel is rate limited by its provider until this time.
     pub(super) rate_limited_until: Option<Instant>,
-    /// Consecutive responses of the provider that the channel is rate limited.
+    /// Consecutive refusals because the channel is rate limited; those of concurrent calls count as one.
     pub(super) rate_limit_failures: u32,
-    /// None: the channel is not connected, or its token was refused, and its messages wait.
+    /// `None`: the channel is not connected, or its token was refused, and its messages wait.
     pub(super) account: Option<ConnectedAccount>,
-    /// While there is no account: when messages that can be settled without it are searched next.
+    /// While there is no account: when messages that can be settled without it are next searched for.
     settle_at: Option<Instant>,
     /// The version of the channel whose token was refused.
     pub(super) refused_version: Option<DateTime<Utc>>,
@@ -120,7 +120,11 @@ impl SenderState {
             channel_usage: RateUsage::default(),
             recipient_usage: RecipientUsage::default(),
             retry: Backoff { min, max, factor: 2 },
-            recipient_retry: Backoff { min, max: max.max(min * RECIPIENT_FACTOR.pow(3)), factor: RECIPIENT_FACTOR },
+            recipient_retry: Backoff {
+                min,
+                max: max.max(min * RECIPIENT_BACKOFF_FACTOR.pow(3)),
+                factor: RECIPIENT_BACKOFF_FACTOR,
+            },
             rate_limited_until: None,
             rate_limit_failures: 0,
             account: None,
@@ -189,7 +193,7 @@ impl ChannelSender {
             timer: None,
             idle_until: None,
             is_paused: false,
-            notify_paused: None,
+            paused_signal: None,
             ended_doubts: Vec::new(),
             _registration: scope.register(),
         };
@@ -210,8 +214,8 @@ impl ChannelSender {
         self.idle_until = Some(Instant::now() + DEFECT_PAUSE);
     }
 
-    /// Starts attempts and handles events until there is nothing to do now. Ready: the service stops, and nothing is
-    /// pending.
+    /// Starts attempts and handles events until there is nothing to do now. `Ready`: the service is stopping, and
+    /// nothing is pending.
     fn poll_work(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.scope.is_stopping();
@@ -222,10 +226,10 @@ impl ChannelSender {
                 }
                 // A running read may still find messages whose failure must be recorded.
                 if !self.outbox.is_reading()
-                    && let Some(paused) = self.notify_paused.take()
+                    && let Some(signal) = self.paused_signal.take()
                 {
                     // The requester may have timed out.
-                    let _ = paused.send(());
+                    let _ = signal.send(());
                 }
             }
             let due_at = self.start_work(is_stopping || self.is_paused);
@@ -294,12 +298,12 @@ impl ChannelSender {
     fn watch_directory(&mut self) {
         if !std::mem::replace(&mut self.state.watches_directory, true) {
             let mut directory_changes = self.directory_changes.clone();
-            let changed = async move {
+            let wait = async move {
                 // Fails only when the service ends.
                 let _ = directory_changes.changed().await;
                 Event::DirectoryChanged
             };
-            self.state.pending_events.push(changed.boxed());
+            self.state.pending_events.push(wait.boxed());
         }
     }
 

@@ -17,14 +17,14 @@ pub(super) struct MessageQueued;
 /// The service is stopping: the sender starts no further attempt, and ends once none is running.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Stop;
+pub(super) struct ServiceStopping;
 
 /// Starts no further attempt until [`Resume`].
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Pause {
-    /// Notified once no attempt or read is running, and every outcome is recorded.
-    pub(super) paused: oneshot::Sender<()>,
+    /// Completed once no attempt and no read is running, and every outcome is recorded.
+    pub(super) paused_signal: oneshot::Sender<()>,
 }
 
 /// Resumes sending.
@@ -45,8 +45,8 @@ pub(super) struct ContactsMerged {
 #[rtype(result = "()")]
 pub(super) struct ContactsChanged(pub(super) Arc<HashSet<ContactId>>);
 
-/// A contact was deleted with its messages. Once this is answered, no call for it begins; a call that is under way
-/// still ends.
+/// A contact and its messages were deleted. Once this is answered, no further call to the provider begins for the
+/// contact; one that is under way is completed.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ContactRemoved(pub(super) ContactId);
@@ -64,18 +64,18 @@ impl Handler<MessageQueued> for ChannelSender {
 }
 
 /// Empty, because `SenderLoop` is polled after each message to the actor, and checks whether the service is stopping.
-impl Handler<Stop> for ChannelSender {
+impl Handler<ServiceStopping> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, _: Stop, _: &mut Self::Context) {}
+    fn handle(&mut self, _: ServiceStopping, _: &mut Self::Context) {}
 }
 
 impl Handler<Pause> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, Pause { paused }: Pause, _: &mut Self::Context) {
+    fn handle(&mut self, Pause { paused_signal }: Pause, _: &mut Self::Context) {
         self.is_paused = true;
-        self.notify_paused = Some(paused);
+        self.paused_signal = Some(paused_signal);
     }
 }
 
@@ -84,9 +84,9 @@ impl Handler<Resume> for ChannelSender {
 
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
         self.is_paused = false;
-        self.notify_paused = None;
-        for event in std::mem::take(&mut self.ended_doubts) {
-            self.handle_event(event);
+        self.paused_signal = None;
+        for ended_doubt in std::mem::take(&mut self.ended_doubts) {
+            self.handle_event(ended_doubt);
         }
     }
 }
@@ -95,7 +95,7 @@ impl Handler<ContactsMerged> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
-        // No message to the merged contact follows those that have arrived.
+        // No message to `from` will follow those that have arrived, so the merge can end at once.
         self.add_arrivals();
         self.state.lanes.merge(from, into);
         self.state.lanes.end_merge(from, into);

@@ -7,21 +7,21 @@ use futures_util::future::BoxFuture;
 use hotline_persistence::{CompanyId, ContactId, TicketId};
 use tokio::sync::watch;
 
-use super::stats::Attempts;
+use super::stats::AttemptCounters;
 use super::status_recorder::StatusRecorder;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
 
-/// The interface of senders to tickets. A ticket records the status of a message and decides its follow-up action, or
-/// records the outcome of a reaction. The trait also reports which contacts are marked, because they are being merged or
-/// deleted.
+/// The senders' interface to tickets. A ticket records the status of a message and decides its follow-up action, or
+/// records the outcome of a reaction. The trait also reports which contacts are marked, because they are being merged
+/// or deleted.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Whether the contact is being merged or deleted.
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;
 
-    /// Waits until the contact is merged or deleted, or for some seconds.
+    /// Waits until the contact is merged or deleted, but for a few seconds at most.
     fn wait_until_unmarked(&self, company: CompanyId, contact: ContactId) -> BoxFuture<'_, ()>;
 
     /// Records the status of a message in its ticket.
@@ -50,13 +50,13 @@ pub(super) struct SenderScope {
     /// The messages of campaigns, which may be withdrawn.
     pub(super) in_transit: Arc<InTransit>,
     pub(super) status_recorder: Arc<StatusRecorder>,
-    pub(super) attempts: Attempts,
+    pub(super) attempts: AttemptCounters,
     /// One thread for all senders and their calls. A call takes some 20 µs of its time, and the default pace of a
     /// channel is 80 calls a second: one thread is enough for hundreds of channels.
     arbiter: ArbiterHandle,
     stopping: watch::Sender<bool>,
     /// Each sender holds one receiver until it ends.
-    senders: watch::Sender<()>,
+    registrations: watch::Sender<()>,
 }
 
 impl SenderScope {
@@ -77,10 +77,10 @@ impl SenderScope {
             inboxes: inboxes.clone(),
             in_transit,
             status_recorder,
-            attempts: Attempts::default(),
+            attempts: AttemptCounters::default(),
             arbiter: arbiter.handle(),
             stopping: watch::Sender::new(false),
-            senders: watch::Sender::new(()),
+            registrations: watch::Sender::new(()),
         })
     }
 
@@ -96,7 +96,7 @@ impl SenderScope {
             attempts: _,
             arbiter: _,
             stopping: _,
-            senders: _,
+            registrations: _,
         } = self;
         provider.forget_company(company);
     }
@@ -107,7 +107,7 @@ impl SenderScope {
 
     /// To be held by a sender until it ends.
     pub(super) fn register(&self) -> watch::Receiver<()> {
-        self.senders.subscribe()
+        self.registrations.subscribe()
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -120,7 +120,7 @@ impl SenderScope {
 
     /// Waits until all senders have ended.
     pub(super) async fn wait_for_senders(&self) {
-        self.senders.closed().await;
+        self.registrations.closed().await;
     }
 }
 

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::channel_outbox::OutboxSnapshot;
 use crate::channels::SendFailure;
 
-/// The possible ends of an attempt, by the label of their metric.
+/// The ways in which an attempt can end, as labels of their metric.
 const LABELS: [&str; 6] = ["taken", "failed", "retried", "channel_paced", "recipient_paced", "token_refused"];
 
-/// Counts attempts by their end.
+/// Counts attempts by how they ended.
 #[derive(Debug, Default)]
-pub(super) struct Attempts {
+pub(super) struct AttemptCounters {
     ends: [AtomicU64; LABELS.len()],
     given_up: AtomicU64,
 }
 
-impl Attempts {
+impl AttemptCounters {
     /// The provider has accepted the message.
     pub(super) fn count_accepted(&self) {
         self.increment(0);
@@ -26,8 +26,8 @@ impl Attempts {
         self.increment(match failure {
             SendFailure::Failed(_) => 1,
             SendFailure::Retry { .. } | SendFailure::Unknown { .. } => 2,
-            SendFailure::ChannelPaced { .. } => 3,
-            SendFailure::RecipientPaced { .. } => 4,
+            SendFailure::ChannelRateLimited { .. } => 3,
+            SendFailure::RecipientRateLimited { .. } => 4,
             SendFailure::TokenRefused { .. } => 5,
         });
     }
@@ -48,7 +48,7 @@ impl Attempts {
 pub struct AttemptCount {
     /// One of `taken`, `failed`, `retried`, `channel_paced`, `recipient_paced`, `token_refused`.
     pub end: &'static str,
-    /// How many, since the start.
+    /// How many, since the process started.
     pub count: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct AttemptCount {
 pub struct SendingStats {
     /// Messages in memory that wait for their turn.
     pub waiting: usize,
-    /// Messages whose attempt is under way: its start becomes durable, or its provider is called.
+    /// Messages whose attempt is under way: its start is being made durable, or the provider is being called.
     pub calling: usize,
     /// Messages whose outcome is decided but not yet durable.
     pub recording: usize,
@@ -72,7 +72,7 @@ pub struct SendingStats {
 }
 
 impl SendingStats {
-    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxSnapshot>) -> Self {
+    pub(super) fn of(attempts: &AttemptCounters, outboxes: impl Iterator<Item = OutboxSnapshot>) -> Self {
         let ends = LABELS.iter().zip(&attempts.ends);
         let mut stats = Self {
             attempts: ends.map(|(end, count)| AttemptCount { end, count: count.load(Ordering::Relaxed) }).collect(),

@@ -1,8 +1,8 @@
 //! Records statuses and attempts of messages in the log, in batches.
 //!
 //! A message's status is not part of its ticket's state: it only moves forward, in whatever order reports arrive, and
-//! the row in the tables has the furthest status. So a message without follow-up action needs no decision of its
-//! ticket's actor. Statuses that arrive at about the same time become one entry of each company in the log: one
+//! the row in the tables has the furthest status. So a message without a follow-up action needs no decision by its
+//! ticket's actor. Statuses that arrive at about the same time become one entry per company in the log: one
 //! reservation, one record and one wake-up, instead of one for each message.
 
 use std::collections::HashMap;

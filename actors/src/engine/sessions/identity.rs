@@ -1,4 +1,4 @@
-//! Verified visitors: the company vouches for them, in person or by a signature. Decides in which session they
+//! Verified visitors, for whom the company vouches in an API request or by a signature: decides in which session they
 //! continue.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,8 +17,8 @@ use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::tickets::AttachedChanges;
 use crate::webchat::{Admit, End, Leave, NewSession, Verify};
 
-/// Locks of contacts whose identity is being established. They ensure that no session of an unknown visitor begins with
-/// a contact that becomes verified, and that two simultaneous sign-ins of one visitor end in one session.
+/// Locks of contacts whose identity is being established. They ensure that no session of an unknown visitor begins for
+/// a contact that is becoming verified, and that two simultaneous sign-ins of one visitor end in one session.
 pub(super) type VisitorLocks = KeyedLocks<(CompanyId, ContactId)>;
 
 /// Holds the lock of a contact's sessions until dropped.
@@ -114,13 +114,13 @@ impl Sessions {
         Ok((signed_in, lock))
     }
 
-    /// Handles a signed identity that a visitor shows during a session. Either the session itself becomes verified, or
-    /// the visitor continues in a session of the verified contact: the active one or a new one, opened by the token
+    /// Handles a signed identity that a visitor presents during a session. Either the session itself becomes verified,
+    /// or the visitor continues in a session of the verified contact: the active one or a new one, opened by the token
     /// with this hash. A retry has the same result. Returns the session, and whether that token opens it.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be made durable; [`Refusal::NotFound`] when the contact was deleted
-    /// meanwhile.
+    /// [`Refusal::Unavailable`] when the sign-in cannot be made durable; [`Refusal::NotFound`] when the contact was
+    /// deleted meanwhile.
     pub async fn identify(
         &self,
         session: &SessionRow,
@@ -161,7 +161,7 @@ impl Sessions {
     /// contact is locked ([`Sessions::lock_visitor`]).
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    /// [`Refusal::Unavailable`] when the token cannot be made durable.
     pub async fn admit(
         &self,
         (company, webchat, contact): (CompanyId, ChannelId, ContactId),
@@ -213,7 +213,7 @@ impl Sessions {
     }
 
     /// The time from which a contact's next session in a webchat shows messages: the creation of the first message that
-    /// the last session missed, otherwise the end of the last session. `None`: from the start of the new session.
+    /// the last session missed, otherwise the end of the last session; `None` for the start of the new session.
     pub async fn visible_from(
         &self,
         company: CompanyId,
@@ -224,8 +224,8 @@ impl Sessions {
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
         // Messages may have been missed in two spans. The first begins with the messages that the last session shows,
-        // and ends when that session began. The second is from when its visitor was last seen to its end, if that
-        // lasted for the idle time; otherwise the visitor counts as present until the end.
+        // and ends when that session began. The second is from when its visitor was last seen to its end, if it is
+        // at least as long as the idle time; otherwise the visitor counts as present until the end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

@@ -1,4 +1,4 @@
-//! Visitor sessions: begun, queried, and found by their visitors' tokens.
+//! Begins visitor sessions, finds them by their visitors' tokens, and passes messages to their actors.
 
 mod identity;
 
@@ -42,7 +42,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when the contact does not exist, or is verified and the session's visitor is not;
-    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    /// [`Refusal::Unavailable`] when the session cannot be made durable.
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_to_begin(&row, attached.as_ref());
@@ -61,7 +61,7 @@ impl Sessions {
         let contact = self.contacts.get(row.company_id, row.contact_id).await?.ok_or(Refusal::NotFound)?;
         cache.marks.unless_marked(contact_key, || {
             if cache.version(contact_key) != version {
-                return Err(Refusal::ContactLeaving(row.contact_id));
+                return Err(Refusal::ContactChanging(row.contact_id));
             }
             // A merge has verified the contact since this unverified visitor was matched with it.
             if contact.verified && !row.verified {
@@ -112,7 +112,7 @@ impl Sessions {
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
         }
-        // Boxed: reading the tables takes a large future, which every request would carry and copy.
+        // Boxed, because the future that reads the tables is large, and every request would carry and copy it.
         let start = async {
             let _lock = self.contacts.cache().read_lock(company).await;
             self.scope.hot.get_or_start(&key, || self.load(company, id)).await

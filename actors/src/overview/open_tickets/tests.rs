@@ -13,8 +13,8 @@ const TICKETS: i64 = 3_000;
 /// Open tickets of a large company.
 const MANY: i64 = 100_000;
 
-/// Maximum bytes that each of [`MANY`] tickets takes in the orders and groups after a load, which fills the nodes of
-/// their trees.
+/// Maximum bytes that each of [`MANY`] tickets takes in the orders and groups after a load, when the nodes of
+/// their trees are full.
 const LOADED_BYTES_MAX: usize = 100;
 
 /// Maximum bytes that each takes after [`MANY`] changes.
@@ -24,7 +24,7 @@ const CHANGED_BYTES_MAX: usize = 140;
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 fn random_times(random: &mut StdRng) -> OpenTicketTimes {
-    // So few different times that many tickets have the same one.
+    // Few different times, so that many tickets have the same one.
     let at = |random: &mut StdRng| DateTime::from_timestamp_millis(random.random_range(1..500)).unwrap_or_default();
     let group = GroupKey {
         queue_id: random.random_bool(0.8).then(|| QueueId::new(random.random_range(1..4))),
@@ -157,7 +157,7 @@ fn an_order_lists_what_sorting_all_tickets_lists() {
         match orders.matching_if_few(&query) {
             Some(matching) => assert_eq!(query.page_of(matching), expected, "{query:?}"),
             None => {
-                assert!(count > SORTED_MAX || count * count > (query.skipped + query.limit) * all.len(), "{query:?}")
+                assert!(count > SORTED_MAX || count * count > (query.skip + query.limit) * all.len(), "{query:?}")
             }
         }
     }

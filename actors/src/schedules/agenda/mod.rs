@@ -26,10 +26,10 @@ pub(super) const HORIZON_MIN: TimeDelta = TimeDelta::hours(1);
 pub(super) const HORIZON_MAX: TimeDelta = TimeDelta::minutes(90);
 
 /// Maximum scheduled messages of a company in memory: more than any provider accepts within minutes. With short texts
-/// 10 MiB.
+/// they take 10 MiB.
 const MESSAGES_MAX: usize = 20_000;
 
-/// Maximum bytes of these messages, some 500 messages with the longest texts.
+/// Maximum bytes of these messages, about 500 messages with the longest texts.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Approximate bytes of a row without its text.
@@ -85,7 +85,7 @@ struct ConversationQueue {
     waiting: BTreeSet<Due>,
 }
 
-/// Counts of waiting messages, at one moment.
+/// Counts of pending messages, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ScheduleCounts {
     /// Pending messages in memory.
@@ -251,12 +251,12 @@ impl Agenda {
     }
 
     /// The first `max` messages that are due by a time, without those that are queued, being sent or retried.
-    pub(super) fn due_before(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
+    pub(super) fn due_by(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
         let soon = self.ready.iter().take_while(|(at, _)| *at <= time).take(max);
         soon.filter_map(|(_, id)| self.entries.get(id)).map(|entry| entry.row.clone()).collect()
     }
 
-    /// Counts the waiting messages.
+    /// Counts the pending messages.
     pub(super) fn count(&self, now: DateTime<Utc>) -> ScheduleCounts {
         let mut counts = ScheduleCounts::default();
         for entry in self.entries.values().filter(|entry| entry.state != MessageState::Done) {

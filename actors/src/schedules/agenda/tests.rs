@@ -53,7 +53,7 @@ fn send_due(agenda: &mut Agenda, second: i64) -> Vec<i64> {
 }
 
 #[test]
-fn due_messages_are_sent_once_the_oldest_first_even_if_the_clock_changes() {
+fn due_messages_are_sent_once_and_oldest_first_even_if_the_clock_changes() {
     let mut agenda = complete_agenda(vec![row(3, 10, 3), row(1, 20, 1), row(2, 10, 2), row(4, 30, 4)]);
     assert_eq!(send_due(&mut agenda, 9), [0; 0]);
     assert_eq!(send_due(&mut agenda, 10), [2, 3]);
@@ -97,7 +97,7 @@ fn a_decision_takes_precedence_over_a_read_that_began_before() {
     let mut agenda = Agenda::default();
     agenda.begin_read();
     let after = agenda.until();
-    // Canceled, changed and created while the read is running, which includes none of it.
+    // Changes made while the read is running, whose result includes none of them.
     agenda.apply(canceled(row(1, 1, 1)), at(0));
     agenda.apply(Arc::new(row(2, 5, 2)), at(0));
     agenda.apply(Arc::new(row(3, 3, 3)), at(0));

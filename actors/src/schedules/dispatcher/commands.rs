@@ -1,4 +1,4 @@
-//! Commands of callers: create, change and cancel a scheduled message.
+//! Commands to create, read, change, cancel and fail a scheduled message.
 
 use std::sync::Arc;
 
@@ -89,17 +89,17 @@ impl ScheduleDispatcher {
         &mut self,
         row: &ScheduleRow,
         by: By,
-        contact_was: Option<DeletedContact>,
+        deleted_contact: Option<DeletedContact>,
     ) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
         let failed = row.failed(&send::failure(&Refusal::ContactNotFound, row, None), now(), by);
-        Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), || Ok(Vec::new()))?))
+        Ok(((), self.append(Arc::new(ScheduleRow { contact_was: deleted_contact, ..failed }), || Ok(Vec::new()))?))
     }
 
     /// Checks that a contact has not changed since the caller read it: it may have been deleted.
     fn check_version(&self, contact: ContactId, version: u64) -> Result<(), Refusal> {
         let is_current = self.scope.contacts.cache().version((self.company, contact)) == version;
-        if is_current { Ok(()) } else { Err(Refusal::ContactLeaving(contact)) }
+        if is_current { Ok(()) } else { Err(Refusal::ContactChanging(contact)) }
     }
 
     fn reply<R: Send + 'static>(&self, reply_to: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
@@ -171,10 +171,10 @@ impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, fail: Envelope<FailSchedule>, cx: &mut Self::Context) {
-        let Some((FailSchedule { id, by, contact_was }, reply_to)) = fail.accept() else { return };
+        let Some((FailSchedule { id, by, deleted_contact }, reply_to)) = fail.accept() else { return };
         self.status.record_use();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
-            let outcome = row.and_then(|row| this.fail(&row, by, contact_was));
+            let outcome = row.and_then(|row| this.fail(&row, by, deleted_contact));
             this.reply(reply_to, outcome);
         };
         self.supervise(cx, move |this, cx| this.run_task(id, cx, Box::new(task)));

@@ -47,7 +47,7 @@ const COUNT_EVERY: Duration = Duration::from_millis(500);
 /// How long the actor of a company without scheduled messages stays, in seconds.
 const IDLE_AFTER_S: u64 = 60;
 
-/// State shared by the companies' dispatchers, and the registry of them.
+/// State shared by the companies' dispatchers, and their registry.
 pub(crate) struct ScheduleScope {
     pub(crate) base: Arc<Base>,
     pub(crate) contacts: Arc<Contacts>,
@@ -95,7 +95,7 @@ pub(super) struct PrefetchState {
     pub(super) is_running: bool,
     /// Messages whose data the next prefetch loads.
     pub(super) rows: Vec<Arc<ScheduleRow>>,
-    /// When all messages that are due soon are added to `rows` again; none: now.
+    /// When `rows` is filled again with all messages that are due soon; `None` means now.
     pub(super) refill_at: Option<Instant>,
 }
 
@@ -234,7 +234,7 @@ impl ScheduleDispatcher {
         gauges.late.store(counts.late, Ordering::Relaxed);
     }
 
-    /// Records the new state of a message, in an entry of its own.
+    /// Records the new state of a message, in a log entry of its own.
     pub(super) fn append(
         &mut self,
         row: Arc<ScheduleRow>,
@@ -243,7 +243,7 @@ impl ScheduleDispatcher {
         let contact = (self.company, row.contact_id);
         // Nothing awaits between this check and the append, as in a ticket's actor.
         if self.scope.contacts.cache().marks.is_marked(contact) {
-            return Err(Refusal::ContactLeaving(contact.1));
+            return Err(Refusal::ContactChanging(contact.1));
         }
         let reservation = self.scope.base.store.log.reserve(self.company)?;
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];

@@ -21,7 +21,7 @@ use crate::clock::now;
 #[rtype(result = "()")]
 pub(super) struct DispatchEnded(pub(super) DispatchReport);
 
-/// The result of reading a message of unknown outcome from the tables.
+/// The result of looking up a message in the tables because its outcome is unknown.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct OutcomeChecked {
@@ -33,7 +33,7 @@ struct OutcomeChecked {
 impl ScheduleDispatcher {
     /// Handles the outcome of sending a message.
     fn handle_report(&mut self, report: DispatchReport, cx: &mut Mailbox<Self>) {
-        let DispatchReport { row, outcome, is_recorded } = report;
+        let DispatchReport { row, outcome, may_be_recorded } = report;
         if self.work_state.is_retired() {
             return;
         }
@@ -45,7 +45,7 @@ impl ScheduleDispatcher {
                 self.finish_send(&row, cx);
             }
             // The log may have the message as sent, although the send was refused.
-            Err(refusal) if is_recorded => self.check_outcome(row, refusal, cx),
+            Err(refusal) if may_be_recorded => self.check_outcome(row, refusal, cx),
             Err(refusal) => {
                 self.handle_refusal(&row, &refusal);
                 self.finish_send(&row, cx);

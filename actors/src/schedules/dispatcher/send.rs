@@ -19,18 +19,18 @@ use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 pub(super) struct DispatchReport {
     pub(super) row: Arc<ScheduleRow>,
     pub(super) outcome: Result<MessageRow, Refusal>,
-    /// Whether the log may have recorded that the message was sent, even if the outcome is a refusal.
-    pub(super) is_recorded: bool,
+    /// Whether the log may have the message as sent, even if the outcome is a refusal.
+    pub(super) may_be_recorded: bool,
 }
 
 /// Sends a scheduled message that is due. Its new status is recorded in the same log entry as the message that it
 /// creates.
 pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> DispatchReport {
-    let is_recorded = Arc::new(AtomicBool::new(false));
+    let may_be_recorded = Arc::new(AtomicBool::new(false));
     let attached: AttachedChanges<MessageRow> = {
-        let (row, is_recorded) = (row.clone(), is_recorded.clone());
+        let (row, may_be_recorded) = (row.clone(), may_be_recorded.clone());
         Arc::new(move |message: &MessageRow| {
-            is_recorded.store(true, Ordering::Release);
+            may_be_recorded.store(true, Ordering::Release);
             Ok(vec![Change::Schedule(Box::new(row.sent(message)))])
         })
     };
@@ -39,7 +39,7 @@ pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -
         scope.sending.send(&target, Execute { command, attached: Some(attached), only_if: None }).await
     };
     let outcome = catch_panic("sending a scheduled message", send).await;
-    DispatchReport { row, outcome, is_recorded: is_recorded.load(Ordering::Acquire) }
+    DispatchReport { row, outcome, may_be_recorded: may_be_recorded.load(Ordering::Acquire) }
 }
 
 /// Loads the data that a message will need when it is due, so that a database outage does not delay it.

@@ -17,7 +17,7 @@ use crate::base::due_work::{DueWork, catch_panic};
 use crate::clock::now;
 
 /// Maximum rows of a load: up to 13 MiB, because a text may have 64 KiB.
-const LOAD_ROWS: i64 = 200;
+const LOAD_ROWS_MAX: i64 = 200;
 
 /// Interval between prefetches, shorter than the default time after which an idle conversation retires.
 const PREFETCH_EVERY: Duration = Duration::from_secs(120);
@@ -138,7 +138,7 @@ impl ScheduleDispatcher {
         }
         if self.prefetch.refill_at.is_none_or(|at| at <= instant) {
             self.prefetch.refill_at = Some(instant + PREFETCH_EVERY);
-            self.prefetch.rows = self.agenda.due_before(now + HORIZON_MIN, PREFETCH_MAX);
+            self.prefetch.rows = self.agenda.due_by(now + HORIZON_MIN, PREFETCH_MAX);
         }
         if self.prefetch.rows.is_empty() {
             return;
@@ -184,9 +184,9 @@ async fn load_pending(
 ) -> Result<PendingPage, Refusal> {
     hotline_persistence::fail_point!("schedules_read");
     let db = scope.base.reads().tables(company).await?;
-    let rows = schedules::due(db, company, after, until, LOAD_ROWS).await?;
+    let rows = schedules::due(db, company, after, until, LOAD_ROWS_MAX).await?;
     match rows.last() {
-        Some(last) if rows.len() as i64 >= LOAD_ROWS => Ok(PendingPage { until: last.due(), rows, has_more: true }),
+        Some(last) if rows.len() as i64 >= LOAD_ROWS_MAX => Ok(PendingPage { until: last.due(), rows, has_more: true }),
         _ => {
             let has_more = schedules::next_due_at(db, company, until).await?.is_some();
             Ok(PendingPage { rows, until: (until, ScheduleId::new(i64::MAX)), has_more })

@@ -1,4 +1,4 @@
-//! Changes and deletions of contacts while their conversations are hot.
+//! Changes and deletions of contacts while their conversations are hot (in memory).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
     ids: Mutex<Vec<ContactId>>,
-    /// Whether some of them opt out of campaigns, or in again.
-    includes_preferences: AtomicBool,
+    /// Whether some of the contacts may opt out of campaigns, or in again.
+    includes_opt_outs: AtomicBool,
 }
 
 impl ContactChanges {
@@ -33,9 +33,9 @@ impl ContactChanges {
         self.ids.lock().extend(ids);
     }
 
-    /// Marks that the change includes whether contacts accept campaigns.
-    pub fn include_preferences(&self) {
-        self.includes_preferences.store(true, Ordering::Release);
+    /// Records that contacts may opt out of campaigns, or in again.
+    pub fn include_opt_outs(&self) {
+        self.includes_opt_outs.store(true, Ordering::Release);
     }
 
     fn take_ids(&self) -> Vec<ContactId> {
@@ -45,18 +45,18 @@ impl ContactChanges {
     /// Updates the conversations: later reads show the changed contacts, and campaigns send nothing more to contacts
     /// that opted out.
     pub async fn settle(self) {
-        self.invalidate_campaigns();
+        self.recheck_withdrawals();
         let ids = self.ids.lock().clone();
         self.contacts.tickets.outboxes.notify_of_changes(self.company, &ids);
         if self.contacts.settle(self.company, &ids, ChangeOutcome::Committed).await.is_ok() {
             self.take_ids();
         }
-        // On failure, the drop retries in the background: the change is committed.
+        // On failure, dropping `self` retries in the background, because the change is committed.
     }
 
-    /// Makes campaigns check opt-outs again.
-    fn invalidate_campaigns(&self) {
-        if self.includes_preferences.load(Ordering::Acquire) {
+    /// Makes campaigns check again which messages are withdrawn, if contacts may have opted out.
+    fn recheck_withdrawals(&self) {
+        if self.includes_opt_outs.load(Ordering::Acquire) {
             self.contacts.in_transit.withdrawals.invalidate(self.company);
         }
     }
@@ -66,12 +66,12 @@ impl Drop for ContactChanges {
     fn drop(&mut self) {
         let ids = self.take_ids();
         if !ids.is_empty() {
-            self.invalidate_campaigns();
+            self.recheck_withdrawals();
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // The senders are notified after the read, even if `settle` has notified them before: the change may
-                // have been committed since.
+                // Notified after the read, even if `settle` has notified them already: the change may have been
+                // committed since then.
                 contacts.tickets.outboxes.notify_of_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
@@ -87,9 +87,9 @@ pub(super) enum ChangeOutcome {
     Unclear,
 }
 
-/// The current state of changed contacts that are in memory.
+/// The contacts that were read again after a change.
 #[derive(Default)]
-struct ChangedContacts {
+struct ReloadedContacts {
     changed: Vec<Arc<ContactRef>>,
     deleted: Vec<ContactId>,
 }
@@ -97,8 +97,8 @@ struct ChangedContacts {
 impl Contacts {
     /// Call this before contacts are changed, and [`ContactChanges::settle`] afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
-        let (ids, includes_preferences) = (Mutex::default(), AtomicBool::new(false));
-        ContactChanges { contacts: self.clone(), company, ids, includes_preferences }
+        let (ids, includes_opt_outs) = (Mutex::default(), AtomicBool::new(false));
+        ContactChanges { contacts: self.clone(), company, ids, includes_opt_outs }
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.
@@ -109,18 +109,18 @@ impl Contacts {
         outcome: ChangeOutcome,
     ) -> Result<(), Refusal> {
         let _lock = self.cache.write_lock(company).await;
-        let read = self.reload(company, ids, outcome).await;
-        match &read {
-            Ok(ChangedContacts { changed, deleted }) => {
+        let reloaded = self.reload(company, ids, outcome).await;
+        match &reloaded {
+            Ok(ReloadedContacts { changed, deleted }) => {
                 deleted.iter().for_each(|id| self.cache.forget(company, *id));
                 changed.iter().for_each(|contact| self.cache.remember(company, contact));
             }
             Err(_) => ids.iter().for_each(|id| self.cache.forget(company, *id)),
         }
         ids.iter().for_each(|id| self.cache.invalidate((company, *id)));
-        let ChangedContacts { changed, deleted } = read?;
-        // An opening that read a contact before has ended by now, and its ticket is registered. A later opening reads
-        // the contact again.
+        let ReloadedContacts { changed, deleted } = reloaded?;
+        // After this wait, each ticket that was opened with the contact's earlier state is registered. A ticket that is
+        // opened later reads the contact again.
         self.base.arbiters.wait_for_current_messages().await;
         self.update_tickets(company, changed);
         self.end_tickets(company, deleted).await;
@@ -128,24 +128,24 @@ impl Contacts {
     }
 
     /// Reads those contacts that are in memory, or all of them if the outcome of their change is unclear. The others
-    /// need no read: an opening that has just read one of them finds its version changed.
+    /// need no read: a ticket that is being opened with one of them finds its version changed.
     async fn reload(
         &self,
         company: CompanyId,
         ids: &[ContactId],
         outcome: ChangeOutcome,
-    ) -> Result<ChangedContacts, Refusal> {
+    ) -> Result<ReloadedContacts, Refusal> {
         let is_unclear = outcome == ChangeOutcome::Unclear;
         let is_cached =
             |id: ContactId| self.cache.get(company, id).is_some() || self.cache.hot_tickets.has((company, id));
         let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| is_unclear || is_cached(*id)).collect();
         if wanted.is_empty() {
-            return Ok(ChangedContacts::default());
+            return Ok(ReloadedContacts::default());
         }
         let found = contacts::find_refs(self.base.db(company), company, &wanted, is_unclear).await?;
         let found_ids: HashSet<ContactId> = found.iter().map(|contact| contact.id).collect();
         let deleted = wanted.into_iter().filter(|id| !found_ids.contains(id)).collect();
-        Ok(ChangedContacts { changed: found.into_iter().map(Arc::new).collect(), deleted })
+        Ok(ReloadedContacts { changed: found.into_iter().map(Arc::new).collect(), deleted })
     }
 
     fn update_tickets(&self, company: CompanyId, changed: Vec<Arc<ContactRef>>) {
@@ -171,8 +171,8 @@ impl Contacts {
         }
     }
 
-    /// [`Self::settle`] for a change of unclear outcome, retried until it succeeds: the conversations must learn of the
-    /// change in the end.
+    /// [`Self::settle`] for a change of unclear outcome, retried until it succeeds: the conversations must eventually
+    /// learn of the change.
     async fn settle_eventually(&self, company: CompanyId, ids: &[ContactId]) {
         let settle = || self.settle(company, ids, ChangeOutcome::Unclear);
         until_finished(company, "a change of contacts", settle).await;
@@ -181,19 +181,19 @@ impl Contacts {
     /// Drops the messages that wait for their provider if their contact is deleted.
     async fn drop_messages_of_deleted(&self, company: CompanyId, id: ContactId) {
         let find = || async {
-            // A deletion of unknown outcome is waited for.
+            // The read waits until a deletion that may still be running has ended.
             let settled = true;
             contacts::find_refs(self.base.db(company), company, &[id], settled).await
         };
-        // Retried until it succeeds, because the messages of a deleted contact must not leave.
+        // Retried until it succeeds, because the messages of a deleted contact must not be sent.
         if until_finished(company, "the deletion of a contact", find).await.is_empty() {
             self.in_transit.withdrawals.invalidate(company);
             self.tickets.outboxes.drop_messages_of(company, id).await;
         }
     }
 
-    /// Deletes a contact with all its data. A concurrent opening either comes first, and the deletion is refused, or it
-    /// comes later and finds no contact. `forget_sessions` drops the contact's sessions from memory.
+    /// Deletes a contact with all its data. If a ticket or session is opened concurrently, either it comes first and
+    /// the deletion is refused, or it finds no contact. `forget_sessions` drops the contact's sessions from memory.
     pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
@@ -202,43 +202,43 @@ impl Contacts {
         forget_sessions: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
-        // The deletion runs to its end even if the caller was cancelled.
+        // The deletion runs to its end even if the caller is cancelled.
         let presence = self.base.store.ownership().follow(company);
         let removal = self.base.background.spawn(act_as(current_author(), async move {
             let _presence = presence;
-            contacts.remove_marked(company, id, &expected, forget_sessions).await
+            contacts.mark_and_remove(company, id, &expected, forget_sessions).await
         }));
         removal.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
 
-    async fn remove_marked(
+    async fn mark_and_remove(
         self: &Arc<Self>,
         company: CompanyId,
         id: ContactId,
         expected: &Expected,
         forget_sessions: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
-        // Checked before the mark: a contact that cannot be deleted must not make others wait.
+        // Checked before the contact is marked, so that its conversations do not wait if it cannot be deleted anyway.
         check_unused(contacts::find_deletion_blockers(self.base.reads().tables(company).await?, company, id).await?)?;
 
-        let guard = self.cache.marks.mark((company, id)).await?;
-        // Earlier decisions are in the tables after this, and the mark prevents new ones.
+        let mark = self.cache.marks.mark((company, id)).await?;
+        // After both waits, earlier decisions are in the tables; the mark prevents new ones.
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
         let outcome = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
-        // If the contact was not deleted after all, its sessions are read again on the next request.
-        let finish = async move |guard: ContactMark| {
+        let finish = async move |mark: ContactMark| {
             contacts.settle_eventually(company, &[id]).await;
             contacts.base.store.publish_removal(company);
             contacts.drop_messages_of_deleted(company, id).await;
+            // If the contact was not deleted after all, its sessions are read again on the next request.
             forget_sessions(&sessions);
-            drop(guard);
+            drop(mark);
         };
         match outcome {
             Ok(None) => {
-                finish(guard).await;
+                finish(mark).await;
                 Ok(())
             }
             Ok(blockers) => check_unused(blockers),
@@ -246,7 +246,7 @@ impl Contacts {
             Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
                 // The deletion may have been committed. The mark stays until that is known.
-                self.base.spawn_for(company, async move { finish(guard).await });
+                self.base.spawn_for(company, async move { finish(mark).await });
                 Err(error.into())
             }
         }

@@ -43,7 +43,7 @@ impl Contacts {
         self.identify(company, &Keys::of_number(new.number), &profile).await
     }
 
-    /// The contact of these keys: found, or created. A contact with one of them gets the others.
+    /// The contact of these keys: found, or created. A contact that has one of the keys gets the others.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when none is cached and the database is unavailable.
@@ -62,9 +62,9 @@ impl Contacts {
             (Some(contact), Some(other)) if contact.id == other.id => return Ok(contact),
             (by_number, by_address) => by_address.or(by_number),
         };
-        let Some(contact) = cached else { return self.look_up(company, keys, profile).await };
-        let look_up = self.spawn_look_up(company, keys, profile);
-        match tokio::time::timeout(NEW_KEYS_TIME_MAX, look_up).await {
+        let Some(contact) = cached else { return self.identify_in_tables(company, keys, profile).await };
+        let identification = self.spawn_identification(company, keys, profile);
+        match tokio::time::timeout(NEW_KEYS_TIME_MAX, identification).await {
             Ok(Ok(Err(Refusal::Unavailable(_))) | Err(_)) | Err(_) => {
                 tracing::debug!(contact.id = %contact.id, company.id = %company, "a contact's new number or address was not saved in time");
                 Ok(contact)
@@ -73,9 +73,9 @@ impl Contacts {
         }
     }
 
-    /// Looks up the contact in a task of its own. After a database outage the task retries even if the caller no longer
-    /// waits: the provider may never report the new keys again.
-    fn spawn_look_up(
+    /// Finds or creates the contact in a task of its own. After a database outage the task retries even if the caller
+    /// no longer waits: the provider may never report the new keys again.
+    fn spawn_identification(
         self: &Arc<Self>,
         company: CompanyId,
         keys: &Keys<'_>,
@@ -95,20 +95,21 @@ impl Contacts {
                 let keys = Keys { number: number.as_deref(), address };
                 let (country, social_username) = (country.as_deref(), social_username.as_deref());
                 let profile = Profile { name: &name, country, social_username, origin: &origin, since };
-                let outcome = contacts.look_up(company, &keys, &profile).await;
+                let outcome = contacts.identify_in_tables(company, &keys, &profile).await;
                 let is_unavailable = matches!(outcome, Err(Refusal::Unavailable(_)));
                 // The caller may have stopped waiting.
                 let _ = sender.send(outcome);
                 if is_unavailable && let Ok(_permit) = contacts.late_identities.try_acquire() {
-                    let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
+                    let _ =
+                        while_unavailable(RETRY_PAUSE, || contacts.identify_in_tables(company, &keys, &profile)).await;
                 }
             }),
         );
         receiver
     }
 
-    /// Finds or creates the contact in the tables. Boxed: a large future, which is rarely needed.
-    async fn look_up(
+    /// Finds or creates the contact in the tables. Boxed, because the future is large and rarely needed.
+    async fn identify_in_tables(
         self: &Arc<Self>,
         company: CompanyId,
         keys: &Keys<'_>,

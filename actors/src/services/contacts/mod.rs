@@ -29,8 +29,8 @@ use crate::variables::{ContactValues, variable_names};
 /// How long the opening of a ticket waits for the contact's values of variables: a database outage must not delay it.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Maximum contacts whose new numbers or addresses wait for the database, some KiB each. Those of others are saved with
-/// their next message.
+/// Maximum contacts whose new numbers or addresses wait for the database, a few KiB each. Those of others are saved
+/// with their next message.
 const LATE_IDENTITIES_MAX: usize = 10_000;
 
 /// Access to all contacts.
@@ -74,7 +74,7 @@ impl Contacts {
         if let Some(contact) = self.cache.get(company, id) {
             return Ok(Some(contact));
         }
-        // Boxed: a large future, which is rarely needed.
+        // Boxed, because the future is large and rarely needed.
         let read = async {
             let _lock = self.cache.read_lock(company).await;
             let found = contacts::find_ref(self.base.readers(), company, id).await?;
@@ -200,7 +200,7 @@ impl Contacts {
             ChannelType::Webchat => webchat_sessions::exists(db, company, channel, contact).await?,
             ChannelType::Whatsapp => contacts::address_of(db, company, channel, contact).await?.is_some(),
             ChannelType::Messenger | ChannelType::Instagram => {
-                messages::has_received(db, company, channel, contact).await?
+                messages::contact_has_written(db, company, channel, contact).await?
             }
         };
         if reachable {

@@ -1,4 +1,4 @@
-//! What a provider reports of a channel's account: whether it can send, its templates, its quality and its
+//! What a provider reports about a channel's account: whether it can send, its templates, its quality and its
 //! messaging limit.
 
 use hotline_persistence::tables::channels::{self, ChangedTemplate, ChannelRow, PhoneNews};
@@ -18,7 +18,7 @@ impl Inbound {
         let (company, id) = (channel.company_id, channel.id);
         let Some(token) = channel.settings().ok().and_then(|settings| settings.access_token) else { return Ok(()) };
         let (db, keys) = (self.base.store.db(company), &self.base.store.keys);
-        channels::refuse_token(db, keys, company, id, &token, reason).await?;
+        channels::record_token_refusal(db, keys, company, id, &token, reason).await?;
         tracing::warn!(channel.id = %id, company.id = %company, reason, "provider disabled a channel's account; its messages stay queued until it is connected again");
         self.base.refresh(company).await;
         Ok(())
@@ -47,7 +47,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Records the quality or the messaging limit that a provider reports of a channel's phone number.
+    /// Records the quality or the messaging limit that a provider reports for a channel's phone number.
     ///
     /// # Errors
     /// As [`Self::disconnect`].

@@ -1,11 +1,12 @@
-//! Messages of campaigns that are in doubt: it is unknown whether they have left, so they are not sent again. A status
-//! that names one shows that it has left; a message that no status has named in time fails.
+//! Settles campaigns' messages in doubt: it is unknown whether the provider has received them, so they are not sent
+//! again. A status that names one (returns our id of it) shows that it was sent; one that no status has named in time
+//! fails.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use hotline_persistence::tables::campaigns::{self, UnknownMessage};
+use hotline_persistence::tables::campaigns::{self, MessageInDoubt};
 use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageError, MessageRef};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
@@ -14,17 +15,17 @@ use crate::Refusal;
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
-/// Interval between searches for messages that can be settled: most are settled when their status comes.
+/// Interval between searches for messages that can be settled. Most are settled without one, when their status arrives.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
-/// Maximum messages settled in one search: each is an entry of the log.
+/// Maximum number of messages settled in one search: each is an entry of the log.
 const SETTLED_MAX: i64 = 500;
 
-/// The position before every message.
+/// The position before the first message of all companies.
 const START: (CompanyId, MessageId) = (CompanyId::new(0), MessageId::new(0));
 
 impl Inbound {
-    /// Settles a message in doubt that a status has named, if it is one of a campaign. Others are settled by their
+    /// Settles a message in doubt that a status has named, if a campaign sent it. Other messages are settled by their
     /// outbox.
     pub(super) async fn settle_doubt(
         &self,
@@ -33,10 +34,10 @@ impl Inbound {
         message: MessageId,
         provider_message_id: &str,
     ) -> Result<(), Refusal> {
-        // The tables may lag behind: then the outbox waits for this status, or the search finds it.
+        // If the tables lag behind, the outbox still waits for this status, or a later search finds it.
         let row = messages::find(self.base.db(company), company, message).await?;
         let Some(row) = row.filter(|row| row.channel_id == channel && row.is_left_in_doubt()) else { return Ok(()) };
-        self.settle(UnknownMessage {
+        self.settle(MessageInDoubt {
             company_id: company,
             ticket_id: row.ticket_id,
             id: row.id,
@@ -45,7 +46,7 @@ impl Inbound {
         .await
     }
 
-    /// Settles messages in doubt for the life of the process.
+    /// Settles messages in doubt for as long as the process runs.
     pub async fn run_doubt_settlement(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SEARCH_EVERY);
         let mut after = START;
@@ -62,9 +63,9 @@ impl Inbound {
     /// that messages that cannot be settled do not block later ones.
     async fn settle_doubts(&self, after: (CompanyId, MessageId)) -> Result<(CompanyId, MessageId), Refusal> {
         let ownership = self.base.store.ownership();
-        let time_max = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);
-        // The default, 1970, is before any message: no message is given up.
-        let before = now().checked_sub_signed(time_max).unwrap_or_default();
+        let give_up_after = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);
+        // The default, 1970, is before any message, so that none is given up.
+        let before = now().checked_sub_signed(give_up_after).unwrap_or_default();
         let db = self.base.store.housekeeper();
         let slots = ownership.slot_filter();
         let found = campaigns::settleable_messages(db, &slots, before, after, SETTLED_MAX).await?;
@@ -80,8 +81,8 @@ impl Inbound {
         Ok(last)
     }
 
-    async fn settle(&self, message: UnknownMessage) -> Result<(), Refusal> {
-        let UnknownMessage { company_id, ticket_id, id, provider_message_id } = message;
+    async fn settle(&self, message: MessageInDoubt) -> Result<(), Refusal> {
+        let MessageInDoubt { company_id, ticket_id, id, provider_message_id } = message;
         let delivery_status = match &provider_message_id {
             Some(_) => DeliveryStatus::Sent,
             None => DeliveryStatus::Failed(MessageError::outcome_unknown()),

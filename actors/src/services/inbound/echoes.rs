@@ -1,5 +1,5 @@
-//! Echoes: what a provider reports of messages that the company has sent. Messages from another app are stored; our own
-//! are known already, even if the echo comes before the provider's answer.
+//! Echoes: a provider's reports of messages that the company has sent. Messages from another app are stored; our own,
+//! sent through Hotline, are known already, even if the echo comes before the provider's answer.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::tickets::{Author, Execute, ReceiveEcho};
 /// A message that an account has sent to a contact.
 #[derive(Clone, Debug)]
 pub struct EchoMessage {
-    /// The message; it is `from` the contact whom it was sent to.
+    /// The message. Here `from` is its recipient, the contact.
     pub message: InboundMessage,
     /// The app in which it was written.
     pub origin: MessageOrigin,
-    /// The provider's id of the whole message, of which this may be one file of several.
+    /// The provider's id of the whole message; this may be only one of its files.
     pub whole_id: String,
-    /// Our own id of the message, if the provider returns it.
+    /// Our own id of the message, if the provider returns it: the echo then names the message.
     pub names: Option<MessageId>,
     /// Whether it has a file or another attachment.
     pub has_attachment: bool,
@@ -32,8 +32,8 @@ pub struct EchoMessage {
 
 /// What became of an echo.
 #[derive(Debug)]
-pub enum Echoed {
-    /// The company has written it in another app: the new message.
+pub enum EchoOutcome {
+    /// The company has written it in another app; it was stored as this message.
     Message(Box<MessageRow>),
     /// It was stored before.
     Repeated,
@@ -51,9 +51,9 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         echo: EchoMessage,
-    ) -> Result<Echoed, Refusal> {
+    ) -> Result<EchoOutcome, Refusal> {
         if self.inboxes.own_sends.is_own((company, channel), &echo.whole_id) {
-            return Ok(Echoed::Own);
+            return Ok(EchoOutcome::Own);
         }
         let inbox = self.inbox(company, channel).await?;
         let id = echo.message.message_id.clone();
@@ -62,20 +62,20 @@ impl Inbound {
             lock.membership(None) == Membership::Present || self.find_message(company, channel, &id).await?.is_some();
         if is_known {
             lock.record_received(now());
-            return Ok(Echoed::Repeated);
+            return Ok(EchoOutcome::Repeated);
         }
-        if self.is_own(company, channel, &inbox, &echo).await? {
-            self.end_doubt(company, channel, &echo).await?;
-            return Ok(Echoed::Own);
+        if self.is_own_echo(company, channel, &inbox, &echo).await? {
+            self.settle_lost_answer(company, channel, &echo).await?;
+            return Ok(EchoOutcome::Own);
         }
         let row = self.receive_from_app(company, channel, echo, &lock).await?;
         lock.record_received(row.created_at);
         self.inboxes.record_provider_ids((company, channel), vec![(id, (&row).into())]);
-        Ok(Echoed::Message(Box::new(row)))
+        Ok(EchoOutcome::Message(Box::new(row)))
     }
 
-    /// Settles a campaign's message for which the provider's answer was lost: the echo shows that it has left.
-    async fn end_doubt(
+    /// Settles a campaign's message if the provider's answer to it was lost: the echo shows that it was sent.
+    async fn settle_lost_answer(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -100,11 +100,11 @@ impl Inbound {
         echo: EchoMessage,
         lock: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
-        let (contact, message) = self.receive_command(company, channel, echo.message).await;
+        let (recipient, message) = self.build_receive_command(company, channel, echo.message).await;
         let written_at = message.written_at;
         let command = Execute::from(ReceiveEcho { message, origin: echo.origin });
         let attempt = || async {
-            let contact = self.find_sender(company, channel, &contact, written_at).await?;
+            let contact = self.find_or_create_contact(company, channel, &recipient, written_at).await?;
             self.attempt_in_conversation(company, channel, contact.id, &command, Author::OTHER_APP).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
@@ -114,9 +114,9 @@ impl Inbound {
         received
     }
 
-    /// Whether an echo with an unknown id is of a message that was sent through Hotline. On a phone channel none is, as
-    /// its provider only reports messages that were written in its own app.
-    async fn is_own(
+    /// Whether an echo with an unknown id is of a message that was sent through Hotline. On a phone channel none is:
+    /// its provider reports only messages that were written in its own app.
+    async fn is_own_echo(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -127,7 +127,7 @@ impl Inbound {
             return Ok(false);
         }
         let key = (company, channel);
-        let contact = self.find_known_sender(company, channel, &echo.message.from).await?;
+        let contact = self.find_contact(company, channel, &echo.message.from).await?;
         let text = (!echo.has_attachment).then(|| echo.message.body.as_deref().unwrap_or_default());
         let part = text.map_or(SentPart::Attachment, SentPart::text);
         if self.inboxes.own_sends.claim(key, contact, &echo.whole_id, &part, echo.names) {
@@ -135,7 +135,7 @@ impl Inbound {
         }
         let Some(contact) = contact else { return Ok(false) };
         let is_own = match echo.names {
-            Some(id) => self.is_own_message(company, (channel, contact), id).await?,
+            Some(id) => self.is_own_id(company, (channel, contact), id).await?,
             None => self.was_sent_before(company, (channel, contact), inbox, echo, &part).await?,
         };
         if is_own {
@@ -144,8 +144,8 @@ impl Inbound {
         Ok(is_own)
     }
 
-    /// Whether this id is of a message that was sent through Hotline to this contact: it may be an id of another app.
-    async fn is_own_message(
+    /// Whether this id is that of a message sent to this contact through Hotline. It may also be an id of another app.
+    async fn is_own_id(
         &self,
         company: CompanyId,
         (channel, contact): (ChannelId, ContactId),
@@ -159,8 +159,8 @@ impl Inbound {
         Ok(row.as_ref().is_some_and(is_ours))
     }
 
-    /// Whether an earlier process has sent a message with the same content: its id may have been lost with that
-    /// process.
+    /// Whether an earlier process may have sent a message with the same content: the provider's id of the message may
+    /// have been lost with that process.
     async fn was_sent_before(
         &self,
         company: CompanyId,
@@ -169,7 +169,7 @@ impl Inbound {
         echo: &EchoMessage,
         part: &SentPart,
     ) -> Result<bool, Refusal> {
-        let Some(at) = echo.message.written_at.filter(|at| *at <= inbox.since) else { return Ok(false) };
+        let Some(at) = echo.message.written_at.filter(|at| *at <= inbox.loaded_at) else { return Ok(false) };
         let text = match part {
             SentPart::Text(text) => Some(text.as_str()),
             SentPart::Attachment => None,

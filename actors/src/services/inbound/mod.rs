@@ -21,7 +21,7 @@ use hotline_persistence::tables::messages::{
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
-pub use self::echoes::{EchoMessage, Echoed};
+pub use self::echoes::{EchoMessage, EchoOutcome};
 pub use self::news::{MessageRevision, Notice, Revised};
 use super::contacts::Contacts;
 use super::tickets::Tickets;
@@ -184,11 +184,11 @@ impl Inbound {
     ) -> Result<MessageRow, Refusal> {
         let referral = message.referral.clone();
         let attached = (!referral.is_empty()).then(|| referral_change(referral));
-        let (from, receive) = self.receive_command(company, channel, message).await;
+        let (from, receive) = self.build_receive_command(company, channel, message).await;
         let written_at = receive.written_at;
         let command = Execute { command: receive, attached, only_if: None };
         let attempt = || async {
-            let contact = self.find_sender(company, channel, &from, written_at).await?;
+            let contact = self.find_or_create_contact(company, channel, &from, written_at).await?;
             self.attempt_receive(company, channel, contact.id, &command).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
@@ -199,9 +199,9 @@ impl Inbound {
         received
     }
 
-    /// The command that receives a message, and its sender. A quote that is not found does not refuse the message:
+    /// The command that receives a message, and its sender. A message whose quote is not found is still received:
     /// without the database, a quote of an old message is left out.
-    async fn receive_command(
+    async fn build_receive_command(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -311,7 +311,7 @@ impl Inbound {
     }
 
     /// The contact of a sender: found, or created as of `written_at`.
-    async fn find_sender(
+    async fn find_or_create_contact(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -339,7 +339,7 @@ impl Inbound {
     }
 
     /// Records the address of a sender without a number: later messages to the contact are sent to the address that it
-    /// last wrote from. It is saved in the background.
+    /// last wrote from. The address is saved in the background.
     fn record_address(self: &Arc<Self>, company: CompanyId, channel: ChannelId, contact: ContactId, from: &Sender) {
         let (Some(address), None) = (&from.address, &from.number) else { return };
         if !self.inboxes.record_address((company, channel), contact, address) {
@@ -389,7 +389,7 @@ impl Inbound {
     }
 
     /// The contact of a sender, if there is one.
-    async fn find_known_sender(
+    async fn find_contact(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -423,7 +423,7 @@ impl Inbound {
     }
 }
 
-/// The conversation has changed, or the contact was deleted since it was found.
+/// Whether the conversation has changed, or the contact was deleted, since it was found.
 fn is_receive_conflict(refusal: &Refusal) -> bool {
     is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
 }

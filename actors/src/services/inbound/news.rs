@@ -1,5 +1,5 @@
-//! News of providers: revisions (edits, deletions and reactions) of messages, and notices. They open no ticket and do
-//! not count as unread, and no contact waits for an answer because of them.
+//! Revisions of messages (edits, deletions and reactions), and notices, as providers report them. They open no ticket
+//! and do not count as unread, and no contact waits for an answer because of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,19 +24,19 @@ use crate::tickets::{AddNotice, FailText, Revise};
 pub struct MessageRevision {
     /// The provider's id of the message.
     pub message_id: String,
-    /// What has happened to it.
+    /// What happened to it.
     pub revision: Revision,
     /// When, if the provider says so.
     pub at: Option<DateTime<Utc>>,
 }
 
-/// A provider's notice in a conversation: news without an effect of its own, or of a kind that this release does not
+/// A provider's notice in a conversation: information for the agents, or a report of a kind that this release does not
 /// know.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The provider's id of the notice.
     pub message_id: String,
-    /// The contact whom it is about.
+    /// The contact it is about.
     pub from: Sender,
     /// The readable text.
     pub body: String,
@@ -49,9 +49,9 @@ pub struct Notice {
 pub enum Revised {
     /// The message was revised; this is its state before.
     Message(Box<MessageRow>),
-    /// The revision was known before, or has no effect.
-    Repeated,
-    /// The message is not known; the revision waits for it.
+    /// The revision was already known, or has no effect.
+    Unchanged,
+    /// The message is not known; the revision waits for it, or is dropped if too many wait.
     Early,
 }
 
@@ -96,15 +96,16 @@ impl Inbound {
                 self.dropped_updates.fetch_add(1, Ordering::Relaxed);
                 return Ok(Revised::Early);
             }
+            // This index covers revisions too.
             inbox.early_statuses.add(&early.provider_message_id, now());
-            // The outbox may have recorded this id for a message that it sent, since the look-up.
+            // Since the look-up, the outbox may have recorded this id for a message that it sent.
             self.apply_early_statuses(company, channel, vec![message_id]);
             return Ok(Revised::Early);
         };
         if self.revise_row(company, &row, revision, at).await? {
             Ok(Revised::Message(Box::new(row)))
         } else {
-            Ok(Revised::Repeated)
+            Ok(Revised::Unchanged)
         }
     }
 
@@ -127,7 +128,7 @@ impl Inbound {
         }
     }
 
-    /// Records that a provider has refused a reaction of the company that it had accepted before.
+    /// Records that a provider has refused a company's reaction, which it had accepted at first.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -190,7 +191,8 @@ impl Inbound {
         Ok(true)
     }
 
-    /// A message that was just received, after the revisions that its provider reported earlier are applied.
+    /// A message that was just received, after the revisions that its provider reported earlier are applied. If that
+    /// fails now, they are applied in the background.
     pub(super) async fn with_early_revisions(
         self: &Arc<Self>,
         company: CompanyId,
@@ -216,7 +218,7 @@ impl Inbound {
         }
     }
 
-    /// Adds a notice to the open ticket of its contact; `None` if no ticket is open, or the notice is known.
+    /// Adds a notice to the open ticket of its contact; `None` if no ticket is open, or the notice is already known.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -236,12 +238,12 @@ impl Inbound {
         channel: ChannelId,
         Notice { message_id, from, body, handled_by }: &Notice,
     ) -> Result<Option<MessageRow>, Refusal> {
-        let Some(contact) = self.find_known_sender(company, channel, from).await? else { return Ok(None) };
+        let Some(contact) = self.find_contact(company, channel, from).await? else { return Ok(None) };
         let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, contact).await? else {
             if self.contacts.get(company, contact).await?.is_some() {
                 return Ok(None);
             }
-            // The contact was merged since it was found: the next look-up finds the remaining one.
+            // The contact was deleted or merged since it was found: the next look-up finds the remaining one, if any.
             self.contacts.cache().forget(company, contact);
             return Err(Refusal::Retired);
         };

@@ -1,4 +1,4 @@
-//! A contact's referral and opt-out that a provider reports without a message.
+//! Referrals and opt-outs of contacts that a provider reports without a message.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{OptOut, Referral, ReferralRow};
@@ -10,8 +10,8 @@ use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::clock::now;
 
 impl Inbound {
-    /// Records the referral of a contact who came by an advertisement or link without writing a message. Does nothing
-    /// for someone who never wrote: the provider repeats the referral with their first message.
+    /// Records the referral of a contact who came through an advertisement or link without writing a message then. Does
+    /// nothing for someone who never wrote: the provider repeats the referral with their first message.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -31,26 +31,26 @@ impl Inbound {
         on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
-    /// Appends a change of a contact in an entry of its own. Refused if the contact was or is being deleted or merged:
+    /// Appends a change to a contact in an entry of its own. Refused if the contact was or is being deleted or merged:
     /// the caller then looks it up again.
     async fn append_for_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
         let (cache, key) = (self.contacts.cache(), (company, contact));
         let version = cache.version(key);
         if self.contacts.get(company, contact).await?.is_none() {
-            // The contact was deleted or merged since it was found: the next look-up finds the remaining contact.
+            // The contact was deleted or merged since it was found: the next look-up finds the remaining one, if any.
             cache.forget(company, contact);
             return Err(Refusal::Retired);
         }
         let (_, durable) = cache.marks.unless_marked(key, || {
             if cache.version(key) != version {
-                return Err(Refusal::ContactLeaving(contact));
+                return Err(Refusal::ContactChanging(contact));
             }
             Ok(self.base.store.log.reserve(company)?.append(vec![change])?)
         })?;
         Ok(durable.wait().await?)
     }
 
-    /// Opts out of campaigns a contact who has stopped the business's marketing messages at the provider. A sender
+    /// Opts a contact out of campaigns, because they stopped the company's marketing messages at the provider. A sender
     /// without a contact needs no opt-out.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Inbound {
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let attempt = || async {
-            let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
+            let Some(contact_id) = self.find_contact(company, channel, from).await? else { return Ok(()) };
             let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
             self.append_for_contact(company, contact_id, Change::OptOut(row)).await
         };

@@ -17,7 +17,8 @@ use crate::channels::{EARLY_STATUSES_MAX, EarlyStatusIndex, Inbox, RECEIVED_IDS_
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
-/// How long a status waits for its message: a provider's answer takes seconds, or minutes across a restart.
+/// How long a status or revision waits for its message. A message that was sent is known once the provider has
+/// answered: after seconds, or minutes across a restart.
 const EARLY_STATUS_TTL: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
 /// Interval between sweeps of expired early statuses, and the maximum number deleted at once.
@@ -27,8 +28,8 @@ const SWEEP_ROWS_MAX: i64 = 10_000;
 /// Pause before early statuses are retried after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Maximum messages that one watermark of a provider updates in a round, and maximum rounds. A contact never has more
-/// messages in transit than all rounds update together.
+/// Maximum messages that a provider's watermark, a status of all messages up to a time, updates in a round, and maximum
+/// rounds. A contact never has more messages in transit than all rounds update together.
 const WATERMARK_MESSAGES_MAX: i64 = 200;
 const WATERMARK_ROUNDS_MAX: usize = 10;
 
@@ -238,7 +239,7 @@ impl Inbound {
         self.apply_early_revisions(company, channel, id).await
     }
 
-    /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
+    /// Applies early statuses from before a restart, and deletes expired ones, for as long as the process runs.
     pub async fn run_sweep(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
@@ -247,7 +248,7 @@ impl Inbound {
         }
     }
 
-    /// Runs one sweep: also called when this process begins to serve more companies.
+    /// Runs one sweep. Also called when this process begins to serve more companies.
     pub async fn sweep_early_statuses(self: &Arc<Self>) {
         if let Err(refusal) = self.try_sweep_early_statuses().await {
             tracing::debug!(%refusal, "sweep of early statuses will be retried");

@@ -22,13 +22,13 @@ impl Command for AddNote {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        let mut note = cx.message(ticket, Direction::Internal, &self.author, &self.body)?;
+        let mut note = cx.new_message(ticket, Direction::Internal, &self.author, &self.body)?;
         note.kind = MessageType::Note;
         // A note is not sent to anyone, so it has its final status at once.
         note.status = MessageStatus::Sent;
         note.sent_at = Some(cx.now);
         cx.touch(ticket);
-        cx.event(ticket, EventType::NoteAdded, &self.author, None, Some(json!({"messageId": note.id})))?;
+        cx.record_event(ticket, EventType::NoteAdded, &self.author, None, Some(json!({"messageId": note.id})))?;
         cx.record(Change::Message(Box::new(note.clone())));
         Ok(note)
     }

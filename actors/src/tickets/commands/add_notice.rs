@@ -5,8 +5,8 @@ use hotline_persistence::tables::tickets::HandledBy;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Adds a provider's notice, for example of a changed security code. Only the company sees it. It is no message of the
-/// contact: it does not count as unread, begins no conversation window, and no contact waits because of it.
+/// Adds a provider's notice, for example of a changed security code. Only the company sees it. It is not a message
+/// of the contact: it does not count as unread or begin a conversation window, and no contact waits because of it.
 #[derive(Clone, Debug)]
 pub struct AddNotice {
     /// The notice.
@@ -24,7 +24,7 @@ impl Command for AddNotice {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        let mut notice = cx.message(ticket, Direction::Internal, &Author::AUTOMATION, &self.body)?;
+        let mut notice = cx.new_message(ticket, Direction::Internal, &Author::AUTOMATION, &self.body)?;
         notice.kind = MessageType::System;
         // A notice is not sent to anyone, so it has its final status at once.
         notice.status = MessageStatus::Sent;

@@ -26,7 +26,7 @@ impl Command for Close {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         match self.wrapup_type {
-            Some(kind) => check_wrapup_type(cx.organization, kind, ticket.row.queue_id)?,
+            Some(wrapup_type) => check_wrapup_type(cx.organization, wrapup_type, ticket.row.queue_id)?,
             None => {
                 let queue = ticket.row.queue_id.and_then(|id| cx.organization.queues.get(&id));
                 if queue.is_some_and(|queue| queue.row.wrapup_required) {
@@ -39,7 +39,7 @@ impl Command for Close {
     }
 }
 
-/// Closes a ticket whose contact is erased: no agent is there to state a wrap-up.
+/// Closes a ticket whose contact is erased, without a wrap-up even if its queue requires one.
 #[derive(Clone, Debug)]
 pub struct CloseErased;
 
@@ -55,7 +55,7 @@ impl Command for CloseErased {
 }
 
 impl Close {
-    /// Closes a ticket in which no conversation took place, even if its queue requires a wrap-up.
+    /// Closes a ticket for which no agent states a wrap-up, even if its queue requires one.
     pub(super) fn without_wrapup(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         Self { wrapup_type: None, wrapup_note: None, author }.close(ticket, cx)
     }
@@ -72,6 +72,6 @@ impl Close {
         ticket.row.wrapup_type_id = self.wrapup_type;
         ticket.row.wrapup_note = self.wrapup_note.map(Into::into);
         cx.touch(ticket);
-        cx.event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))
+        cx.record_event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))
     }
 }

@@ -9,7 +9,7 @@ use crate::tickets::{Author, Command, Context, Ticket};
 /// The company has read the contact's messages.
 #[derive(Clone, Debug)]
 pub struct MarkRead {
-    /// Who read it.
+    /// Who read them.
     pub author: Author,
 }
 
@@ -21,7 +21,7 @@ impl Command for MarkRead {
             let from = json!({"unreadCount": ticket.row.unread_count});
             ticket.row.unread_count = 0;
             cx.touch(ticket);
-            cx.event(ticket, EventType::Read, &self.author, Some(from), Some(json!({"unreadCount": 0})))?;
+            cx.record_event(ticket, EventType::Read, &self.author, Some(from), Some(json!({"unreadCount": 0})))?;
             if let Some(up_to) = ticket.row.last_message_id {
                 cx.record(Change::Read(receipt(ticket, up_to, cx)));
             }
@@ -30,7 +30,7 @@ impl Command for MarkRead {
     }
 }
 
-/// The visitor has received the company's messages up to here.
+/// The visitor has received the company's messages up to one of them.
 #[derive(Clone, Debug)]
 pub struct MarkDelivered {
     /// The last message delivered.
@@ -52,7 +52,8 @@ impl Command for MarkDelivered {
     }
 }
 
-/// The visitor has read the company's messages up to here.
+/// The visitor has read the company's messages up to one of them. This is called "seen", because [`MarkRead`] is about
+/// the company.
 #[derive(Clone, Debug)]
 pub struct MarkSeen {
     /// The last message read.

@@ -1,4 +1,4 @@
-//! The commands of tickets, one file each.
+//! The commands on a ticket, most with a file of their own.
 
 mod add_note;
 mod add_notice;
@@ -32,7 +32,7 @@ pub use receive_echo::ReceiveEcho;
 pub use release::Release;
 pub use reopen::Reopen;
 pub use revise::Revise;
-pub use send::{Check, Content, Send, check_parameter_text};
+pub use send::{Content, InteractiveCheck, Send, check_parameter_text};
 pub use set_media::{FailText, SetMedia};
 pub use set_wrapup::SetWrapup;
 pub use show::Show;
@@ -71,13 +71,13 @@ fn is_member(organization: &Organization, user: UserId, queue: Option<QueueId>) 
 
 /// Checks that the wrap-up type exists, is active, and is linked to the ticket's queue, if there is one.
 fn check_wrapup_type(organization: &Organization, id: WrapupTypeId, queue: Option<QueueId>) -> Result<(), Refusal> {
-    let kind = organization.wrapup_types.get(&id).ok_or(Refusal::NotFound)?;
-    if !kind.active {
+    let wrapup_type = organization.wrapup_types.get(&id).ok_or(Refusal::NotFound)?;
+    if !wrapup_type.active {
         return Err(Refusal::invalid("wrapupTypeId", "must be an active wrap-up type"));
     }
     // A queue that has been deleted since does not count.
     let queue = queue.filter(|queue| organization.queues.contains_key(queue));
-    if queue.is_none_or(|queue| kind.queues.contains(&queue)) {
+    if queue.is_none_or(|queue| wrapup_type.queues.contains(&queue)) {
         Ok(())
     } else {
         Err(Refusal::invalid("wrapupTypeId", "must be linked to the ticket's queue"))

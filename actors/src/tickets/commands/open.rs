@@ -29,9 +29,9 @@ pub struct Open {
     pub contact: Arc<ContactRef>,
     /// Whether the contact is known to have written on this channel.
     pub reachable: bool,
-    /// The queue it waits in; the channel's queue when unset.
+    /// The queue the ticket waits in; the channel's queue when unset.
     pub queue: Option<QueueId>,
-    /// The agent it is assigned to.
+    /// The agent the ticket is assigned to.
     pub user: Option<UserId>,
     /// Who opens it.
     pub author: Author,
@@ -41,7 +41,7 @@ impl Open {
     /// Decides the new ticket.
     ///
     /// # Errors
-    /// When the channel, queue or user does not exist, or may not have the ticket.
+    /// When the channel, queue or user does not exist, or the queue or user may not have the ticket.
     pub fn decide(self, id: TicketId, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
         let channel = cx.organization.channels.get(&self.channel).ok_or(Refusal::NotFound)?;
         if let Some(queue) = self.queue {
@@ -88,7 +88,7 @@ impl Open {
             "assignedTo": named_user(cx.organization, self.user),
         });
         cx.touch(&mut ticket);
-        cx.event(&ticket, EventType::Opened, &self.author, None, Some(to))?;
+        cx.record_event(&ticket, EventType::Opened, &self.author, None, Some(to))?;
         cx.record(Change::ContactChannel(ContactChannel {
             company_id: self.company,
             contact_id: ticket.contact.id,

@@ -42,13 +42,13 @@ impl Command for React {
         // The contact has not seen a reaction that failed, but still sees the one before it.
         let seen_emoji =
             current.and_then(|current| if current.error.is_some() { current.before } else { current.emoji });
-        let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
+        let send = ReactionSend { id: cx.new_message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
         let row = RevisionRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             contact_id: ticket.row.contact_id,
             message_id: self.message.id,
-            revision: Revision::Reacts { reaction: self.new_reaction(send.id, seen_emoji, cx.now), send },
+            revision: Revision::ReactionToSend { reaction: self.new_reaction(send.id, seen_emoji, cx.now), send },
             at: cx.now,
             noted_at: cx.now,
             source: self.author.source,

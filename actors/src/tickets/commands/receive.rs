@@ -13,9 +13,9 @@ use crate::tickets::{Author, Command, Context, LastInbound, LastMessage, Ticket}
 /// The contact has written.
 ///
 /// A text that equals one of the company's stop words opts its contact out of campaigns. The opt-out is recorded here,
-/// in one entry with the message: so every channel is covered, a kill or a replay applies it exactly once, and the
-/// words come from the directory in memory. A scan of the message table would read each message once more, and would
-/// opt out again a contact who has opted in since.
+/// in one entry with the message: so every channel is covered, it is applied exactly once even after a crash or a
+/// replay, and the words come from the directory in memory. A scan of the message table would read each message once
+/// more, and would repeat the opt-out of a contact who has opted in since.
 #[derive(Clone, Debug, Default)]
 pub struct Receive {
     /// The text, or the caption of the file.
@@ -34,14 +34,14 @@ pub struct Receive {
     pub client_id: Option<String>,
     /// The provider's id of the message.
     pub provider_message_id: Option<String>,
-    /// When they wrote it, by the provider's clock; shown as `sentAt`. A call of the provider may arrive late.
+    /// When they wrote it, by the provider's clock; shown as `sentAt`. The provider's call may arrive late.
     pub written_at: Option<DateTime<Utc>>,
     /// Whether it went to another app, which handles the conversation: the contact does not wait for the company.
     pub standby: bool,
 }
 
 impl Receive {
-    /// A text message without any other field.
+    /// A text message with no other field set.
     pub fn text(body: impl Into<String>) -> Self {
         Self { body: Some(body.into()), ..Self::default() }
     }
@@ -54,7 +54,7 @@ impl Command for Receive {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        let mut message = cx.message(ticket, Direction::Inbound, &Author::CONTACT, "")?;
+        let mut message = cx.new_message(ticket, Direction::Inbound, &Author::CONTACT, "")?;
         message.status = MessageStatus::Received;
         message.kind = if self.media.is_some() { MessageType::Media } else { MessageType::Text };
         message.body = self.body;
@@ -74,7 +74,7 @@ impl Command for Receive {
         } else if ticket.row.handled_by.is_none() {
             ticket.row.handled_by = HandledBy::app(None);
         }
-        // On a phone channel, a contact without a number is answered at the id from which it wrote.
+        // On a phone channel, a contact without a number is answered at the id from which they wrote.
         let channel = cx.organization.channels.get(&ticket.row.channel_id);
         let has_phone = channel.is_some_and(|channel| channel.kind.has_phone());
         ticket.reachable |= !has_phone || ticket.contact.number.is_none();

@@ -30,7 +30,7 @@ impl Command for ReceiveEcho {
         let precedes_inbound = echo.written_at.is_some_and(|at| precedes_last_inbound(ticket, at));
         // Written before the ticket was opened: it answers nothing.
         let is_late = precedes_inbound && echo.written_at.is_some_and(|at| at < ticket.row.opened_at);
-        let mut message = cx.message(ticket, Direction::Outbound, &Author::OTHER_APP, "")?;
+        let mut message = cx.new_message(ticket, Direction::Outbound, &Author::OTHER_APP, "")?;
         message.kind = if echo.media.is_some() { MessageType::Media } else { MessageType::Text };
         message.body = echo.body;
         message.media = echo.media;
@@ -56,7 +56,7 @@ impl Command for ReceiveEcho {
     }
 }
 
-/// Whether the contact has written after this time: reports may arrive in any order. Compared by seconds, because some
+/// Whether the contact has written after this time: reports may arrive in any order. Compared in seconds, because some
 /// providers report no smaller unit.
 fn precedes_last_inbound(ticket: &Ticket, written_at: DateTime<Utc>) -> bool {
     let last_inbound = match ticket.last_inbound {

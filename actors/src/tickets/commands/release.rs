@@ -10,7 +10,7 @@ use crate::tickets::{Author, Command, Context, Ticket};
 pub struct Release {
     /// The user who leaves.
     pub user: UserId,
-    /// The queue they leave; none: the company.
+    /// The queue they leave; `None`: the company.
     pub queue: Option<QueueId>,
     /// The author of the change.
     pub author: Author,

@@ -41,7 +41,7 @@ impl Command for Reopen {
         ticket.row.wrapup_note = None;
         ticket.row.reopen_count += 1;
         cx.touch(ticket);
-        cx.event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
+        cx.record_event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
         // A user who has left or is inactive does not get the ticket back.
         let is_active = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
         if ticket.row.user_id.is_some_and(|user| !is_active(user)) {

@@ -14,11 +14,11 @@ use crate::tickets::{Author, Command, Context, LastMessage, Ticket};
 pub struct Revise {
     /// Which message of this ticket.
     pub message: MessageId,
-    /// What has happened to it.
+    /// What happened to it.
     pub revision: Revision,
     /// When it happened, by the provider's clock.
     pub at: DateTime<Utc>,
-    /// Who has done it.
+    /// Who did it.
     pub author: Author,
 }
 
@@ -31,7 +31,7 @@ impl Command for Revise {
             let body = match &self.revision {
                 Revision::Edited { body, .. } => Some(body.as_deref()),
                 Revision::Deleted { .. } => Some(None),
-                Revision::Reacted(_) | Revision::Reacts { .. } | Revision::ReactionSent { .. } => None,
+                Revision::Reacted(_) | Revision::ReactionToSend { .. } | Revision::ReactionSent { .. } => None,
             };
             if let Some(body) = body {
                 ticket.last_message =
@@ -51,7 +51,7 @@ impl Revise {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
         let before = message.revisable();
         let mut revised = before.clone();
-        // `apply` returns only changes of fields that the API shows, so the stored revisions are compared instead.
+        // `apply` returns only changes to fields that the API shows, so the stored revisions are compared instead.
         let _ = revised.apply(&row);
         revised != before
     }
@@ -75,12 +75,12 @@ impl Revise {
 
     /// A revision by the contact, or by the company's people in another app.
     pub fn reported(message: MessageId, revision: Revision, at: DateTime<Utc>) -> Self {
-        let is_own = match &revision {
+        let is_by_company = match &revision {
             Revision::Edited { of, .. } | Revision::Deleted { of } => *of == Direction::Outbound,
             Revision::Reacted(reaction) => reaction.by == Reactor::User,
-            Revision::Reacts { .. } | Revision::ReactionSent { .. } => true,
+            Revision::ReactionToSend { .. } | Revision::ReactionSent { .. } => true,
         };
-        let source = if is_own { Source::User } else { Author::CONTACT.source };
+        let source = if is_by_company { Source::User } else { Author::CONTACT.source };
         Self { message, revision, at, author: Author { source, ..Author::CONTACT } }
     }
 }

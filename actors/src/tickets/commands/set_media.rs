@@ -22,20 +22,20 @@ impl Command for SetMedia {
             Ok(media) => (Some(media), None),
             Err(error) => (None, serde_json::to_value(error).ok()),
         };
-        // Also on a closed ticket: the file belongs to an earlier message.
+        // Recorded on a closed ticket too: the file belongs to an earlier message.
         cx.record(Change::Media(Box::new(MediaRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             message_id: self.message,
             media,
             error,
-            is_of_text: false,
+            is_text_error: false,
         })));
         Ok(())
     }
 }
 
-/// The text of an outbound message, which is sent after its file, has failed, although the provider had accepted it.
+/// The text of an outbound message, sent after its file, has failed, although the provider had accepted it.
 /// The file was sent, so the message keeps its status, and shows the error.
 #[derive(Clone, Debug)]
 pub struct FailText {
@@ -55,7 +55,7 @@ impl Command for FailText {
             message_id: self.message,
             media: None,
             error: serde_json::to_value(self.error).ok(),
-            is_of_text: true,
+            is_text_error: true,
         })));
         Ok(())
     }

@@ -24,7 +24,7 @@ impl Command for SetWrapup {
         if ticket.is_open() {
             return Err(Refusal::Conflict(Conflict::of("the ticket is open", "open", "ticketId", ticket.row.id.0)));
         }
-        // The type that the ticket has may have been deactivated or unlinked since; keeping it is no change.
+        // The type that the ticket has may have been deactivated or unlinked since; keeping it is not a change.
         if ticket.row.wrapup_type_id != Some(self.wrapup_type) {
             check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
         }
@@ -40,7 +40,7 @@ impl Command for SetWrapup {
             return Ok(ticket.clone());
         }
         cx.touch(ticket);
-        cx.event(ticket, EventType::WrapupChanged, &self.author, Some(from), Some(to))?;
+        cx.record_event(ticket, EventType::WrapupChanged, &self.author, Some(from), Some(to))?;
         Ok(ticket.clone())
     }
 }

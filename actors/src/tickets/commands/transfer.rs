@@ -10,7 +10,7 @@ use crate::tickets::{Author, Command, Context, Ticket};
 /// Moves an open ticket to a queue, a user, or both.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The new queue; none keeps the queue.
+    /// The new queue; `None` keeps the queue.
     pub queue: Option<QueueId>,
     /// The new user; `Some(None)` leaves the ticket without a user. When only the queue changes, the user stays if
     /// they belong to it.
@@ -27,7 +27,7 @@ impl Command for Transfer {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         // The ticket's present queue and user are not checked: they may have been deactivated since, and keeping them
-        // is no change.
+        // is not a change.
         let queue = self.queue.or(ticket.row.queue_id);
         let keeps_queue = queue == ticket.row.queue_id;
         if let Some(queue) = self.queue.filter(|_| !keeps_queue) {
@@ -52,7 +52,7 @@ impl Command for Transfer {
         ticket.row.queue_id = queue;
         ticket.row.user_id = user;
         cx.touch(ticket);
-        cx.event(ticket, EventType::Transferred, &self.author, Some(from), Some(to))?;
+        cx.record_event(ticket, EventType::Transferred, &self.author, Some(from), Some(to))?;
         Ok(ticket.clone())
     }
 }

@@ -14,7 +14,7 @@ use crate::tickets::{Command, Context, FollowUp, Ticket};
 /// the provider also records the contact's opt-out, in the same entry, so that neither is durable without the other.
 #[derive(Clone, Debug)]
 pub struct UpdateDeliveryStatus {
-    /// The message, one of this ticket.
+    /// Which message of this ticket.
     pub message: MessageId,
     /// The new status.
     pub delivery_status: DeliveryStatus,
@@ -30,7 +30,7 @@ impl Command for UpdateDeliveryStatus {
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let follow_up = ticket.take_follow_up(self.message);
         let has_failed = matches!(self.delivery_status, DeliveryStatus::Failed(_));
-        let opts_out = self.delivery_status.opts_out();
+        let is_opt_out = self.delivery_status.is_opt_out();
         cx.record(Change::Progress(Box::new(DeliveryStatusRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
@@ -40,7 +40,7 @@ impl Command for UpdateDeliveryStatus {
             provider_message_id: self.provider_message_id,
             noted_at: Some(cx.now),
         })));
-        if opts_out {
+        if is_opt_out {
             let (company_id, contact_id) = (ticket.row.company_id, ticket.row.contact_id);
             cx.record(Change::OptOut(OptOut { company_id, contact_id, at: cx.now }));
         }
@@ -52,7 +52,7 @@ impl Command for UpdateDeliveryStatus {
 }
 
 impl FollowUp {
-    /// Records the answer, transfers, then closes. The latter two were checked when the message was accepted. A step
+    /// Records the answer, transfers, then closes. The latter two were checked when the message was created. A step
     /// that has become impossible since, because the queue was deleted or the ticket was closed, is skipped.
     fn execute(self, message: MessageId, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Self { after, author, written_at } = self;

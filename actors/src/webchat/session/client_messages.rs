@@ -19,7 +19,7 @@ pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
 /// The client ids of a session's messages. A retry is answered with the message that used its id first.
 pub(super) struct ClientMessages {
-    /// Hashes of the used ids.
+    /// Hashes of the used ids. The times of their use do not matter.
     used_ids: SeenSet<u64, ()>,
     /// The newest messages, for retries right after a lost connection.
     cached: VecDeque<MessageRow>,
@@ -27,7 +27,7 @@ pub(super) struct ClientMessages {
 
 impl Default for ClientMessages {
     fn default() -> Self {
-        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), cached: VecDeque::new() }
+        Self { used_ids: SeenSet::with_entries_max(CLIENT_IDS_MAX), cached: VecDeque::new() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Changes of a session when its visitor's identity is established.
+//! Changes made to a session when its visitor's identity is established.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
             let result = outcome.and_then(|ended_row| match ended_row {
                 Some(row) => {
                     session.row = row;
-                    // The ticket's actor appended the entry; the company's last one is this one or a later one.
+                    // The ticket's actor appended the entry; the company's last entry is that one or a later one.
                     session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }

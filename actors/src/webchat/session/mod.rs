@@ -94,7 +94,7 @@ impl Drop for VisitorSession {
 /// A session to create.
 #[derive(Clone)]
 pub struct NewSession {
-    /// Its first row.
+    /// Its initial row.
     pub row: SessionRow,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<SessionRow>>,
@@ -106,7 +106,7 @@ pub struct NewSession {
 pub struct SendVisitorMessage {
     /// The text, or the caption of the file.
     pub body: Option<String>,
-    /// The file they send. A retry is answered with the first message, and so has that message's file.
+    /// The file they send. A retry is answered with the first message, and so with that message's file.
     pub file: Option<StoredMedia>,
     /// The content besides the text: the option they chose.
     pub content: Option<Value>,
@@ -118,11 +118,11 @@ pub struct SendVisitorMessage {
     pub attached: Option<AttachedChanges<MessageRow>>,
 }
 
-/// Ends the session: by its visitor, or because it is idle.
+/// Ends the session, because someone requests it or because it is idle.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct End {
-    /// Ends it only if the visitor was not seen since then.
+    /// Ends it only if the visitor has not been seen since then.
     pub idle_since: Option<DateTime<Utc>>,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<SessionRow>>,
@@ -136,7 +136,7 @@ pub struct End {
 pub struct MarkPresent;
 
 /// The session's contact or ticket was merged into another: the rows in the tables have the change already. It is
-/// sent while the contact is marked for the merge, so that the session appends no change before it.
+/// sent while the contact is marked for the merge, so that the session appends no change before it handles this.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct SessionMoved {
@@ -209,10 +209,10 @@ impl VisitorSession {
 
     /// Refuses changes while the contact is being deleted or merged.
     fn check_contact(&self) -> Result<(), Refusal> {
-        let contact = (self.row.company_id, self.row.contact_id);
+        let key = (self.row.company_id, self.row.contact_id);
         // Nothing awaits between this check and the append, as in a ticket's actor.
-        if self.scope.contacts.cache().marks.is_marked(contact) {
-            return Err(Refusal::ContactLeaving(contact.1));
+        if self.scope.contacts.cache().marks.is_marked(key) {
+            return Err(Refusal::ContactChanging(key.1));
         }
         Ok(())
     }
@@ -319,7 +319,8 @@ async fn receive_message(
     Ok((message, Some(row)))
 }
 
-/// The session's row after its visitor's message. The message has another contact if the session's was merged into it.
+/// The session's row after its visitor's message. The message has another contact if the session's contact
+/// was merged into that one.
 fn row_after_message(message: &MessageRow, row: SessionRow) -> SessionRow {
     SessionRow { ticket_id: Some(message.ticket_id), contact_id: message.contact_id, ..row }
 }
@@ -385,7 +386,7 @@ impl Handler<SessionMoved> for VisitorSession {
         {
             self.row.ticket_id = Some(remaining);
         }
-        // Browsers reconnect at once, and see the conversation of the remaining contact.
+        // Browsers reconnect, and see the conversation of the remaining contact.
         self.sockets.disconnect_all(DisconnectReason::Moved);
     }
 }

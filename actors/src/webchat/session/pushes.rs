@@ -11,11 +11,11 @@ use tokio::sync::watch;
 
 use crate::webchat::watch::Push;
 
-/// Maximum pushes that wait for one socket. A browser that is further behind should catch up from the tables, which
-/// needs no memory here.
+/// Maximum pushes that wait for one socket. A browser that falls further behind is disconnected and catches up from the
+/// tables, so that its backlog takes no memory.
 pub const PUSHES_MAX: usize = 64;
 
-/// Maximum bytes that wait for one socket: sixteen messages of the longest text. A single push may be larger.
+/// Maximum bytes that wait for one socket: sixteen messages of the maximum length. A single push may be larger.
 pub const PUSH_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum bytes that wait for all sockets of the process.
@@ -32,7 +32,7 @@ static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The queue of a socket.
 pub fn push_channel() -> (PushSender, PushReceiver) {
-    // Not tokio's, which takes 2 KiB while it is empty.
+    // Not tokio's channel, which takes 2 KiB even while it is empty.
     let (sender, receiver) = unbounded();
     let (end_sender, end_receiver) = watch::channel(None);
     (
@@ -77,14 +77,14 @@ struct QueuePlace {
 /// Why a push cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PushError {
-    /// The queue is full.
+    /// The queue is full, or the total of all queues is reached.
     Full,
     /// The socket is closed.
     Closed,
 }
 
 impl PushSender {
-    /// Adds a push of this size.
+    /// Adds a push of this size. If it is the end of the session, the socket learns of it even if the queue is full.
     pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), PushError> {
         if let Push::Ended(at) = push {
             self.end_sender.send_replace(Some(*at));
@@ -105,7 +105,7 @@ impl PushSender {
 }
 
 impl PushReceiver {
-    /// The next push; none once the session has dropped its end.
+    /// The next push; `None` once the session has dropped its sender.
     pub async fn next(&mut self) -> Option<Push> {
         self.queue.next().await.map(|queued_push| queued_push.push)
     }
@@ -115,7 +115,7 @@ impl PushReceiver {
         self.queue.try_recv().ok().map(|queued_push| queued_push.push)
     }
 
-    /// Receives the time at which the session ended, also for a socket that does not take pushes yet.
+    /// Receives the time at which the session ended, even if the socket does not take pushes yet.
     pub fn end_receiver(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
         self.end_receiver.clone()
     }
@@ -141,8 +141,8 @@ impl Drop for QueuePlace {
 /// The approximate size of a push.
 pub(super) fn bytes_of(push: &Push) -> usize {
     let Push::Message(row) = push else { return BASE_BYTES };
-    let documents = [&row.interactive, &row.template].into_iter().flatten().map(text_bytes).sum::<usize>();
-    BASE_BYTES + row.body.as_ref().map_or(0, String::len) + documents
+    let document_bytes = [&row.interactive, &row.template].into_iter().flatten().map(text_bytes).sum::<usize>();
+    BASE_BYTES + row.body.as_ref().map_or(0, String::len) + document_bytes
 }
 
 /// The bytes of a document's texts and field names, without serializing it.
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(largest.add(&push, 1), Err(PushError::Closed));
         let (session, mut socket) = push_channel();
         drop(session);
-        assert!(socket.next().await.is_none(), "the session has dropped its end");
+        assert!(socket.next().await.is_none(), "the session has dropped its sender");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_document_is_that_of_its_texts() {
+    fn the_size_of_a_document_is_that_of_its_texts_and_field_names() {
         let document = serde_json::json!({"text": "hello", "rows": ["one", "two"]});
         assert_eq!(text_bytes(&document), 4 + 5 + 4 + 6);
         assert_eq!(bytes_of(&typing()), BASE_BYTES);

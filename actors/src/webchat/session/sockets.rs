@@ -40,17 +40,17 @@ struct Socket {
 pub enum DisconnectReason {
     /// The socket did not take its pushes in time.
     TooSlow,
-    /// The session continues in another process, or here in a moment.
+    /// The session continues, here or in another process, so the browser should reconnect.
     Moved,
 }
 
-/// Attaches a socket. The reply is none when the session has the maximum number of sockets.
+/// Attaches a socket. The reply is `None` if the session already has [`SOCKETS_MAX`] sockets.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<AttachedSocket>, Refusal>")]
 pub struct Attach {
-    /// The queue of its pushes.
+    /// The sending end of the socket's queue.
     pub push_sender: PushSender,
-    /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
+    /// Sends the reason when the session disconnects the socket; nothing is pushed afterwards.
     pub close_sender: watch::Sender<Option<DisconnectReason>>,
 }
 
@@ -64,7 +64,7 @@ pub struct AttachedSocket {
 }
 
 impl AttachedSocket {
-    /// The visitor types, or has stopped.
+    /// The visitor is typing, or has stopped.
     pub fn set_typing(&self, typing: bool) {
         self.typing.set(typing);
     }
@@ -129,7 +129,7 @@ impl Handler<Envelope<Attach>> for VisitorSession {
     fn handle(&mut self, attach: Envelope<Attach>, cx: &mut ActorContext<Self>) {
         let Some((attach, reply_to)) = attach.accept() else { return };
         let attached = self.attach(attach, cx);
-        // If the session is refused as ended, its end must be durable before the caller learns of it.
+        // If the request is refused because the session has ended, that end must be durable before the reply.
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), attached);
     }
 }
@@ -156,7 +156,7 @@ impl VisitorSession {
             close_sender: attach.close_sender,
         });
         self.sockets.last_presence = Some(now());
-        // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
+        // Sockets are long-lived, so their copies of the row leave out what they do not need.
         let row = SessionRow {
             page: None,
             utm: None,

@@ -156,7 +156,7 @@ export interface BoardResponse {
   data: Board;
 }
 
-/** Changes of a board. */
+/** Changes to a board. */
 export interface BoardUpdate {
   /** Whether the board is hidden from the list. */
   archived?: boolean;
@@ -249,7 +249,7 @@ export interface BusinessResponse {
   data: Business;
 }
 
-/** Changes of a business. */
+/** Changes to a business. */
 export interface BusinessUpdate {
   /** Name, unique in the company. */
   name?: string;
@@ -378,7 +378,7 @@ export interface CampaignResponse {
 /** The status of a campaign. */
 export type CampaignStatus = "scheduled" | "processing" | "paused" | "completed" | "canceled";
 
-/** Changes of a campaign. */
+/** Changes to a campaign. */
 export interface CampaignUpdate {
   /** The channel, as `GET /channels` lists it. */
   channelId?: number;
@@ -549,7 +549,7 @@ export interface CardOriginResponse {
   data: CardOrigin;
 }
 
-/** Changes of a card origin. */
+/** Changes to a card origin. */
 export interface CardOriginUpdate {
   /** Name, unique in the company. */
   name?: string;
@@ -596,7 +596,7 @@ export interface CardProductResponse {
   data: CardProduct;
 }
 
-/** Changes of a product on a card. */
+/** Changes to a product on a card. */
 export interface CardProductUpdate {
   /** Name. Default: the product's name. */
   name?: string;
@@ -668,7 +668,7 @@ export interface CardStatusResponse {
   data: CardStatus;
 }
 
-/** Changes of a card status. */
+/** Changes to a card status. */
 export interface CardStatusUpdate {
   /** A colour as `#rrggbb`; `null` for none. */
   color?: string | null;
@@ -684,7 +684,7 @@ export interface CardSum {
   value: Amount;
 }
 
-/** Changes of a card; omitted fields stay the same. */
+/** Changes to a card; omitted fields stay the same. */
 export interface CardUpdate {
   /** The responsible user, as `GET /users` lists them. */
   assignedToUserId?: number | null;
@@ -852,7 +852,7 @@ export interface Contact {
   identities: ContactIdentity[];
   /** Whether the contact is a group rather than a person. */
   isGroup: boolean;
-  /** The channel of the latest message. Changes of it do not change `updatedAt`. */
+  /** The channel of the latest message. Changes to it do not change `updatedAt`. */
   lastChannel: LastChannel | null;
   /** The provider's id for a contact whose number it hides. */
   lid: string | null;
@@ -1029,7 +1029,7 @@ export interface ContactTag {
   name: string;
 }
 
-/** Changes of a contact; omitted fields stay the same. */
+/** Changes to a contact; omitted fields stay the same. */
 export interface ContactUpdate {
   /** The company's own code for the contact. */
   code?: string | null;
@@ -1163,7 +1163,7 @@ export interface CustomFieldResponse {
 /** The type of a custom field's values. */
 export type CustomFieldType = "text" | "textarea" | "number" | "boolean" | "date" | "datetime" | "email" | "url" | "phone" | "select" | "multiselect";
 
-/** Changes of a custom field. */
+/** Changes to a custom field. */
 export interface CustomFieldUpdate {
   /** The kind of record the field belongs to. */
   application?: "contact" | "card";
@@ -1271,7 +1271,7 @@ export interface EventMessage {
   media: MediaFile | null;
   /** The message it replies to. */
   quotedMessageId: MessageId | null;
-  /** The reactions, one of each person. */
+  /** The reactions, one per person. */
   reactions: MessageReaction[];
   /** When the recipient read it. */
   readAt: Timestamp | null;
@@ -1424,7 +1424,7 @@ export interface GlobalVariableResponse {
   data: GlobalVariable;
 }
 
-/** Changes of a global variable. */
+/** Changes to a global variable. */
 export interface GlobalVariableUpdate {
   /** What the variable is for. */
   description?: string | null;
@@ -1651,7 +1651,7 @@ export interface MergedContact {
   identities: ContactIdentity[];
   /** Whether the contact is a group rather than a person. */
   isGroup: boolean;
-  /** The channel of the latest message. Changes of it do not change `updatedAt`. */
+  /** The channel of the latest message. Changes to it do not change `updatedAt`. */
   lastChannel: LastChannel | null;
   /** The provider's id for a contact whose number it hides. */
   lid: string | null;
@@ -1794,7 +1794,7 @@ export interface Message {
   media: MediaFile | null;
   /** The message it replies to. */
   quotedMessageId: MessageId | null;
-  /** The reactions, one of each person. */
+  /** The reactions, one per person. */
   reactions: MessageReaction[];
   /** When the recipient read it. */
   readAt: Timestamp | null;
@@ -2204,7 +2204,7 @@ export interface ProductCategoryResponse {
   data: ProductCategory;
 }
 
-/** Changes of a product category. */
+/** Changes to a product category. */
 export interface ProductCategoryUpdate {
   /** Description. */
   description?: string | null;
@@ -2253,7 +2253,7 @@ export interface ProductResponse {
   data: Product;
 }
 
-/** Changes of a product. */
+/** Changes to a product. */
 export interface ProductUpdate {
   /** Whether it is active. */
   active?: boolean;
@@ -2399,7 +2399,7 @@ export interface QueueResponse {
   data: Queue;
 }
 
-/** Changes of a queue. */
+/** Changes to a queue. */
 export interface QueueUpdate {
   /** Whether it is active. */
   active?: boolean;
@@ -2471,7 +2471,7 @@ export interface QuickMessageResponse {
   data: QuickMessage;
 }
 
-/** Changes of a quick message. */
+/** Changes to a quick message. */
 export interface QuickMessageUpdate {
   /** The text. */
   message?: string;
@@ -2710,7 +2710,7 @@ export interface ScheduleResponse {
 /** The status of a scheduled message. */
 export type ScheduleStatus = "pending" | "sent" | "canceled" | "failed";
 
-/** Changes of a scheduled message. */
+/** Changes to a scheduled message. */
 export interface ScheduleUpdate {
   /** At most 65,536 bytes */
   body?: string;
@@ -2913,7 +2913,7 @@ export interface StageSum {
   value: Amount;
 }
 
-/** Changes of a stage. */
+/** Changes to a stage. */
 export interface StageUpdate {
   /** Whether the stage is for won cards; at most one stage of a board. */
   doneList?: boolean;
@@ -3005,7 +3005,7 @@ export interface TagResponse {
   data: Tag;
 }
 
-/** Changes of a tag. */
+/** Changes to a tag. */
 export interface TagUpdate {
   /** A colour as `#rrggbb`. */
   color?: string;
@@ -3328,7 +3328,7 @@ export interface UserResponse {
   data: User;
 }
 
-/** Changes of a user. */
+/** Changes to a user. */
 export interface UserUpdate {
   /** Whether the user is active. Only active agents are assigned tickets. */
   active?: boolean;
@@ -3354,7 +3354,7 @@ export interface Version {
   version: string;
 }
 
-/** By which app a message went that did not go through Hotline. */
+/** By which app a message was sent or handled instead of Hotline. */
 export type Via = "nativeApp" | "otherApp";
 
 /** A visitor's activity. */
@@ -3594,7 +3594,7 @@ export interface WebhookTestResponse {
   data: WebhookTest;
 }
 
-/** Changes of a webhook. */
+/** Changes to a webhook. */
 export interface WebhookUpdate {
   /** Whether the webhook is enabled. */
   active?: boolean;
@@ -3710,7 +3710,7 @@ export interface WrapupCategoryResponse {
   data: WrapupCategory;
 }
 
-/** Changes of a wrap-up category. */
+/** Changes to a wrap-up category. */
 export interface WrapupCategoryUpdate {
   /** The category's name. */
   name?: string;
@@ -3791,7 +3791,7 @@ export interface WrapupTypeResponse {
   data: WrapupType;
 }
 
-/** Changes of a wrap-up type. */
+/** Changes to a wrap-up type. */
 export interface WrapupTypeUpdate {
   /** Whether tickets can be closed with it. */
   active?: boolean;

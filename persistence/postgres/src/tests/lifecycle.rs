@@ -41,9 +41,9 @@ async fn a_second_start_finds_the_rows_of_the_first() {
 async fn commits_are_durable_by_default() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
-    let enabled = "select count(*)::int from pg_settings where setting = 'on' and \
-                   name in ('fsync', 'full_page_writes', 'synchronous_commit')";
-    assert_eq!(scalar(&cluster, enabled).await.unwrap(), 3);
+    let query = "select count(*)::int from pg_settings where setting = 'on' and \
+                 name in ('fsync', 'full_page_writes', 'synchronous_commit')";
+    assert_eq!(scalar(&cluster, query).await.unwrap(), 3);
     cluster.stop().await.unwrap();
 }
 
@@ -54,13 +54,13 @@ async fn only_the_private_socket_accepts_connections() {
     let socket_dir = cluster.socket_dir().metadata().unwrap();
     assert_eq!(socket_dir.mode() & 0o7777, 0o700);
     assert_eq!(socket_dir.uid(), cluster.cluster_dir().metadata().unwrap().uid());
-    let without_tcp = "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
-    assert_eq!(scalar(&cluster, without_tcp).await.unwrap(), 1);
+    let query = "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
+    assert_eq!(scalar(&cluster, query).await.unwrap(), 1);
     cluster.stop().await.unwrap();
 }
 
 #[tokio::test]
-#[ignore = "takes root, to start PostgreSQL, which must not run as root"]
+#[ignore = "needs root, to start PostgreSQL as another user"]
 async fn postgres_runs_as_another_user_when_started_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
@@ -82,8 +82,8 @@ async fn settings_of_the_caller_take_precedence() {
     let mut options = folder.options();
     options.settings.push(("max_connections".to_owned(), "33".to_owned()));
     let cluster = Cluster::start(options).await.unwrap();
-    let limit = "select setting::int from pg_settings where name = 'max_connections'";
-    assert_eq!(scalar(&cluster, limit).await.unwrap(), 33);
+    let query = "select setting::int from pg_settings where name = 'max_connections'";
+    assert_eq!(scalar(&cluster, query).await.unwrap(), 33);
     cluster.stop().await.unwrap();
 }
 
@@ -125,8 +125,8 @@ async fn a_cluster_of_another_version_is_refused() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
-    let version = cluster.cluster_dir().join("PG_VERSION");
-    std::fs::write(&version, "9\n").unwrap();
+    let version_file = cluster.cluster_dir().join("PG_VERSION");
+    std::fs::write(&version_file, "9\n").unwrap();
 
     let error = Cluster::start(folder.options()).await.unwrap_err();
     assert!(matches!(error, ClusterError::OtherVersion { cluster_version: 9, .. }), "{error}");

@@ -45,8 +45,8 @@ async fn the_url_connects_to_the_same_database() {
     cluster.stop().await.unwrap();
     std::fs::remove_dir_all(cluster.socket_dir()).unwrap();
 
-    let unusual = socket::url(Path::new("/ä &"));
-    assert_eq!(unusual, "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline");
+    let url = socket::url(Path::new("/ä &"));
+    assert_eq!(url, "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_linked_socket_folder_is_refused_and_permissions_are_restricted() {
 }
 
 #[test]
-#[ignore = "takes root, to give a folder to another user"]
+#[ignore = "needs root, to give a folder to another user"]
 fn a_socket_folder_of_another_user_is_refused_as_root() {
     let folder = Folder::new();
     let user = OsUser::choose(None).unwrap();
@@ -81,15 +81,15 @@ fn a_socket_folder_of_another_user_is_refused_as_root() {
 #[tokio::test]
 async fn other_files_in_the_cluster_folder_are_preserved() {
     let folder = Folder::new();
-    let other_file = folder.data_dir().join("postgres/letters");
-    std::fs::create_dir_all(&other_file).unwrap();
+    let other_folder = folder.data_dir().join("postgres/letters");
+    std::fs::create_dir_all(&other_folder).unwrap();
     let error = Cluster::start(folder.options()).await.unwrap_err();
     assert!(matches!(error, ClusterError::NotACluster { .. }), "{error}");
-    assert!(other_file.exists());
+    assert!(other_folder.exists());
 }
 
 #[tokio::test]
-#[ignore = "takes root, to own the files of a cluster"]
+#[ignore = "needs root, to own the files of a cluster"]
 async fn a_restored_cluster_gets_its_owner_back_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_restored_cluster_gets_its_owner_back_as_root() {
     restarted.stop().await.unwrap();
 }
 
-/// Removes a cluster that was stored elsewhere, which no temporary folder cleans up.
+/// A cluster outside the test's temporary folder, which is removed on drop.
 struct ExternalCluster {
     data_dir: PathBuf,
     cluster: PathBuf,
@@ -120,8 +120,8 @@ impl Drop for ExternalCluster {
 }
 
 #[tokio::test]
-#[ignore = "takes root, to enter a folder that PostgreSQL's user cannot"]
-async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
+#[ignore = "needs root, to enter a folder that PostgreSQL's user cannot"]
+async fn a_cluster_below_an_inaccessible_folder_is_external_as_root() {
     let folder = Folder::new();
     let closed = folder.root().join("closed");
     std::fs::create_dir(&closed).unwrap();
@@ -155,11 +155,11 @@ async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
     let status = std::process::Command::new("mv").arg(path).arg(&moved).status();
     assert!(status.unwrap().success());
     let error = Cluster::start(options(data_dir)).await.unwrap_err();
-    assert!(matches!(error, ClusterError::Missing { .. }), "{error}");
+    assert!(matches!(error, ClusterError::TargetMissing { .. }), "{error}");
 }
 
 #[tokio::test]
-#[ignore = "takes root, to enter a folder that PostgreSQL's user cannot"]
+#[ignore = "needs root, to enter a folder that PostgreSQL's user cannot"]
 async fn a_folder_that_becomes_inaccessible_is_reported_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::{Cluster, ClusterOptions, template};
 
-/// Timeout after which a condition counts as never met, also on a machine that is busy with other work.
+/// Timeout after which a condition counts as never met, even on a machine that is busy with other work.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Poll interval for a condition.

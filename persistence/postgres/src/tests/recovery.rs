@@ -63,7 +63,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let first = Cluster::start(folder.options()).await.unwrap();
     execute(&first, "create table kept (n int); insert into kept values (7)").await;
     // A backend that is computing does not notice that its postmaster has exited. It computes until the test ends it,
-    // or for five minutes if the test fails before.
+    // or for five minutes if the test fails first.
     let mut connection = connect(&first).await.unwrap();
     let backend: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await.unwrap();
     sqlx::raw_sql("set statement_timeout = '5min'").execute(&mut connection).await.unwrap();
@@ -72,8 +72,8 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
         sqlx::raw_sql("do $$ begin loop null; end loop; end $$").execute(&mut connection).await.is_ok()
     });
     eventually("the backend computes", async || {
-        let active = "select count(*)::int from pg_stat_activity where state = 'active' and query like 'do %'";
-        scalar(&first, active).await.unwrap() == 1
+        let count_active = "select count(*)::int from pg_stat_activity where state = 'active' and query like 'do %'";
+        scalar(&first, count_active).await.unwrap() == 1
     })
     .await;
     let killed = first.pid().unwrap();
@@ -109,9 +109,9 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
     // PostgreSQL writes a negative id in single-user mode, and a crash may leave the file empty.
     for text in [format!("{pid}\n"), format!("-{pid}\n"), String::new()] {
         std::fs::write(&pid_file, text).unwrap();
-        let again = Cluster::start(folder.options()).await.unwrap();
-        assert_eq!(scalar(&again, "select 1").await.unwrap(), 1);
-        again.stop().await.unwrap();
+        let restarted = Cluster::start(folder.options()).await.unwrap();
+        assert_eq!(scalar(&restarted, "select 1").await.unwrap(), 1);
+        restarted.stop().await.unwrap();
     }
 }
 
@@ -145,8 +145,8 @@ async fn a_postmaster_without_fsync_is_restarted_by_a_service() {
 
     let service = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
     assert_ne!(service.pid(), Some(pid));
-    let durable = "select count(*)::int from pg_settings where name = 'fsync' and setting = 'on'";
-    assert_eq!(scalar(&service, durable).await.unwrap(), 1);
+    let query = "select count(*)::int from pg_settings where name = 'fsync' and setting = 'on'";
+    assert_eq!(scalar(&service, query).await.unwrap(), 1);
     service.stop().await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The other process of `tests/sharing.rs`: `cluster_process share FOLDER` queries the shared cluster of a folder,
+//! The helper process of `tests/sharing.rs`: `cluster_process share FOLDER` queries the shared cluster of a folder,
 //! `cluster_process serve FOLDER` runs a cluster of its own until the process is killed.
 
 use std::error::Error;

@@ -57,23 +57,23 @@ impl ReportedLife {
 
 /// Every life with its last heartbeat and its last report. A report is `None` if there is none or it cannot be read.
 pub async fn reports(db: &PgPool) -> Result<Vec<(LifeRow, Option<Report>)>> {
-    let all = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
+    let statement = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
             (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms, b.report,
             b.report is not null as has_report
         from lives l join beats b using (life) order by life";
-    let rows: Vec<ReportedLife> = with_timeout(sqlx::query_as(all).fetch_all(db)).await?;
+    let rows: Vec<ReportedLife> = with_timeout(sqlx::query_as(statement).fetch_all(db)).await?;
     Ok(rows.into_iter().map(ReportedLife::into_parts).collect())
 }
 
 /// How long ago each life reported, in milliseconds.
 pub async fn report_ages(db: &PgPool) -> Result<Vec<(LifeId, i64)>> {
-    let ages = "select life, (extract(epoch from clock_timestamp() - reported_at) * 1000)::bigint
+    let statement = "select life, (extract(epoch from clock_timestamp() - reported_at) * 1000)::bigint
         from beats where reported_at is not null";
-    with_timeout(sqlx::query_as(ages).fetch_all(db)).await
+    with_timeout(sqlx::query_as(statement).fetch_all(db)).await
 }
 
 /// Saves the report of a life, in the life's own row.
 pub async fn save_report(db: &PgPool, life: LifeId, report: &Report) -> Result<()> {
-    let update = "update beats set report = $2, reported_at = clock_timestamp() where life = $1";
-    with_timeout(sqlx::query(update).bind(life).bind(Json(report)).execute(db)).await.map(drop)
+    let statement = "update beats set report = $2, reported_at = clock_timestamp() where life = $1";
+    with_timeout(sqlx::query(statement).bind(life).bind(Json(report)).execute(db)).await.map(drop)
 }

@@ -2,13 +2,13 @@
 
 use sqlx::{FromRow, PgPool};
 
-use super::{LIVES, LifeRow, SealRow, begin_fenced};
+use super::{LifeRow, SELECT_LIVES, SealRow, begin_fenced};
 use crate::Result;
 use crate::begin::begin;
 use crate::cluster::{LifeId, Slot};
 use crate::error::with_timeout;
 
-/// Advisory lock of the planner, so that only one plans at a time: "hotlinep" in ASCII.
+/// Advisory lock of the planner, so that only one process plans at a time: "hotlinep" in ASCII.
 const PLANNER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65_70;
 
 /// The assignment of a slot, as stored.
@@ -76,7 +76,7 @@ pub async fn cancel_moves(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<(
 /// directly, others as a move. Returns how many slots were planned.
 ///
 /// # Errors
-/// [`crate::Error::NotOwner`] when this life is over; when the database cannot answer.
+/// [`crate::Error::NotOwner`] when this life is over; other errors when the database cannot answer.
 pub async fn plan(
     db: &PgPool,
     life: LifeId,
@@ -84,19 +84,19 @@ pub async fn plan(
 ) -> Result<usize> {
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
-        let lock = "select pg_try_advisory_xact_lock($1)";
-        if !sqlx::query_scalar(lock).bind(PLANNER_LOCK).fetch_one(&mut *transaction).await? {
+        let try_lock = "select pg_try_advisory_xact_lock($1)";
+        if !sqlx::query_scalar(try_lock).bind(PLANNER_LOCK).fetch_one(&mut *transaction).await? {
             return Ok(0);
         }
-        // The lock keeps these lives until the plan is written.
-        let lives = sqlx::AssertSqlSafe(format!("{LIVES} for key share of l"));
-        let lives: Vec<LifeRow> = sqlx::query_as(lives).fetch_all(&mut *transaction).await?;
+        // `for key share` keeps these lives from ending until the plan is written.
+        let statement = sqlx::AssertSqlSafe(format!("{SELECT_LIVES} for key share of l"));
+        let lives: Vec<LifeRow> = sqlx::query_as(statement).fetch_all(&mut *transaction).await?;
         let slots: Vec<SlotRow> =
             sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(&mut *transaction).await?;
         // The planner gets unfinished seals, and those of the last 30 s by the database's clock.
-        let seals = "select life, heir, sealed_at, done from seals
+        let statement = "select life, heir, sealed_at, done from seals
             where not done or sealed_at > now() - interval '30 seconds'";
-        let seals: Vec<SealRow> = sqlx::query_as(seals).fetch_all(&mut *transaction).await?;
+        let seals: Vec<SealRow> = sqlx::query_as(statement).fetch_all(&mut *transaction).await?;
         let assignments = plan(&lives, &slots, &seals);
         if assignments.is_empty() {
             return Ok(0);

@@ -53,8 +53,8 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
             assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
             assert_eq!(recovered.torn_tail().is_some(), cut > used - group_bytes(20));
             drop(recovered);
-            let (journal, released) = start(dir.path(), &SMALL, 0);
-            assert_eq!(append_synced(&journal, &released, &record(20)), 20);
+            let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
+            assert_eq!(append_synced(&journal, &acknowledged, &record(20)), 20);
             journal.close().unwrap();
             assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20));
         }
@@ -107,9 +107,9 @@ fn a_flipped_byte_in_the_last_group_is_a_torn_tail() {
 #[test]
 fn a_later_group_that_ends_with_zeros_proves_damage() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for record in [&[1; 10][..], &[2; 10], &[0; 10]] {
-        append_synced(&journal, &released, record);
+        append_synced(&journal, &acknowledged, record);
     }
     journal.close().unwrap();
     let file = segments(dir.path()).pop().unwrap();
@@ -124,8 +124,8 @@ fn a_later_group_that_ends_with_zeros_proves_damage() {
 fn bytes_further_than_a_torn_group_reaches_are_damage() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { segment_bytes: 20 << 20, max_bytes: 64 << 20, ..SMALL };
-    let (journal, released) = start(dir.path(), &options, 0);
-    append_synced(&journal, &released, b"one");
+    let (journal, acknowledged) = start(dir.path(), &options, 0);
+    append_synced(&journal, &acknowledged, b"one");
     journal.close().unwrap();
     let file = segments(dir.path()).pop().unwrap();
     let mut bytes = fs::read(&file).unwrap();

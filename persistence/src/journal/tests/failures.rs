@@ -26,25 +26,25 @@ fn own_dir() -> Option<PathBuf> {
 }
 
 #[test]
-fn a_failed_sync_poisons_and_releases_nothing() {
+fn a_failed_sync_poisons_and_acknowledges_nothing() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(succeeds_in_own_process("a_failed_sync_poisons_and_releases_nothing", dir.path()));
+        assert!(succeeds_in_own_process("a_failed_sync_poisons_and_acknowledges_nothing", dir.path()));
         return;
     };
     let (poisoned_sender, poisoned) = channel();
-    let (released_sender, released) = channel();
+    let (acknowledged_sender, acknowledged) = channel();
     let journal = open(&dir, SMALL)
         .unwrap()
         .start(
             0,
-            move |items| items.drain(..).for_each(|item: (Seq, u64)| released_sender.send(item).unwrap()),
+            move |items| items.drain(..).for_each(|item: (Seq, u64)| acknowledged_sender.send(item).unwrap()),
             move |error| poisoned_sender.send(error.to_string()).unwrap(),
         )
         .unwrap();
     let reservation = journal.reserve().unwrap();
     append(&journal, b"one");
-    assert_eq!(released.recv().unwrap().0, 1);
+    assert_eq!(acknowledged.recv().unwrap().0, 1);
     fail::cfg("journal_sync", "return").unwrap();
     append(&journal, b"two");
     assert_eq!(poisoned.recv().unwrap(), "injected sync error");
@@ -54,7 +54,7 @@ fn a_failed_sync_poisons_and_releases_nothing() {
     assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
     assert_eq!(journal.synced(), 1);
     drop(journal);
-    assert_eq!(released.iter().count(), 0);
+    assert_eq!(acknowledged.iter().count(), 0);
     assert_eq!(poisoned.iter().count(), 0);
 }
 
@@ -65,14 +65,14 @@ fn a_full_disk_delays_queued_records_until_there_is_room() {
         assert!(succeeds_in_own_process("a_full_disk_delays_queued_records_until_there_is_room", dir.path()));
         return;
     };
-    let (journal, released) = start(&dir, &SMALL, 0);
+    let (journal, acknowledged) = start(&dir, &SMALL, 0);
     fail::cfg("journal_create_segment", "return").unwrap();
     // Larger than a segment, so that no spare fits.
     append(&journal, &[7; 2000]);
     assert_eq!(wait_until_refused(&journal), Refused::JournalFull);
     assert_eq!(journal.synced(), 0);
     fail::remove("journal_create_segment");
-    assert_eq!(released.recv().unwrap().0, 1);
+    assert_eq!(acknowledged.recv().unwrap().0, 1);
     wait_until_accepted(&journal);
     fail::cfg("journal_create_segment", "return").unwrap();
     append(&journal, &[7; 2000]);
@@ -102,18 +102,18 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
         ));
         return;
     };
-    let (journal, released) = start(&dir, &SMALL, 0);
+    let (journal, acknowledged) = start(&dir, &SMALL, 0);
     // The next segment takes the reserve file, and no other reserve is created.
     fail::cfg("journal_create_reserve", "return").unwrap();
     fail::cfg("journal_create_segment", "return(files)").unwrap();
-    let mut last = append_synced(&journal, &released, &[7; 2000]);
+    let mut last = append_synced(&journal, &acknowledged, &[7; 2000]);
     for shortage in SHORTAGES {
         fail::cfg("journal_create_segment", &format!("return({shortage})")).unwrap();
         let delayed = append(&journal, &[7; 2000]);
         let refused = wait_until_refused(&journal);
         assert_eq!((refused, journal.synced()), (Refused::JournalFull, last), "{shortage}");
         fail::remove("journal_create_segment");
-        assert_eq!(released.recv().unwrap().0, delayed, "{shortage}");
+        assert_eq!(acknowledged.recv().unwrap().0, delayed, "{shortage}");
         wait_until_accepted(&journal);
         last = delayed;
     }
@@ -123,17 +123,17 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
 }
 
 #[test]
-fn without_open_files_the_next_segment_reuses_the_open_file() {
+fn when_no_file_can_be_opened_the_next_segment_uses_the_reserve() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(succeeds_in_own_process("without_open_files_the_next_segment_reuses_the_open_file", dir.path()));
+        assert!(succeeds_in_own_process("when_no_file_can_be_opened_the_next_segment_uses_the_reserve", dir.path()));
         return;
     };
-    let (journal, released) = start(&dir, &SMALL, 0);
+    let (journal, acknowledged) = start(&dir, &SMALL, 0);
     fail::cfg("journal_create_segment", "return(files)").unwrap();
     for seq in 1..=20 {
         // Each takes its own segment, and no spare fits.
-        assert_eq!(append_synced(&journal, &released, &[seq; 2000]), u64::from(seq));
+        assert_eq!(append_synced(&journal, &acknowledged, &[seq; 2000]), u64::from(seq));
         wait_until_accepted(&journal);
         wait_until("there is a reserve again", || dir.join("reserve").exists());
     }
@@ -145,7 +145,7 @@ fn without_open_files_the_next_segment_reuses_the_open_file() {
 }
 
 #[test]
-fn a_process_killed_at_any_point_keeps_every_released_record() {
+fn a_process_killed_at_any_point_keeps_acknowledged_records() {
     if let Some(dir) = own_dir() {
         return append_until_killed(&dir);
     }
@@ -166,9 +166,9 @@ fn a_process_killed_at_any_point_keeps_every_released_record() {
         for round in 1..6u64 {
             fs::write(dir.path().join("kill"), format!("{point} {}", round * 3)).unwrap();
             let journal = dir.path().join("journal");
-            assert!(!succeeds_in_own_process("a_process_killed_at_any_point_keeps_every_released_record", dir.path()));
+            assert!(!succeeds_in_own_process("a_process_killed_at_any_point_keeps_acknowledged_records", dir.path()));
             let read = |name| -> Seq { fs::read_to_string(dir.path().join(name)).unwrap().parse().unwrap() };
-            let (acknowledged, watermark) = (read("released"), read("watermark"));
+            let (acknowledged, watermark) = (read("acknowledged"), read("watermark"));
             let recovered = open(&journal, SMALL).unwrap();
             let (first, last) = (recovered.first().unwrap_or(1), recovered.last().unwrap_or(0));
             assert!(last >= acknowledged, "{point}: {last} of {acknowledged}");
@@ -186,9 +186,9 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
         assert!(succeeds_in_own_process("a_segment_that_cannot_be_removed_retains_the_later_ones", dir.path()));
         return;
     };
-    let (journal, released) = start(&dir, &SMALL, 0);
+    let (journal, acknowledged) = start(&dir, &SMALL, 0);
     for seq in 1..=60 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     let all = segments(&dir);
     assert!(all.len() > 5);
@@ -206,7 +206,7 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
     // The first attempt fails; the next chore removes this segment, and then the later ones.
     fail::cfg("journal_before_recycle", "1*return->off").unwrap();
     fail::cfg("journal_before_remove", "1*return->off").unwrap();
-    let (journal, _released) = start(&dir, &SMALL, 60);
+    let (journal, _acknowledged) = start(&dir, &SMALL, 60);
     journal.close().unwrap();
     assert_eq!(segments(&dir).len(), 1);
 }
@@ -214,8 +214,8 @@ fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
 /// How many records the database lags behind the last synced one: several segments.
 const LAG_RECORDS: u64 = 50;
 
-/// Appends records until the process is killed. The file `kill` names the failpoint, and at which of its hits. A
-/// process that is not killed in time ends well, which fails the test that started it.
+/// Appends records until the process is killed. The file `kill` names the failpoint, and the number of the hit at which
+/// it kills. A process that is not killed in time exits successfully, which fails the test that started it.
 fn append_until_killed(dir: &Path) {
     let kill = fs::read_to_string(dir.join("kill")).unwrap();
     let (point, hits) = kill.split_once(' ').unwrap();
@@ -228,12 +228,12 @@ fn append_until_killed(dir: &Path) {
         }
     })
     .unwrap();
-    write_seq(dir, "released", 0);
+    write_seq(dir, "acknowledged", 0);
     let recovered = open(&dir.join("journal"), SMALL).unwrap();
     let mut watermark = recovered.first().map_or(0, |first| first - 1);
     write_seq(dir, "watermark", watermark);
     let folder = dir.to_owned();
-    let on_synced = move |items: &mut Vec<(Seq, u64)>| write_seq(&folder, "released", items.last().unwrap().0);
+    let on_synced = move |items: &mut Vec<(Seq, u64)>| write_seq(&folder, "acknowledged", items.last().unwrap().0);
     let journal = recovered.start(watermark, on_synced, |_| {}).unwrap();
     let started = Instant::now();
     while started.elapsed() < WAIT_MAX {

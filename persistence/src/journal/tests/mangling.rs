@@ -14,13 +14,13 @@ use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId};
 use super::damage::{restore, snapshot};
 use super::*;
 
-/// Default number of cases per test: takes some seconds.
+/// Default number of cases per test: they take a few seconds.
 const CASES: u32 = 256;
 
 /// Records in the journal that is corrupted.
 const RECORDS: Seq = 20;
 
-/// Allowed memory growth while files of some kilobytes are read: noise of the process itself.
+/// Allowed memory growth while files of a few kilobytes are read: noise of the process itself.
 const GROWTH_BYTES_MAX: u64 = 256 << 20;
 
 const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
@@ -52,7 +52,7 @@ enum Corruption {
     },
     /// A complete header with arbitrary fields.
     Header {
-        frame_bytes_max: u32,
+        longest_group_bytes: u32,
         first: Seq,
         stale_end: u64,
         has_own_id: bool,
@@ -90,9 +90,11 @@ fn corruption() -> impl Strategy<Value = Corruption> {
         }),
         (any::<Index>(), sequences(), sequences(), 1u64..4)
             .prop_map(|(at, segment, first, records)| Corruption::Group { at, segment, first, records }),
-        (sizes(), sequences(), ends(), any::<bool>()).prop_map(|(frame_bytes_max, first, stale_end, has_own_id)| {
-            Corruption::Header { frame_bytes_max, first, stale_end, has_own_id }
-        }),
+        (sizes(), sequences(), ends(), any::<bool>()).prop_map(
+            |(longest_group_bytes, first, stale_end, has_own_id)| {
+                Corruption::Header { longest_group_bytes, first, stale_end, has_own_id }
+            }
+        ),
         any::<Index>().prop_map(Corruption::Copy),
     ]
 }
@@ -131,10 +133,10 @@ impl Corruption {
                 let records: Vec<_> = (0..*records).map(|number| record(first.saturating_add(number))).collect();
                 write_at(bytes, offset(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
             }
-            Self::Header { frame_bytes_max, first, stale_end, has_own_id } => {
+            Self::Header { longest_group_bytes, first, stale_end, has_own_id } => {
                 let id = if *has_own_id { *id } else { JournalId::default() };
-                let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
-                write_at(bytes, 0, &Header { frame_bytes_max, first, id, stale_end }.encode());
+                let (longest_group_bytes, first, stale_end) = (*longest_group_bytes, *first, *stale_end);
+                write_at(bytes, 0, &Header { longest_group_bytes, first, id, stale_end }.encode());
             }
             Self::Copy(from) => bytes.clone_from(from.get(all_segments)),
         }

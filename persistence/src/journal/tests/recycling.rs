@@ -7,23 +7,23 @@ use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, RECORD_PREFIX_BYTE
 use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
-const SEGMENT: usize = 512;
+const SEGMENT_BYTES: usize = 512;
 /// The unit a disk writes atomically. A real one is at least as large as a segment of these tests.
-const SECTOR: usize = 64;
+const SECTOR_BYTES: usize = 64;
 const GROUP_BYTES_MAX: u32 = 1 << 20;
 
-/// Contents of a file that an earlier segment used: groups of records before `first`, up to its last byte.
-fn stale(id: &record::JournalId, first: Seq) -> Vec<u8> {
+/// Contents of a file that an earlier segment used and filled: groups of records before `first`.
+fn stale_file(id: &record::JournalId, first: Seq) -> Vec<u8> {
     let earlier = first.saturating_sub(30);
     let header = Header::new(GROUP_BYTES_MAX, earlier, *id);
     let mut bytes = header.encode();
     for seq in (earlier..first).cycle() {
         bytes.extend(group(&header, seq, &[record(seq)]));
-        if bytes.len() >= SEGMENT {
+        if bytes.len() >= SEGMENT_BYTES {
             break;
         }
     }
-    bytes.truncate(SEGMENT);
+    bytes.truncate(SEGMENT_BYTES);
     bytes
 }
 
@@ -43,10 +43,10 @@ pub(super) fn recycled_journal(count: Seq) -> TempDir {
     let id = segment::read_id(dir.path()).unwrap().unwrap();
     for (first, path) in segment::list(dir.path()).unwrap().segments {
         let bytes = fs::read(&path).unwrap();
-        assert_eq!(bytes.len(), SEGMENT);
-        let header = Header { stale_end: SEGMENT as u64, ..Header::decode(&bytes).unwrap() };
+        assert_eq!(bytes.len(), SEGMENT_BYTES);
+        let header = Header { stale_end: SEGMENT_BYTES as u64, ..Header::decode(&bytes).unwrap() };
         let end = end_of_groups(&bytes);
-        let all = [&header.encode()[..], &bytes[HEADER_BYTES..end], &stale(&id, first)[end..]].concat();
+        let all = [&header.encode()[..], &bytes[HEADER_BYTES..end], &stale_file(&id, first)[end..]].concat();
         fs::write(path, all).unwrap();
     }
     dir
@@ -62,7 +62,7 @@ fn last_segment(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<us
     let (first, path) = segment::list(dir).unwrap().segments.pop().unwrap();
     let bytes = fs::read(&path).unwrap();
     let end = end_of_groups(&bytes);
-    let stale = stale(&segment::read_id(dir).unwrap().unwrap(), first);
+    let stale = stale_file(&segment::read_id(dir).unwrap().unwrap(), first);
     (path, bytes, end - last_group_bytes(count)..end, stale)
 }
 
@@ -80,11 +80,11 @@ fn spares_in(dir: &Path) -> usize {
 #[test]
 fn released_segments_become_the_next_ones() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     let mut inodes = BTreeSet::new();
     let mut segments_started = 0;
     for seq in 1..=400 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
         let current = segments(dir.path()).pop().unwrap();
         segments_started += usize::from(inodes.insert((fs::metadata(&current).unwrap().ino(), current)));
         if journal.stats().segments > 1 {
@@ -108,11 +108,11 @@ fn released_segments_become_the_next_ones() {
 }
 
 #[test]
-fn a_journal_that_shrinks_gives_the_disk_back() {
+fn a_journal_that_shrinks_frees_disk_space() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for seq in 1..=100 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     assert!(segments(dir.path()).len() > 8);
     journal.release(100);
@@ -124,7 +124,7 @@ fn a_journal_that_shrinks_gives_the_disk_back() {
 fn spares_count_against_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 3 * 512, ..SMALL };
-    let (journal, released) = start(dir.path(), &options, 0);
+    let (journal, acknowledged) = start(dir.path(), &options, 0);
     // The id file and the confirmed file are neither segments nor spares.
     let is_segment = |name: &str| !["id", "confirmed"].contains(&name);
     let on_disk =
@@ -134,13 +134,13 @@ fn spares_count_against_the_limit() {
             reservation.append(&[7; 20], 0).unwrap();
         }
         let last = journal.appended();
-        while released.recv().unwrap().0 < last {}
+        while acknowledged.recv().unwrap().0 < last {}
         journal.release(last);
         wait_until_accepted(&journal);
         wait_until("the files of released segments are deleted", || on_disk() <= options.max_bytes);
         if round == 5 {
             // Uses the disk space of the spares.
-            let large = append_synced(&journal, &released, &[7; 1100]);
+            let large = append_synced(&journal, &acknowledged, &[7; 1100]);
             wait_until("the spares are deleted", || spares_in(dir.path()) == 0);
             journal.release(large);
             wait_until_accepted(&journal);
@@ -153,27 +153,27 @@ fn spares_count_against_the_limit() {
 #[test]
 fn a_file_that_is_being_read_is_not_recycled() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
     for seq in 1..=60 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
     }
     let mut reader = journal.read_from(1).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), (1, record(1)));
-    let read_first = segments(dir.path())[0].clone();
-    let before = fs::read(&read_first).unwrap();
-    let open_file = fs::File::open(&read_first).unwrap();
+    let first = segments(dir.path())[0].clone();
+    let before = fs::read(&first).unwrap();
+    let open_file = fs::File::open(&first).unwrap();
     let second = segments(dir.path())[1].clone();
     journal.release(60);
-    wait_until("the first two segments are released", || !read_first.exists() && !second.exists());
+    wait_until("the first two segments are released", || !first.exists() && !second.exists());
     for seq in 61..=200 {
-        append_synced(&journal, &released, &record(seq));
+        append_synced(&journal, &acknowledged, &record(seq));
         journal.release(seq);
     }
     journal.close().unwrap();
     let mut after = Vec::new();
     std::io::Read::read_to_end(&mut &open_file, &mut after).unwrap();
     assert!(after == before, "a file that was being read was written into");
-    // The open file is read to its end. The next segment can no longer be opened: its file was renamed.
+    // The open file is read to its end. The next segment can no longer be opened: its file was removed.
     let mut next = 2;
     let end = loop {
         match reader.next().unwrap() {
@@ -213,8 +213,8 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
             None => assert!(cut < group.start + FRAME_BYTES, "cut at {cut}"),
         }
         drop(recovered);
-        let (journal, released) = start(dir.path(), &SMALL, 0);
-        assert_eq!(append_synced(&journal, &released, &record(20)), 20);
+        let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
+        assert_eq!(append_synced(&journal, &acknowledged, &record(20)), 20);
         journal.close().unwrap();
         drop(journal);
         assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20));
@@ -225,28 +225,28 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
 #[test]
 fn a_group_with_any_of_its_sectors_missing_is_a_torn_tail() {
     let dir = tempfile::tempdir().unwrap();
-    let (journal, released) = start(dir.path(), &SMALL, 0);
-    append_synced(&journal, &released, &record(1));
+    let (journal, acknowledged) = start(dir.path(), &SMALL, 0);
+    append_synced(&journal, &acknowledged, &record(1));
     journal.close().unwrap();
     drop(journal);
     let id = segment::read_id(dir.path()).unwrap().unwrap();
     let (first, path) = segment::list(dir.path()).unwrap().segments.pop().unwrap();
-    let header = Header { stale_end: SEGMENT as u64, ..Header::new(GROUP_BYTES_MAX, first, id) };
+    let header = Header { stale_end: SEGMENT_BYTES as u64, ..Header::new(GROUP_BYTES_MAX, first, id) };
     let head = [header.encode(), group(&header, 1, &[record(1)])].concat();
     let torn = group(&header, 2, &(2..=9).map(record).collect::<Vec<_>>());
     let end = head.len() + torn.len();
-    assert!(end < SEGMENT);
+    assert!(end < SEGMENT_BYTES);
     // Stale records of the same length at the same offsets are the likeliest to be mistaken for the new ones.
     let earlier = Header::new(GROUP_BYTES_MAX, 0, id);
     let alike = group(&earlier, 0, &(2..=9).map(record).collect::<Vec<_>>());
-    for stale in [stale(&id, first), [&head[..], &alike, &stale(&id, first)[end..]].concat()] {
+    for stale in [stale_file(&id, first), [&head[..], &alike, &stale_file(&id, first)[end..]].concat()] {
         let before = [&head[..], &stale[head.len()..]].concat();
         let after = [&head[..], &torn, &stale[end..]].concat();
-        let sectors: Vec<usize> = (head.len() / SECTOR..end.div_ceil(SECTOR)).collect();
+        let sectors: Vec<usize> = (head.len() / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)).collect();
         for written in 0..1u32 << sectors.len() {
             let mut bytes = before.clone();
             for (_, sector) in sectors.iter().enumerate().filter(|(number, _)| written >> number & 1 == 1) {
-                let range = sector * SECTOR..(sector + 1) * SECTOR;
+                let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
                 bytes[range.clone()].copy_from_slice(&after[range]);
             }
             // The group is complete if the missing sectors already had the same bytes.
@@ -296,7 +296,7 @@ fn a_byte_beyond_the_stale_ones_and_any_group_is_damage() {
         let end = end_of_groups(&bytes);
         // The earlier use ended 3 bytes after the last group of this one.
         let stale_end = end + 3;
-        let header = Header { stale_end: stale_end as u64, frame_bytes_max: 40, ..header };
+        let header = Header { stale_end: stale_end as u64, longest_group_bytes: 40, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
         bytes[stale_end..].fill(0);
         restore(dir.path(), &files);
@@ -335,10 +335,10 @@ proptest! {
         let mut watermark = 0;
         for (segment_bytes, steps) in runs {
             let options = Options { segment_bytes, ..SMALL };
-            let (journal, released) = start(dir.path(), &options, watermark);
+            let (journal, acknowledged) = start(dir.path(), &options, watermark);
             for (size, lag) in steps {
                 let bytes: Vec<u8> = (0..size).map(|at| (at + all.len()) as u8).collect();
-                all.push((append_synced(&journal, &released, &bytes), bytes));
+                all.push((append_synced(&journal, &acknowledged, &bytes), bytes));
                 watermark = watermark.max((all.len() as u64).saturating_sub(lag));
                 journal.release(watermark);
             }

@@ -1,4 +1,4 @@
-//! Contacts as embedded in events of other records.
+//! Contacts as embedded in events of other records, and helpers that the modules of events share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::tables::contacts::ContactRef;
 use crate::tables::events::ContactSnapshot;
 use crate::{CompanyId, ContactId};
 
-/// Loads contacts as tickets and scheduled messages embed them.
+/// Loads contacts in the form that events of tickets and scheduled messages embed.
 pub(super) async fn embedded_contacts(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ContactId)>,
@@ -46,7 +46,7 @@ pub(super) fn group_by_company<I: Ord>(ids: impl Iterator<Item = (CompanyId, I)>
     companies
 }
 
-/// Maps the error of another table's statement to `sqlx::Error`, because the writer classifies those.
+/// Maps an error of a function of `tables` back to a `sqlx::Error`, the type that the writer classifies.
 pub(super) fn as_sqlx(error: crate::Error) -> sqlx::Error {
     match error {
         crate::Error::Database(error) => error,

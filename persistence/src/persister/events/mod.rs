@@ -1,5 +1,5 @@
-//! Derives the events of live rows from entries. Each entry is evaluated as a whole, as for the report figures. What
-//! only the tables know is queried: whether a status advanced, whether a session is new.
+//! Derives the events of live rows from entries. Each entry is evaluated as a whole, as for the report figures. The
+//! tables are queried for what only they know: whether a status advanced, whether a session is new.
 
 mod embedded_contacts;
 mod revision_events;
@@ -54,7 +54,7 @@ struct StatusReport {
     at: DateTime<Utc>,
 }
 
-/// The events of a batch.
+/// Collects the events of a batch.
 #[derive(Default)]
 pub(super) struct EventCollector<'a> {
     /// The index of the next change.
@@ -73,7 +73,7 @@ pub(super) struct EventCollector<'a> {
     contacts: BTreeMap<(CompanyId, ContactId), (BatchIndex, DateTime<Utc>)>,
 }
 
-/// The rows before they are written.
+/// The rows as they are before the batch is written.
 #[derive(Default)]
 pub(super) struct PreviousRows {
     sessions: HashMap<(CompanyId, SessionId), SessionStatus>,
@@ -89,7 +89,7 @@ pub(super) struct FlushOutcome<'a> {
     pub(super) in_parts: bool,
     /// The refused rows.
     pub(super) refusals: &'a HashSet<SourceRow>,
-    /// The messages whose status advanced.
+    /// The messages whose row has changed.
     pub(super) changed_messages: &'a [ChangedMessage],
 }
 
@@ -103,11 +103,11 @@ impl<'a> EventCollector<'a> {
                 // Its events come from `Change::Event`; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
                 Change::Event(event) => {
-                    // A note's event comes from its message.
                     let ticket = entry.iter().rev().find_map(|change| match change {
                         Change::Ticket(row) if row.id == event.ticket_id => Some(row),
                         _ => None,
                     });
+                    // A note's event comes from its message.
                     if let Some(ticket) = ticket.filter(|_| event.kind != EventType::NoteAdded) {
                         let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
                         self.push_row_event(
@@ -154,7 +154,7 @@ impl<'a> EventCollector<'a> {
                 Change::Attempt(_) => {}
                 // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
-                // The recorded response to a request: the other changes of the entry have the events.
+                // The recorded response to a request; the events come from the other changes of the entry.
                 Change::Answer(_) => {}
             }
         }
@@ -186,7 +186,7 @@ impl<'a> EventCollector<'a> {
             let ids = self.schedules.iter().map(|(_, row)| (row.company_id, row.id));
             previous.schedules = schedules::find_all(db, ids).await?;
         }
-        // With these locks, other changes of the contacts come either before or after what is written here.
+        // With these locks, other changes to the contacts come either before or after this transaction.
         for (company, ids) in group_by_company(self.contacts.keys().copied()) {
             contacts::lock_rows(&mut *db, company, &ids).await.map_err(as_sqlx)?;
         }
@@ -204,8 +204,8 @@ impl<'a> EventCollector<'a> {
         Ok(found)
     }
 
-    /// Appends the events of the written rows, and returns the last event of each company. It is the last step of the
-    /// transaction.
+    /// Appends the events of the written rows, and returns the last event of each company. This is the last step of
+    /// the transaction.
     pub(super) async fn write(
         &self,
         db: &mut PgConnection,
@@ -248,5 +248,5 @@ impl<'a> EventCollector<'a> {
 }
 
 fn changed_fields(before: &ContactRow, after: &ContactRow) -> Option<Value> {
-    events::previous(&contacts::without_last_channel(before), &contacts::without_last_channel(after))
+    events::previous_values(&contacts::without_last_channel(before), &contacts::without_last_channel(after))
 }

@@ -37,7 +37,7 @@ impl EventCollector<'_> {
             let kind = match &row.revision {
                 Revision::Edited { .. } => EventKind::MessageUpdated,
                 Revision::Deleted { .. } => EventKind::MessageDeleted,
-                Revision::Reacted(_) | Revision::Reacts { .. } | Revision::ReactionSent { .. } => {
+                Revision::Reacted(_) | Revision::ReactionToSend { .. } | Revision::ReactionSent { .. } => {
                     EventKind::MessageReaction
                 }
             };
@@ -47,7 +47,7 @@ impl EventCollector<'_> {
             let (id, ticket_id, status, updated_at) =
                 (row.message_id, row.ticket_id, changed.status, changed.updated_at);
             let reaction_key = match &row.revision {
-                Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => Some(&*reaction.key),
+                Revision::Reacted(reaction) | Revision::ReactionToSend { reaction, .. } => Some(&*reaction.key),
                 Revision::ReactionSent { .. } => Some(Reaction::OF_COMPANY),
                 Revision::Edited { .. } | Revision::Deleted { .. } => None,
             };
@@ -62,7 +62,7 @@ impl EventCollector<'_> {
         Ok(())
     }
 
-    /// The messages before the revisions of this batch: those of the table, and those that are new in the batch.
+    /// The messages before the revisions of this batch: those in the tables, and those that are new in the batch.
     fn revisables_before(&self, previous_rows: &PreviousRows) -> Revisables {
         let mut revisables = previous_rows.revisables.clone();
         for event in &self.row_events {

@@ -1,4 +1,4 @@
-//! Events that depend only on their own row: those of ticket events and messages.
+//! Events that depend only on their own row, which is a ticket event or a message.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,7 +46,7 @@ impl EventCollector<'_> {
         for RowEvent { index, company, at, source, .. } in row_events {
             let (kind, record, previous, by) = match source {
                 EventSource::Ticket(event, row) => {
-                    let Some(kind) = kind_of(event) else { continue };
+                    let Some(kind) = logged_kind_of(event) else { continue };
                     let contact = contacts.get(&(*company, row.contact_id));
                     let by = By::author(
                         (event.user_id, event.user_name.as_deref()),
@@ -101,8 +101,8 @@ fn inbound_snapshot(ticket: Option<&TicketRow>, contact_name: Option<&str>) -> I
     }
 }
 
-/// The kind of log event for a ticket event; `None` if it has none.
-fn kind_of(event: &EventRow) -> Option<EventKind> {
+/// The kind of the logged event for a ticket event; `None` if no event is logged for it.
+fn logged_kind_of(event: &EventRow) -> Option<EventKind> {
     Some(match event.kind {
         EventType::Opened => EventKind::TicketOpened,
         EventType::Closed => EventKind::TicketClosed,

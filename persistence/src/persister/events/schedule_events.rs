@@ -29,7 +29,7 @@ impl EventCollector<'_> {
         let previous_contacts = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
         let current_contacts = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let contacts = embedded_contacts(db, current_contacts.chain(previous_contacts)).await?;
-        let failed = self.schedules.iter().filter(|(_, row)| has_failed_on_its_own(row));
+        let failed = self.schedules.iter().filter(|(_, row)| has_failed_when_due(row));
         let failed_contacts = failed.map(|(_, row)| (row.company_id, row.contact_id));
         let missing_contacts: Vec<_> = failed_contacts.filter(|contact| !contacts.contains_key(contact)).collect();
         let deletions = cascades::deleted_contacts(db, missing_contacts).await?;
@@ -42,7 +42,7 @@ impl EventCollector<'_> {
                 continue;
             }
             let previous_row = latest_rows.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
-            let deletion = deletions.get(&(row.company_id, row.contact_id)).filter(|_| has_failed_on_its_own(row));
+            let deletion = deletions.get(&(row.company_id, row.contact_id)).filter(|_| has_failed_when_due(row));
             let contact_was = row.contact_was.clone().or_else(|| deletion?.deleted_contact());
             let previous = previous_row
                 .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
@@ -72,9 +72,9 @@ impl EventCollector<'_> {
     }
 }
 
-/// Whether a scheduled message failed when it was due, perhaps because its contact was deleted before. `contact_was` is
-/// set only if the deletion itself made the scheduled message fail.
-fn has_failed_on_its_own(row: &ScheduleRow) -> bool {
+/// Whether a scheduled message failed when it was due, perhaps because its contact was deleted earlier. `contact_was`
+/// is set only if the deletion itself made the scheduled message fail.
+fn has_failed_when_due(row: &ScheduleRow) -> bool {
     row.status == ScheduleStatus::Failed && row.contact_was.is_none()
 }
 
@@ -89,7 +89,7 @@ fn changed_fields(
         let contact = contacts.get(&(row.company_id, id))?;
         Some(json!({"id": id, "name": contact.name, "number": contact.number}))
     };
-    // The contact was deleted before the scheduled message failed.
+    // A deleted contact is no longer among `contacts`.
     let deleted_contact =
         contact_was.map(|contact| json!({"id": row.contact_id, "name": contact.name, "number": contact.number}));
     let row_json = |row: &ScheduleRow, contact: Option<Value>| {
@@ -100,5 +100,5 @@ fn changed_fields(
         })
     };
     let previous_contact = contact_json(previous_row.contact_id).or(deleted_contact);
-    events::previous(&row_json(previous_row, previous_contact), &row_json(row, contact_json(row.contact_id)))
+    events::previous_values(&row_json(previous_row, previous_contact), &row_json(row, contact_json(row.contact_id)))
 }

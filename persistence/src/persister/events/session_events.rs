@@ -22,7 +22,7 @@ impl EventCollector<'_> {
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         let mut sessions = self.sessions.clone();
-        // A session that was refused as a new row has no events.
+        // A new session whose row was refused has no events.
         if in_parts && !sessions.is_empty() {
             let ids = sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
             let written = webchat_sessions::statuses(&mut *db, ids).await?;
@@ -54,7 +54,7 @@ impl EventCollector<'_> {
             let contact =
                 contacts.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
             let by = author_of(row, contact.as_ref());
-            // The event contains no token hashes, and its author as `by`.
+            // The record in the event has no token hashes, and no author: the event itself has one.
             let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), by: None, ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = previous_status.map(|status| json!({"status": status, "endedAt": null}));

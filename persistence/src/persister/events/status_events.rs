@@ -10,8 +10,8 @@ use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
 use crate::{CompanyId, MessageId};
 
-/// The previous values of the fields that a new status changes: the status, and the times of the steps that it had not
-/// reached.
+/// The previous values of the fields that a new status changes: the status itself, and the error or the times of the
+/// steps newly reached.
 fn previous_fields(from: MessageStatus, to: MessageStatus) -> Value {
     let mut previous = json!({"status": from});
     if to == MessageStatus::Failed {
@@ -50,13 +50,13 @@ impl EventCollector<'_> {
             let previous = Some(previous_fields(previous, status));
             events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
-        // The status of each message while its reports are replayed: at first the one before this batch.
-        let mut replayed_statuses: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> =
+        // The status of each message as its reports are processed one by one: initially the one before this batch.
+        let mut latest_statuses: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> =
             caused_by(ChangeCause::Progress)
                 .map(|changed| ((changed.company, changed.id), (changed.previous, changed)))
                 .collect();
         for StatusReport { index, company, message, status, at } in &self.status_reports {
-            let Some((previous, changed)) = replayed_statuses.get_mut(&(*company, *message)) else { continue };
+            let Some((previous, changed)) = latest_statuses.get_mut(&(*company, *message)) else { continue };
             // A failed message was at most sent; any other has passed every status before its current one.
             let was_reached = match changed.status {
                 MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
@@ -76,11 +76,11 @@ impl EventCollector<'_> {
         for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in
             caused_by(ChangeCause::File).copied()
         {
-            let Some((index, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
+            let Some((index, is_lost)) = self.files.get(&(company, id)).copied() else { continue };
             let (received, reaction) = (None, None);
             let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
             // Before, the message had neither a file nor an error.
-            let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
+            let previous = Some(if is_lost { json!({"error": null}) } else { json!({"media": null}) });
             let event =
                 NewEvent { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
             events.push((company, index, event));

@@ -22,15 +22,15 @@ pub use flushes::Flushes;
 /// Maximum changes per transaction when there is a backlog. More would not be faster.
 pub const BATCH_CHANGES_MAX: usize = 10_000;
 
-/// Maximum changes per transaction while the persister keeps up: takes some tens of milliseconds, which is how long a
-/// list requested meanwhile has to wait.
+/// Maximum changes per transaction while the persister keeps up. Such a transaction takes tens of milliseconds, which
+/// is how long a list requested meanwhile has to wait.
 const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 
 /// Maximum changes in memory, about 200 MiB. With a journal, the rest is read back from disk later; without one,
 /// further entries are refused.
 const CHANGES_MAX: usize = 300_000;
 
-/// How long a list waits for the persister. A batch takes some tens of milliseconds, so five seconds mean that the
+/// How long a list request waits for the persister. A batch takes tens of milliseconds, so five seconds mean that the
 /// database has a problem, and an error is better for the caller.
 const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -40,7 +40,7 @@ pub struct Entry {
     pub seq: Seq,
     /// Its changes.
     pub changes: Vec<Change>,
-    /// Waits for the commit (durability `database`).
+    /// Completed after the commit (durability `database`).
     pub(crate) signal: Option<SyncSignal>,
 }
 
@@ -56,7 +56,7 @@ pub struct FlushQueue {
     /// Whether entries that do not fit can be read back from a journal.
     can_spill: bool,
     arrivals: Notify,
-    /// The newest urgent entry: a list waits for it, or its events have a listener.
+    /// The newest urgent entry: a list request waits for it, or its events have a listener.
     barrier: AtomicU64,
     synced_seq: watch::Sender<Seq>,
     flushed_seq: watch::Sender<Seq>,
@@ -84,7 +84,7 @@ struct Buffer {
     spilled_since: Option<Instant>,
     /// The newest entry that was read back. When spilling begins: the entry before the first spilled one.
     loaded_to: Seq,
-    /// When the oldest entry arrived that is not in the tables. Stored, because a batch that is being written is no
+    /// When the oldest entry that is not in the tables arrived. Stored, because a batch that is being written is no
     /// longer in `entries`.
     oldest_since: Option<Instant>,
 }
@@ -230,7 +230,7 @@ impl FlushQueue {
         self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.buffer.lock().is_urgent()
     }
 
-    /// Whether an urgent entry is not in the tables.
+    /// Whether an urgent entry is not yet in the tables.
     fn has_barrier(&self) -> bool {
         self.barrier.load(Ordering::Acquire) > self.flushed()
     }
@@ -318,7 +318,7 @@ impl FlushQueue {
     }
 
     /// Changes written since startup.
-    pub fn written(&self) -> u64 {
+    pub fn changes_written(&self) -> u64 {
         self.changes_written.load(Ordering::Relaxed)
     }
 
@@ -345,11 +345,11 @@ impl FlushQueue {
         if !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
-        self.wait_committed(seq).await
+        self.wait_flushed_despite_outage(seq).await
     }
 
     /// Waits until the tables have the entries up to `seq`, even while the database seems down.
-    pub(crate) async fn wait_committed(&self, seq: Seq) -> Result<()> {
+    pub(crate) async fn wait_flushed_despite_outage(&self, seq: Seq) -> Result<()> {
         self.barrier.fetch_max(seq, Ordering::AcqRel);
         self.arrivals.notify_one();
         let mut flushed = self.flushed_seq.subscribe();
@@ -360,7 +360,7 @@ impl FlushQueue {
         }
     }
 
-    /// Lets the persister write the queued entries and end.
+    /// Lets the persister write the queued entries, then end.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.arrivals.notify_one();
@@ -379,14 +379,14 @@ impl Buffer {
             || self.entries.front().is_some_and(|(_, entry)| entry.signal.is_some())
     }
 
-    /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them
-    /// count as that old until all are read back.
+    /// Arrival time of the oldest waiting entry. Of the entries that are only on disk, the first one's time is
+    /// known; all of them count as that old until all are read back.
     fn oldest_arrival(&self) -> Option<Instant> {
         let spilled_since = if self.is_spilling { self.spilled_since } else { None };
         self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled_since).min()
     }
 
-    /// Enqueues an entry that arrived at `now`, unless memory is full. `capacity`: the maximum of changes in memory;
+    /// Enqueues an entry that arrived at `now`, unless memory is full. `capacity`: the maximum changes in memory;
     /// `None` for entries that are not on disk, which are always enqueued.
     fn push(&mut self, entry: Entry, now: Instant, capacity: Option<usize>) {
         self.newest = entry.seq;

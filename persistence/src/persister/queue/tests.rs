@@ -69,7 +69,7 @@ fn the_lag_is_the_age_of_the_oldest_unflushed_entry() {
     queue.mark_read_back(4);
     queue.record_flush(4, 2, PAUSE);
     assert_eq!(queue.lag(), Duration::ZERO);
-    assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
+    assert_eq!((queue.changes_written(), queue.flushes().changes.read().count()), (4, 3));
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub const VISIBLE_BY_QUEUE_OR_UNASSIGNED: &str = "select from users u
             where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id = u.id))
     and u.id";
 
-/// Whether a user sees a board by one of their queues, or, with `with_unassigned`, because it has no queue.
+/// Whether a user sees a board through one of their queues, or, with `with_unassigned`, because it has no queue.
 pub async fn is_visible(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -84,7 +84,7 @@ pub async fn is_visible(
     with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
-/// The boards that a user sees by their queues, and those without any queue.
+/// The boards that a user sees through their queues, and those without any queue.
 pub async fn visible_to(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
     let query = format!(
         "select id from boards where company_id = $1 and exists ({VISIBLE_BY_QUEUE_OR_UNASSIGNED} = $2) order by id"

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
-use crate::error::{Holder, TakenValue, with_timeout};
+use crate::error::{HolderQuery, TakenValue, with_timeout};
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
 use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result, UserId};
 
@@ -46,7 +46,7 @@ impl Ordered for Stage {
     type Parent = BoardId;
 }
 
-/// Maximum stages of a board, because a board is read as a whole, with cards of each stage.
+/// Maximum stages of a board, limited because a board is read as a whole, with cards of each stage.
 pub const STAGES_MAX: usize = 50;
 
 /// A stage of a new board.
@@ -149,7 +149,7 @@ pub async fn count_won_cards(
     with_timeout(count.fetch_one(db)).await
 }
 
-/// Number of cards per stage of a board, by an index-only count; empty stages are missing. With a user, only cards
+/// Number of cards per stage of a board, by an index-only scan; empty stages are left out. With a user, only cards
 /// assigned to them.
 pub async fn count_cards(
     db: impl Database<'_>,
@@ -189,7 +189,7 @@ async fn check_board_of(db: impl PgExecutor<'_>, company: CompanyId, board: Boar
 fn map_second_won_stage(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
     move |error| {
         let statement = "select id from board_lists where company_id = $1 and board_id = $2::bigint and done_list";
-        let holder = Holder { statement: statement.to_owned(), company, value: board.to_string() };
+        let holder = HolderQuery { statement: statement.to_owned(), company, value: board.to_string() };
         let taken = TakenValue { field: "doneList", holder: Some(holder) };
         error.map_constraint([("board_lists_one_done", Error::Taken(taken))])
     }

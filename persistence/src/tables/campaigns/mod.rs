@@ -12,10 +12,10 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use recipients::{
-    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, UnknownMessage, WaitingRecipient, is_waiting,
+    ListedRecipient, MessageInDoubt, RecipientFilter, RecipientRow, RecipientStatus, WaitingRecipient, is_waiting,
     messages_in_transit, recipients, settleable_messages, skip_canceled, waiting_recipients,
 };
-pub(crate) use recipients::{mark_unknown, remove_of_contact, settle, update_recipients};
+pub(crate) use recipients::{mark_unknown, remove_for_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
 use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, act_as};
@@ -28,7 +28,7 @@ use crate::select::{Page, PageRequest};
 use crate::table::{self, Columns, Filter, Stamps, Table};
 use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId, UserId};
 
-/// Time limit for inserting or deleting recipients: a million take about twenty seconds.
+/// Time limit for inserting a campaign's recipients: a million take about twenty seconds.
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The message of the error when a campaign does not start because inserting its recipients takes too long.
@@ -41,7 +41,8 @@ pub const SKIP_BATCH_SIZE: i64 = 5000;
 /// Maximum number of a company's unfinished campaigns: each has an actor with a timer, and its message in memory.
 pub const UNFINISHED_MAX: i64 = 1_000;
 
-/// The condition of an unfinished campaign: the same as that of the index `campaigns_unfinished`.
+/// The condition of an unfinished campaign, which still has work to do: the same as that of the index
+/// `campaigns_unfinished`.
 const UNFINISHED: &str = "(k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0)";
 
 text_enum! {
@@ -75,7 +76,8 @@ text_enum! {
 }
 
 impl PausedReason {
-    /// Why campaigns with a template must pause, from its status as the provider names it; `None` if they need not.
+    /// Why campaigns with a template must pause, given the template's status as the provider names it; `None` if they
+    /// need not.
     pub fn of_template(status: &str) -> Option<Self> {
         match status {
             "PAUSED" => Some(Self::TemplatePaused),
@@ -86,8 +88,8 @@ impl PausedReason {
         }
     }
 
-    /// Why a campaign must pause after its provider has refused a message: with this template, every other recipient
-    /// would be refused too. `None` for other refusals.
+    /// Why a campaign must pause after its provider has refused a message: every other message with this template would
+    /// be refused too. `None` for other refusals.
     /// <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
     pub fn of_refusal(error: &MessageError) -> Option<Self> {
         match error.code.as_str() {
@@ -101,7 +103,7 @@ impl PausedReason {
 }
 
 impl CampaignStatus {
-    /// Whether the campaign is finished.
+    /// Whether the campaign was completed or canceled.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Canceled)
     }
@@ -318,8 +320,8 @@ pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     Ok(campaign)
 }
 
-/// The campaigns that are being sent with a template through one of these channels. Without a language, all of the
-/// template's languages.
+/// The campaigns that are being sent with a template through one of these channels, in any of the template's
+/// languages if `language` is `None`.
 pub async fn sending_template(
     db: impl Database<'_>,
     company: CompanyId,
@@ -339,7 +341,7 @@ pub async fn sending_template(
 /// Starts a locked campaign. Its recipients are the current contacts of its list; one statement inserts all of them.
 ///
 /// # Errors
-/// [`Error::Unavailable`] with [`RECIPIENTS_TOO_SLOW`] when they are too many for the time limit.
+/// [`Error::Unavailable`] with [`RECIPIENTS_TOO_SLOW`] when there are too many of them for the time limit.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     insert_recipients(&mut *db, company, id).await?;
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
@@ -355,7 +357,7 @@ async fn insert_recipients(db: &mut PgConnection, company: CompanyId, id: Campai
          join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
-    // The server's limit is shorter, so that this one only applies when the server does not answer at all.
+    // PostgreSQL's own limit is shorter, so this one applies only when PostgreSQL does not answer at all.
     let time_max = RECIPIENTS_TIME_MAX + STATEMENT_TIME_MAX;
     let insert = insert.bind(company).bind(id).execute(db);
     let is_in_time = with_timeout_of(time_max, async {
@@ -382,8 +384,8 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
     act_as(by, start(db, company, id)).await.map(|_| true)
 }
 
-/// Who created a campaign, also the author of its messages: the integration, else the user, or Hotline itself if that
-/// user was deleted.
+/// Who created a campaign, and so is the author of its messages: the integration, else the user, or Hotline itself if
+/// that user was deleted.
 async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<By> {
     let select = sqlx::query_as(
         "select c.integration_id, u.id, u.name from campaigns c
@@ -399,8 +401,8 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     })
 }
 
-/// Cancels a locked campaign, and skips a first batch of the recipients without a message; [`skip_canceled`] skips the
-/// others.
+/// Cancels a locked campaign, and skips a first batch of the recipients without a message; further calls of
+/// [`skip_canceled`] skip the others.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let previous = lock(&mut *db, company, id).await?;
     set_status(&mut *db, company, id, CampaignStatus::Canceled, None).await?;
@@ -428,7 +430,7 @@ pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId,
     Ok(completed.is_some())
 }
 
-/// Deletes a campaign; its recipients are deleted later ([`super::removals`]), the messages stay.
+/// Deletes a campaign. Its recipients are deleted later ([`super::removals`]); its messages stay.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
@@ -438,7 +440,7 @@ pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     if removed.rows_affected() == 0 { Err(Error::NotFound(Campaign::NOUN)) } else { Ok(()) }
 }
 
-/// The data of a campaign that sending needs.
+/// The campaign data needed for sending.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct CampaignRun {
     pub status: CampaignStatus,
@@ -457,8 +459,8 @@ pub struct CampaignRun {
     pub has_begun: bool,
 }
 
-/// The data of a campaign that sending needs; `None` if it was deleted. Waits for a transaction that changes the
-/// campaign: its commit may still be in progress after the caller has stopped waiting.
+/// The campaign data needed for sending; `None` if the campaign was deleted. Waits for any transaction that is
+/// changing the campaign: its commit may still be in progress after the task that began it has stopped waiting.
 pub async fn find_run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
     let select = sqlx::query(
         "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped + k.unknown > 0 or exists (

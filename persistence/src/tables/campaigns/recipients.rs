@@ -82,9 +82,9 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Copies the status of each of these messages to its recipient, and to each of these contacts, where it is a
-/// recipient, the status of its message. A message that was not sent because its campaign was canceled or its contact
-/// opted out counts as skipped.
+/// Copies the status of each of these messages to its recipient. For each of these contacts, it does so with the
+/// messages of all campaigns that the contact is a recipient of. A message that was not sent because its campaign was
+/// canceled or its contact opted out counts as skipped.
 pub(crate) async fn update_recipients(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -123,8 +123,8 @@ pub(crate) async fn update_recipients(
     Ok(())
 }
 
-/// Sets the recipients of these messages to `unknown`. Each message has the time at which the attempt with the unknown
-/// outcome began.
+/// Sets the recipients of these messages to `unknown`. Each message comes with the time at which the attempt whose
+/// outcome is unknown began.
 pub(crate) async fn mark_unknown(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId, DateTime<Utc>)],
@@ -150,7 +150,7 @@ pub(crate) async fn mark_unknown(
 
 /// A campaign's message for which it is unknown whether the provider received it.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct UnknownMessage {
+pub struct MessageInDoubt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub id: MessageId,
@@ -158,8 +158,8 @@ pub struct UnknownMessage {
     pub provider_message_id: Option<String>,
 }
 
-/// The unknown messages of campaigns that can be settled: a status with our id of the message has arrived, or the
-/// message has been unknown since before `before`. Returns the first `limit` after the message `after`. Only for
+/// The campaigns' messages in doubt that can be settled: a status with our id of the message has arrived, or the
+/// message has been in doubt since before `before`. Returns the first `limit` after the message `after`. Only for
 /// background work.
 pub async fn settleable_messages(
     db: impl Database<'_>,
@@ -167,7 +167,7 @@ pub async fn settleable_messages(
     before: DateTime<Utc>,
     after: (CompanyId, MessageId),
     limit: i64,
-) -> Result<Vec<UnknownMessage>> {
+) -> Result<Vec<MessageInDoubt>> {
     let in_slots = SlotFilter::condition("k.company_id", 1);
     let select = format!(
         "select m.company_id, m.ticket_id, m.id, e.provider_message_id
@@ -190,7 +190,7 @@ pub struct WaitingRecipient {
     pub contact_id: ContactId,
     /// Whether the contact has opted out of campaigns.
     pub is_opted_out: bool,
-    /// Whether the contact is a group, to which campaigns do not write.
+    /// Whether the contact is a group; campaigns do not write to groups.
     pub is_group: bool,
 }
 
@@ -237,7 +237,8 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// The messages of a campaign that the provider has not accepted yet. They are few: sending limits how many there are.
+/// The messages of a campaign that the provider has not accepted yet: few, because a campaign limits how many are in
+/// transit.
 pub async fn messages_in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -268,7 +269,7 @@ pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: Camp
     Ok(with_timeout(update.execute(db)).await?.rows_affected().try_into().unwrap_or(i64::MAX))
 }
 
-/// A recipient with its contact's name and number, which are empty if the contact was deleted.
+/// A recipient with its contact's name and number, which are `None` if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
 pub struct ListedRecipient {
     pub contact_id: ContactId,
@@ -281,7 +282,7 @@ pub struct ListedRecipient {
     pub contact_number: Option<String>,
 }
 
-/// The conditions of the API's list.
+/// The conditions of the API's list of recipients.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecipientFilter {
     pub status: Option<RecipientStatus>,
@@ -309,7 +310,7 @@ pub async fn recipients(
 }
 
 /// Deletes a deleted contact from the recipients of all campaigns.
-pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
+pub(crate) async fn remove_for_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let delete = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
     with_timeout(delete.bind(company).bind(contact).execute(db)).await?;
     Ok(())

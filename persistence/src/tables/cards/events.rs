@@ -72,7 +72,7 @@ impl<'a> CardView<'a> {
     }
 }
 
-/// Cards as they were before a change: the difference afterwards is their events.
+/// Cards as they were before a change: what differs afterwards becomes their events.
 pub(crate) struct CardTracker {
     company: CompanyId,
     before: Vec<LoadedCard>,
@@ -92,7 +92,7 @@ async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> 
 }
 
 /// Sets the `updated_at` of locked cards from which a deleted record was removed, and writes their events. `restore`
-/// turns a card into what it was before: it adds the deleted record again.
+/// turns a card into what it was before: it puts the deleted record back.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -104,7 +104,7 @@ pub(crate) async fn write_removal_events(
     for after in find_all(&mut *db, company, ids).await? {
         let mut before = after.clone();
         restore(&mut before);
-        events.extend(update_event(&before, &after)?);
+        events.extend(card_updated_event(&before, &after)?);
     }
     events::draft(db, company, &events).await
 }
@@ -116,11 +116,11 @@ async fn touch(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Res
 }
 
 /// The event of a card; `None` if nothing that the API shows has changed.
-fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
+fn card_updated_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
     let json = |card: &LoadedCard| {
         serde_json::to_value(CardView::of(card)).map_err(|error| Error::Unavailable(error.to_string()))
     };
-    let Some(previous) = events::previous(&json(before)?, &json(after)?) else { return Ok(None) };
+    let Some(previous) = events::previous_values(&json(before)?, &json(after)?) else { return Ok(None) };
     let record = Record::Card(RecordSnapshot::of(after.card.id, &CardView::of(after))?);
     Ok(Some(NewEvent::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
 }
@@ -134,7 +134,7 @@ impl CardTracker {
         let mut events = Vec::with_capacity(before.len());
         for after in find_all(&mut *db, company, &ids).await? {
             if let Some(before) = before.iter().find(|before| before.card.id == after.card.id) {
-                events.extend(update_event(before, &after)?);
+                events.extend(card_updated_event(before, &after)?);
             }
         }
         events::draft(db, company, &events).await

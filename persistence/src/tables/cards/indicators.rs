@@ -33,7 +33,7 @@ pub struct Indicators {
     pub lists: Vec<(BoardListId, Sum)>,
 }
 
-/// The data of a board that is returned with its indicators.
+/// The goals and stages of a board, which are returned with its indicators.
 #[derive(Clone, Debug, FromRow)]
 pub struct BoardGoals {
     pub monthly_goal: Option<Amount>,
@@ -42,7 +42,7 @@ pub struct BoardGoals {
     pub lists: Json<Vec<Named<BoardListId>>>,
 }
 
-/// The goals and stages of a board, or `None`.
+/// The goals and stages of a board; `None` if the company does not have it.
 pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<BoardGoals>> {
     let query = sqlx::query_as(
         "select monthly_goal, yearly_goal,

@@ -22,7 +22,7 @@ pub use products::{
     CardProduct, CardProductId, CatalogueProduct, Line, add_line, change_line, count_lines, find_line,
     lock_catalogue_products, remove_line, set_lines,
 };
-pub use state::{CardOutcome, State, conclude, lock, move_card, reopen};
+pub use state::{CardOutcome, LockedCard, conclude, lock, move_card, reopen};
 
 use super::businesses::BusinessId;
 use super::card_origins::CardOriginId;
@@ -87,7 +87,7 @@ pub struct LoadedCard {
     pub contacts: Vec<ContactRow>,
 }
 
-/// Columns of [`Card`], including related data, without a statement per row and in one snapshot.
+/// Selects the columns of [`Card`], including related data, without a statement per row and in one snapshot.
 const SELECT: &str = include_str!("select.sql");
 
 /// A card's id and board, without its other data.
@@ -114,7 +114,7 @@ pub async fn find_board_and_assignee(
     with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// The conditions of the API's lists.
+/// The conditions of the API's lists of cards.
 #[derive(Clone, Debug, Default)]
 pub struct CardFilter {
     pub board_id: Option<BoardId>,
@@ -131,8 +131,8 @@ pub struct CardFilter {
     pub due: Span,
     pub created: Span,
     pub updated: Span,
-    /// Only cards of boards that this user sees, or assigned to them; `None`: all.
-    pub seen_by: Option<UserId>,
+    /// Only cards that are assigned to this user or on a board that they see; `None`: all.
+    pub visible_to: Option<UserId>,
 }
 
 impl CardFilter {
@@ -154,15 +154,15 @@ impl CardFilter {
     }
 }
 
-/// The rest of the condition `exists (select from (select <the user's id>…`: the card is assigned to the user, or on a
-/// board that they see ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]).
+/// What follows `exists (select from (select <the user's id>` in the condition that a card is assigned to the user, or
+/// is on a board that they see ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]).
 const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
         where q.company_id = k.company_id and q.board_id = k.board_id and m.user_id = u.id))";
 
-/// A page of a company's cards: ordered by position within one stage, by id otherwise and for a cursor. It takes two
-/// statements, however many cards there are.
+/// A page of a company's cards: ordered by position if the filter has a stage and the page no cursor, otherwise by id.
+/// It takes two statements, however many cards there are.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -200,7 +200,7 @@ pub async fn list(
         .between("k.due", filter.due)
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
-        .only_by("exists (select from (select", filter.seen_by, VISIBLE_TO)
+        .only_by("exists (select from (select", filter.visible_to, VISIBLE_TO)
         .mark_heavy_if(has_conditions_beyond_stage)
         // A stage's index is by position, but a cursor needs the cards by id.
         .mark_heavy_if(filter.list_id.is_some() && page.is_by_cursor());
@@ -228,32 +228,31 @@ async fn find_cards(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> 
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
 
-/// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages of
-/// cards.
+/// The limits of [`first_of_stages`], so that the largest board takes no more memory than a few pages of cards.
 #[derive(Clone, Copy, Debug)]
-pub struct FirstCards {
+pub struct FirstCardsLimits {
     /// Maximum cards per stage.
-    pub of_stage: i64,
+    pub per_stage: i64,
     /// Maximum cards of all stages, divided equally among them.
-    pub of_board: i64,
+    pub per_board: i64,
     /// Maximum contacts of all these cards, also divided among the stages; a stage's first card is always returned.
     pub contacts: usize,
     /// Only cards assigned to this user.
-    pub of_user: Option<UserId>,
+    pub assigned_to: Option<UserId>,
 }
 
-/// The first cards of every stage of a board by position, in two statements, however many stages there are. `stages` is
-/// their number.
+/// The first cards of every stage of a board by position, in two statements, however many stages there are.
 pub async fn first_of_stages(
     db: impl Database<'_>,
     company: CompanyId,
     board: BoardId,
-    stages: usize,
-    limits: FirstCards,
+    stage_count: usize,
+    limits: FirstCardsLimits,
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
-    let stage_count = stages.max(1);
-    let rows = limits.of_stage.min(limits.of_board / i64::try_from(stage_count).unwrap_or(i64::MAX)).max(1);
-    let condition = if limits.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
+    let stage_count = stage_count.max(1);
+    let cards_per_stage =
+        limits.per_stage.min(limits.per_board / i64::try_from(stage_count).unwrap_or(i64::MAX)).max(1);
+    let condition = if limits.assigned_to.is_some() { "and f.assigned_user_id = $4" } else { "" };
     let sql = AssertSqlSafe(format!(
         "with page as (
              select first.id, first.position from board_lists s cross join lateral (
@@ -262,8 +261,8 @@ pub async fn first_of_stages(
              where s.company_id = $1 and s.board_id = $2)
          {SELECT} join page on page.id = k.id where k.company_id = $1 order by page.position"
     ));
-    let find = sqlx::query(sql).bind(company).bind(board).bind(rows);
-    let find = if limits.of_user.is_some() { find.bind(limits.of_user) } else { find };
+    let find = sqlx::query(sql).bind(company).bind(board).bind(cards_per_stage);
+    let find = if limits.assigned_to.is_some() { find.bind(limits.assigned_to) } else { find };
     let found = with_timeout(find.fetch_all(db)).await?;
     let mut contact_counts: HashMap<BoardListId, usize> = HashMap::new();
     let mut cards = document::read_all::<Card>(&found);

@@ -14,7 +14,7 @@ use super::{BoardId, BoardListId, CardId};
 use crate::error::with_timeout;
 use crate::{CompanyId, Result};
 
-/// Maximum decimals of a position: three hundred moves to one spot use them up, and index keys stay small.
+/// Maximum decimals of a position: about three hundred moves to one spot use them up, and index keys stay small.
 const DIGITS_MAX: i32 = 100;
 
 /// Decimals of the smallest step between respaced cards: half of the maximum, which leaves the other half for new
@@ -24,7 +24,7 @@ const RESPACE_DIGITS: i32 = DIGITS_MAX / 2;
 /// Number of cards that are respaced at first. It is multiplied by four until their steps are large enough.
 const RESPACE_CARDS: i64 = 128;
 
-/// A locked stage: until the transaction ends, no other transaction can add cards to it or delete it.
+/// A locked stage: until the transaction ends, no other transaction can delete it, or lock it to add cards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct LockedStage {
     pub id: BoardListId,
@@ -103,7 +103,7 @@ pub async fn place(
                 respace(db, company, stage, &above).await?;
                 let Neighbours { below, .. } = find_neighbours(db, company, stage, card, rank).await?;
                 match below {
-                    // A respaced gap always has a position between; otherwise the card would share that of `below`.
+                    // A respaced gap always has room for a position; if not, the card would share that of `below`.
                     Some(below) => Ok(position_between(db, &above, &below).await?.unwrap_or(CardPosition(below))),
                     None => bottom_position(db, company, stage).await,
                 }
@@ -179,7 +179,7 @@ async fn position_between(db: &mut PgConnection, above: &str, below: &str) -> Re
 
 /// Spreads cards after the position `above` evenly: as many as needed for steps larger than the minimum.
 async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, above: &str) -> Result<()> {
-    let mut cards = RESPACE_CARDS;
+    let mut card_count = RESPACE_CARDS;
     let step = loop {
         // The first card that is not respaced, if any, determines how far apart the others can be.
         let query = sqlx::query_scalar(
@@ -189,12 +189,13 @@ async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, 
                      order by position offset $4::bigint limit 1), 1) as step) found
              where step > $5::numeric",
         );
-        let query = query.bind(company).bind(stage.id).bind(above).bind(cards).bind(format!("1e-{RESPACE_DIGITS}"));
+        let query =
+            query.bind(company).bind(stage.id).bind(above).bind(card_count).bind(format!("1e-{RESPACE_DIGITS}"));
         let step: Option<String> = with_timeout(query.fetch_optional(&mut *db)).await?;
         if let Some(step) = step {
             break step;
         }
-        cards *= 4;
+        card_count *= 4;
     };
     let update = sqlx::query(
         "with respaced as (
@@ -204,7 +205,7 @@ async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, 
          update cards set position = respaced.place from respaced
          where cards.company_id = $1 and cards.id = respaced.id and cards.list_id = $2",
     );
-    let update = update.bind(company).bind(stage.id).bind(above).bind(cards).bind(step).bind(RESPACE_DIGITS + 2);
+    let update = update.bind(company).bind(stage.id).bind(above).bind(card_count).bind(step).bind(RESPACE_DIGITS + 2);
     with_timeout(update.execute(db)).await?;
     Ok(())
 }

@@ -179,11 +179,11 @@ pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId
 
 /// Updates a card's total to the sum of its lines. The writer of the card's event sets `updated_at`.
 async fn update_total(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
-    let sum = sqlx::query(
+    let update = sqlx::query(
         "update cards set products_total = (
              select coalesce(sum(total_price), 0) from card_products where company_id = $1 and card_id = $2)
          where company_id = $1 and id = $2",
     );
-    with_timeout(sum.bind(company).bind(card).execute(db)).await?;
+    with_timeout(update.bind(company).bind(card).execute(db)).await?;
     Ok(())
 }

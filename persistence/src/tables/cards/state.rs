@@ -1,4 +1,4 @@
-//! State changes of a card: moved, won or lost, and reopened.
+//! State changes of a card: it is moved, won, lost or reopened.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -8,7 +8,7 @@ use crate::{Amount, CompanyId, Result};
 
 /// The state of a locked card: no other transaction can change it until this one ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct State {
+pub struct LockedCard {
     pub id: CardId,
     pub board_id: BoardId,
     pub list_id: BoardListId,
@@ -25,7 +25,7 @@ pub enum CardOutcome {
 }
 
 /// Locks a card; `None` if the company does not have it.
-pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<State>> {
+pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LockedCard>> {
     let lock = sqlx::query_as(
         "select id, board_id, list_id, won, lost, products_total from cards where company_id = $1 and id = $2
          for no key update",

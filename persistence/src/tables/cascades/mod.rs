@@ -1,11 +1,11 @@
-//! What the deletion of a record changes on the records that refer to it: their content, events and `updatedAt`
+//! What the deletion of a record changes in the records that refer to it: their content, events and `updatedAt`
 //! ([decision 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)). A record shows another one
 //! if its representation in the API contains it.
 //!
 //! A million records may refer to one. That one is deleted first, and a row of `cascades` records that references to it
-//! are left. Steps then remove these references, each in its own transaction with its events. References that are left
-//! are never visible, because every read joins the deleted record. A change that replaces references leaves those to a
-//! deleted record to the steps, or removes them first ([`settle`]).
+//! remain. Steps then remove these references, each in its own transaction with its events. Remaining references are
+//! never visible, because every read joins the table of the deleted record. A change that replaces references does not
+//! touch those to a deleted record, which the steps remove, or it removes them first ([`settle`]).
 
 mod steps;
 
@@ -84,7 +84,7 @@ pub struct Reference {
     is_link: bool,
     /// Further assignments when the column is cleared: `, column = value`.
     extra_assignments: &'static str,
-    /// The data of the reference that the event needs: an expression of the row.
+    /// The data of the reference that the event needs: an SQL expression over the row.
     event_data: &'static str,
     /// When the reference is removed.
     pub when: When,
@@ -255,12 +255,12 @@ impl Cascade {
         self.references().iter().filter(move |reference| reference.when == when)
     }
 
-    /// Locks the record and selects its view, the JSON that records show of it: company `$1`, its id `$2`.
+    /// Locks the record and selects its view, the JSON that other records show of it: company `$1`, its id `$2`.
     pub fn lock_sql(self) -> String {
         format!("select {} from {} where company_id = $1 and id = $2 for update", self.view_sql(), self.table())
     }
 
-    /// The expression of the record's view over its row. The deletion of a contact uses the whole contact instead.
+    /// The SQL expression for the record's view. The deletion of a contact uses the whole contact instead.
     fn view_sql(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",

@@ -1,5 +1,5 @@
-//! The deletion of a record that others show: references that are removed at once, the row of `cascades` that records
-//! that others are left, and the steps that remove those.
+//! The deletion of a record that others show. Some references are removed at once; a row of `cascades` records that
+//! others remain, and steps remove those.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +31,7 @@ pub struct DeletedRecord {
     pub cascade: Cascade,
     /// Who deleted it.
     pub by: By,
-    /// What other records show of it, as JSON, or null if unreadable: then they change without an event.
+    /// What other records show of it, as JSON, or null if unreadable: then those records change without an event.
     view: Value,
 }
 
@@ -52,7 +52,7 @@ impl DeletedRecord {
         serde_json::from_value(Value::Object(field)).ok()
     }
 
-    /// Adds the deleted record to a contact again. `event_data` is that of the contact's references.
+    /// Puts the deleted record back on a contact. `event_data` is that of the contact's references.
     fn restore_on_contact(&self, row: &mut ContactRow, event_data: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
@@ -64,7 +64,7 @@ impl DeletedRecord {
         }
     }
 
-    /// Adds the deleted record to a card again. `event_data` is that of the card's references.
+    /// Puts the deleted record back on a card. `event_data` is that of the card's references.
     fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, event_data: &[Option<String>]) {
         match self.cascade {
             Cascade::CardStatus(_) => card.status = self.parse_view().map(Json),
@@ -94,7 +94,7 @@ pub async fn lock_record(db: &mut PgConnection, company: CompanyId, cascade: Cas
     with_timeout(lock.fetch_optional(db)).await
 }
 
-/// Removes the references to a record from the tables of which a company has few rows ([`When::AtOnce`]).
+/// Removes the references to a record from the tables in which a company has few rows ([`When::AtOnce`]).
 pub async fn remove_references_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
     for reference in cascade.references_when(When::AtOnce) {
         while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
@@ -111,7 +111,8 @@ pub async fn remove_references_at_once(db: &mut PgConnection, company: CompanyId
 }
 
 /// Records the deletion of a locked record, in the transaction that deletes it, if others still refer to it; returns
-/// whether it was recorded. The deletion of a contact always is: its scheduled messages fail later.
+/// whether it was recorded. The deletion of a contact is always recorded, because its scheduled messages
+/// fail only later.
 pub async fn record_deletion(
     db: &mut PgConnection,
     company: CompanyId,
@@ -141,12 +142,12 @@ pub async fn companies(
     limit: i64,
 ) -> Result<Vec<CompanyId>> {
     let in_slots = SlotFilter::condition("company_id", 3);
-    let companies = format!(
+    let select = format!(
         "select company_id from cascades where {in_slots}
          group by company_id order by company_id <= $1, company_id limit $2"
     );
-    let companies = sqlx::query_scalar(AssertSqlSafe(companies)).bind(after).bind(limit).bind(slots.numbers());
-    with_timeout(companies.fetch_all(db)).await
+    let select = sqlx::query_scalar(AssertSqlSafe(select)).bind(after).bind(limit).bind(slots.numbers());
+    with_timeout(select.fetch_all(db)).await
 }
 
 #[derive(FromRow)]
@@ -162,18 +163,19 @@ struct CascadeRow {
 /// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first,
 /// then those that were deleted first.
 pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<DeletedRecord>> {
-    let found = sqlx::query(
+    let select = sqlx::query(
         "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
     );
-    let found = with_timeout(found.bind(company).bind(limit).fetch_all(db)).await?;
+    let found = with_timeout(select.bind(company).bind(limit).fetch_all(db)).await?;
     Ok(parse_rows(company, &found))
 }
 
 /// The recorded deletion of a record; `None` when no reference to it is left.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<DeletedRecord>> {
-    let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
-    let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
-    Ok(parse_rows(company, &with_timeout(found.fetch_all(db)).await?).pop())
+    let select =
+        sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
+    let select = select.bind(company).bind(cascade.noun()).bind(cascade.id());
+    Ok(parse_rows(company, &with_timeout(select.fetch_all(db)).await?).pop())
 }
 
 /// Finds the contacts among `ids` that are deleted and that others may still refer to. For the persister, which writes
@@ -187,11 +189,11 @@ pub(crate) async fn deleted_contacts(
     if ids.is_empty() {
         return Ok(found);
     }
-    let rows = sqlx::query(
+    let select = sqlx::query(
         "select g.company_id, g.noun, g.id, g.shown, g.by from unnest($1::bigint[], $2::bigint[]) as x (company, contact)
          join cascades g on g.company_id = x.company and g.noun = 'contact' and g.id = x.contact",
     );
-    for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
+    for row in select.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = row.try_get("company_id")?;
         for record in parse_rows(company, std::slice::from_ref(&row)) {
             if let Cascade::Contact(contact) = record.cascade {
@@ -210,11 +212,11 @@ fn parse_rows(company: CompanyId, rows: &[PgRow]) -> Vec<DeletedRecord> {
     document::read_all::<CascadeRow>(rows).into_iter().filter_map(parse).collect()
 }
 
-/// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there
-/// may be more.
+/// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, and writes their events. Returns whether
+/// there may be more.
 pub async fn step(db: &mut PgConnection, record: &DeletedRecord) -> Result<bool> {
     let DeletedRecord { company, cascade, .. } = record;
-    // Steps are serialized, also those of two processes.
+    // The lock serializes the steps, even those of two processes.
     let lock = sqlx::query("select from cascades where company_id = $1 and noun = $2 and id = $3 for update");
     let lock = lock.bind(company).bind(cascade.noun()).bind(cascade.id()).fetch_optional(&mut *db);
     if with_timeout(lock).await?.is_none() {
@@ -230,7 +232,7 @@ pub async fn step(db: &mut PgConnection, record: &DeletedRecord) -> Result<bool>
 /// Removes deleted records from a locked card and its products, so that a change of the card does not include these
 /// removals.
 pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
-    let found = sqlx::query(
+    let select = sqlx::query(
         "select g.noun, g.id, g.shown, g.by from cascades g join cards k on k.company_id = g.company_id and k.id = $2
          where g.company_id = $1 and (
              g.noun = 'card_status' and g.id = k.status_id or g.noun = 'business' and g.id = k.business_id
@@ -239,7 +241,7 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
                  select from card_products p where p.company_id = $1 and p.card_id = $2 and p.product_id = g.id))
          order by g.created_at, g.noun, g.id",
     );
-    let found = with_timeout(found.bind(company).bind(card).fetch_all(&mut *db)).await?;
+    let found = with_timeout(select.bind(company).bind(card).fetch_all(&mut *db)).await?;
     for record in parse_rows(company, &found) {
         for reference in
             record.cascade.references_when(When::InSteps).filter(|reference| reference.owner == RecordKind::Cards)
@@ -299,7 +301,7 @@ async fn next_ids(
 }
 
 /// Removes the references to a deleted record from the records `ids`; returns the ids of those that had references,
-/// with the `event_data` of these.
+/// with the `event_data` of those references.
 async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
@@ -377,7 +379,7 @@ async fn remove_from_records(
     Ok(())
 }
 
-/// Removes deleted tickets from the cards that were created from them, with their events.
+/// Removes deleted tickets from the cards that were created from them, and writes the cards' events.
 pub(crate) async fn unlink_tickets(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
     loop {
         let find = sqlx::query_scalar(

@@ -9,11 +9,11 @@ use crate::error::with_timeout;
 use crate::sealed::{self, KeyError, Keyring};
 use crate::{ChannelId, Result};
 
-/// The last error of a channel whose key is missing, by which [`connect_found`] finds such channels.
-const MISSING_KEY: &str = "the key that encrypts its credentials is missing";
+/// The last error of a channel whose key is missing, by which [`reconnect_readable`] finds such channels.
+const MISSING_KEY_ERROR: &str = "the key that encrypts its credentials is missing";
 
 /// The last error of a channel that needs its credentials again.
-const ABANDONED_KEY: &str = "the key that encrypted its credentials is lost; enter them again";
+const ABANDONED_KEY_ERROR: &str = "the key that encrypted its credentials is lost; enter them again";
 
 /// Disconnects the channels that need a secret whose key is missing. A webchat needs no secret, so it stays connected.
 /// Returns the number of channels with such a secret, whether disconnected or not.
@@ -35,8 +35,8 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
         // With settings of a newer release, which this one cannot read, the status stays.
         let has_credentials = row.settings().map_or(true, |settings| settings.has_required_credentials(row.kind));
         let status = if has_credentials { row.status } else { ChannelStatus::Disconnected };
-        if row.last_error.as_deref() != Some(MISSING_KEY) || row.status != status {
-            set_status(&mut transaction, &row, status, Some(MISSING_KEY)).await?;
+        if row.last_error.as_deref() != Some(MISSING_KEY_ERROR) || row.status != status {
+            set_status(&mut transaction, &row, status, Some(MISSING_KEY_ERROR)).await?;
         }
         transaction.commit().await?;
     }
@@ -47,14 +47,14 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
-    let ids = sqlx::query_scalar("select id from channels where last_error = $1 order by id").bind(MISSING_KEY);
+pub async fn reconnect_readable(db: &PgPool, keys: &Keyring) -> Result<()> {
+    let ids = sqlx::query_scalar("select id from channels where last_error = $1 order by id").bind(MISSING_KEY_ERROR);
     let ids: Vec<ChannelId> = with_timeout(ids.fetch_all(db)).await?;
     for id in ids {
         let mut transaction = db.begin().await?;
         let Some(mut row) = lock(&mut transaction, id).await? else { continue };
         let is_key_missing = open_secrets(&mut row, keys);
-        if is_key_missing || row.last_error.as_deref() != Some(MISSING_KEY) {
+        if is_key_missing || row.last_error.as_deref() != Some(MISSING_KEY_ERROR) {
             continue;
         }
         let has_credentials = row.settings().is_ok_and(|settings| settings.has_required_credentials(row.kind));
@@ -88,7 +88,7 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
         let settings = ChannelSettings::read(&sealed::mark_as_unsealed(&row.settings));
         let has_credentials = settings.map_or(true, |settings| settings.has_required_credentials(row.kind));
         let (status, error) =
-            if has_credentials { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED_KEY)) };
+            if has_credentials { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED_KEY_ERROR)) };
         set_status(&mut *db, &row, status, error).await?;
     }
     Ok((channels, secrets))

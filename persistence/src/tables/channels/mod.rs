@@ -14,7 +14,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
-pub use missing_keys::{abandon, connect_found, disconnect_unreadable};
+pub use missing_keys::{abandon, disconnect_unreadable, reconnect_readable};
 pub use news::{ChangedTemplate, PhoneNews, add_alert, add_template_change, reinstate, set_phone_news};
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
@@ -75,7 +75,7 @@ pub struct ChannelRow {
     pub number: Option<String>,
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
-    // Commands also read the previous release's schema, which lacks `quality` and `messaging_limit`.
+    // The command line also reads the previous release's schema, which lacks `quality` and `messaging_limit`.
     #[sqlx(default)]
     pub quality: Option<ChannelQuality>,
     /// As the provider names it.
@@ -153,9 +153,9 @@ fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
 /// Maximum channels of a company: every process has them in memory, and reads them again at each change.
 pub const CHANNELS_MAX: i64 = 1_000;
 
-/// Whether a company has the maximum number of channels; others that create one wait until the caller's transaction
+/// Whether a company has the maximum number of channels; other transactions that create one wait until the caller's
 /// ends.
-pub async fn are_full(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
+pub async fn has_max_channels(db: &mut PgConnection, company: CompanyId) -> Result<bool> {
     table::has_at_least(db, company, "channels", CHANNELS_MAX).await
 }
 
@@ -323,8 +323,8 @@ pub async fn update_in<E: From<Error>>(
     Ok(row)
 }
 
-/// Locks a channel and opens its secrets. If a key is missing, the channel is not changed, since the secret would be
-/// lost. A damaged secret cannot be opened with any key, so it may be dropped.
+/// Locks a channel and opens its secrets. Fails if a key is missing, because a change of the channel would lose the
+/// secret. A damaged secret cannot be opened with any key, so it may be dropped.
 async fn lock_and_open(
     connection: &mut PgConnection,
     keys: &Keyring,
@@ -349,7 +349,7 @@ async fn lock_and_open(
 
 /// Records that the provider rejected a channel's token, unless the token was replaced meanwhile or the rejection is
 /// recorded already.
-pub async fn refuse_token(
+pub async fn record_token_refusal(
     db: impl Database<'_>,
     keys: &Keyring,
     company: CompanyId,
@@ -389,11 +389,11 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
 
 /// The channels of these companies.
 pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<ChannelRow>> {
-    let all = sqlx::query("select * from channels where company_id = any($1)").bind(companies);
-    Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
+    let select = sqlx::query("select * from channels where company_id = any($1)").bind(companies);
+    Ok(document::read_all(&with_timeout(select.fetch_all(db)).await?))
 }
 
-/// The conditions of the API's list.
+/// The conditions of the API's list of channels.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFilter {
     pub search: Option<String>,
@@ -436,7 +436,7 @@ pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<CompanyId> {
 }
 
 /// Number of channels that use a queue.
-pub async fn count_of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
+pub async fn count_with_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
     with_timeout(count.bind(company).bind(queue).fetch_one(db)).await
 }

@@ -1,4 +1,4 @@
-//! What a provider reports of a channel's account: its templates, its quality, its limit, and alerts.
+//! What a provider reports about a channel's account: its templates, its quality, its limit, and alerts.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

@@ -24,7 +24,7 @@ text_enum! {
     PreChatField { Name = "name", Email = "email", Number = "number" }
 }
 
-/// The settings of a channel of any type; those of other types are empty.
+/// The settings of a channel of any type; those that belong to other types are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChannelSettings {
@@ -51,15 +51,15 @@ pub struct ChannelSettings {
     pub provider_url: Option<String>,
     /// Whether `provider_url` was set on the command line. The operator's URL may lead into a private network; one that
     /// was set in the panel is checked on every call.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_provider_url_operators: bool,
+    #[serde(rename = "isProviderUrlOperators", skip_serializing_if = "std::ops::Not::not")]
+    pub is_provider_url_from_operator: bool,
     /// Messages per second to all recipients, 0: unlimited; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sends_per_second: Option<u32>,
     /// Milliseconds between messages to one recipient, 0: none; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipient_interval_ms: Option<u32>,
-    /// Burst of messages to one recipient after a pause; `None`: the installation's default.
+    /// Maximum messages in a burst to one recipient after a pause; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipient_burst: Option<u32>,
     /// Origins that may embed the webchat, in the browsers' notation; empty: none.

@@ -81,7 +81,7 @@ pub(crate) async fn record_merged(
     from: ContactId,
 ) -> Result<ContactRow> {
     let after = find(&mut *db, company, before.id).await?.ok_or(Error::NotFound("contact"))?;
-    let previous = events::previous(&without_last_channel(before), &without_last_channel(&after));
+    let previous = events::previous_values(&without_last_channel(before), &without_last_channel(&after));
     let mut view = serde_json::to_value(&after).unwrap_or_default();
     view["mergedFrom"] = from.0.into();
     let record = Record::Contact(RecordSnapshot::of(after.id, &view)?);
@@ -91,7 +91,7 @@ pub(crate) async fn record_merged(
 }
 
 impl ContactTracker {
-    /// For a change in which the provider reports who the contact is.
+    /// Tracks a change in which the provider reports who the contact is: its event is `contact.identified`.
     pub(super) fn into_identification(self) -> Self {
         Self { change_kind: EventKind::ContactIdentified, ..self }
     }
@@ -119,23 +119,23 @@ impl ContactTracker {
 
     /// Sets the `updatedAt` of changed contacts, unless their change has done so.
     async fn set_updated_at(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
-        let has_old_date = |row: &&mut ContactRow| {
+        let needs_touch = |row: &&mut ContactRow| {
             let before = self.before.get(&row.id).filter(|before| before.updated_at == row.updated_at);
             before.is_some_and(|before| is_changed(before, row))
         };
-        let mut rows_to_date: HashMap<ContactId, &mut ContactRow> =
-            rows.iter_mut().filter(has_old_date).map(|row| (row.id, row)).collect();
-        if rows_to_date.is_empty() {
+        let mut rows_to_touch: HashMap<ContactId, &mut ContactRow> =
+            rows.iter_mut().filter(needs_touch).map(|row| (row.id, row)).collect();
+        if rows_to_touch.is_empty() {
             return Ok(());
         }
-        let ids: Vec<ContactId> = rows_to_date.keys().copied().collect();
+        let ids: Vec<ContactId> = rows_to_touch.keys().copied().collect();
         let sql = format!(
             "update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2) returning id, updated_at"
         );
         let update = sqlx::query_as(AssertSqlSafe(sql)).bind(self.company).bind(ids).fetch_all(db);
-        let dates: Vec<(ContactId, DateTime<Utc>)> = with_timeout(update).await?;
-        for (id, updated_at) in dates {
-            if let Some(row) = rows_to_date.get_mut(&id) {
+        let updated: Vec<(ContactId, DateTime<Utc>)> = with_timeout(update).await?;
+        for (id, updated_at) in updated {
+            if let Some(row) = rows_to_touch.get_mut(&id) {
                 row.updated_at = updated_at;
             }
         }
@@ -145,7 +145,7 @@ impl ContactTracker {
 
 /// Whether a contact has changed visibly, apart from its last channel, which follows from messages.
 fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
-    events::previous(&without_last_channel(before), &without_last_channel(after)).is_some()
+    events::previous_values(&without_last_channel(before), &without_last_channel(after)).is_some()
 }
 
 /// A contact as its events compare it: without its last channel, which follows from the messages' events.
@@ -178,7 +178,7 @@ fn add_change_events(
         }
         json
     };
-    if let Some(previous) = events::previous(&without_tags(before), &without_tags(after)) {
+    if let Some(previous) = events::previous_values(&without_tags(before), &without_tags(after)) {
         events.push(event(change_kind, after.updated_at, after, Some(previous))?);
     }
     let previous_tags = || Some(json!({"tags": &*before.tags}));

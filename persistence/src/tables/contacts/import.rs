@@ -1,7 +1,7 @@
 //! Bulk import of contacts in a handful of statements.
 //!
 //! Each statement looks up its rows by key, one after the other: the cost of an import grows with its own rows, never
-//! with the number of contacts of a company. The `offset 0` in the statements keeps the planner from other joins.
+//! with the number of contacts of a company. The `offset 0` in the statements prevents other join methods.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
@@ -22,7 +22,7 @@ pub struct Candidate {
     pub code: Option<String>,
 }
 
-/// Contacts per statement: in the largest import some 2 MiB of JSON, whose serialization occupies its thread for a few
+/// Contacts per statement: in the largest import about 2 MiB of JSON, whose serialization occupies its thread for a few
 /// milliseconds.
 const CONTACTS_PER_STATEMENT: usize = 100;
 
@@ -30,7 +30,7 @@ const CONTACTS_PER_STATEMENT: usize = 100;
 /// numbers. Also sets planner options for the transaction's later statements.
 pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
-    // only the statistics know whether those are few.
+    // the planner knows only from statistics whether those are few.
     let planner = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
         set_config('enable_seqscan', 'off', true)";
     with_timeout(sqlx::query(planner).execute(&mut *db)).await?;

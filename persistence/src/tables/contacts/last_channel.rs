@@ -10,7 +10,7 @@ use crate::select::{PageRequest, Select};
 use crate::table::Span;
 use crate::{ChannelId, CompanyId, ContactId, Result};
 
-/// A conversation of a contact started on a channel.
+/// Records on which channel a conversation with a contact started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContactChannel {
     pub company_id: CompanyId,

@@ -57,8 +57,8 @@ fn select_page() -> String {
 /// longest scan.
 const SCAN_CONTACTS_MAX: i64 = 200_000;
 
-/// Number of contacts that are sampled to estimate how many a deep page has to scan. Any other page scans at most this
-/// many.
+/// Number of contacts that are sampled to estimate how many a deep page has to scan. A page that is not deep scans at
+/// most this many.
 const SAMPLE_CONTACTS: i64 = 2_000;
 
 /// Contacts that can be scanned in list order.

@@ -1,5 +1,5 @@
-//! Contacts: the people and groups a company talks to. Transactions write them; the
-//! persister writes only their referral and opt-out.
+//! Contacts: the people and groups a company talks to. Transactions write them; the persister writes only their
+//! referral, opt-out and last channel.
 
 mod events;
 mod find_or_create;
@@ -33,7 +33,7 @@ pub use referral::{Referral, ReferralRow};
 pub use remove::{ContactDeletionBlockers, find_deletion_blockers, sessions};
 pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
-    SignedInContact, UnverifiedContact, Visitor, VouchedContact, fill_empty_fields, find_or_create_visitor,
+    SignedInContact, UnverifiedContact, Visitor, VouchedContact, fill_empty_fields, find_or_create_for_visitor,
     insert_unverified, is_verified, set_verified, sign_in,
 };
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
@@ -126,7 +126,7 @@ pub struct LastChannel {
     pub kind: ChannelType,
 }
 
-/// Columns of [`ContactRow`], including related data, without a statement per row.
+/// Selects the columns of [`ContactRow`], including related data, without a statement per row.
 const SELECT: &str = include_str!("select.sql");
 
 /// The fields of a contact that conversations need.
@@ -147,7 +147,7 @@ impl Table for ContactRef {
     type Id = ContactId;
 }
 
-/// The conditions of the API's list.
+/// The conditions of the API's list of contacts.
 #[derive(Clone, Debug, Default)]
 pub struct ContactFilter {
     pub search: Option<String>,

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result};
 
-/// A contact sent one of the company's stop words.
+/// Records that a contact has sent one of the company's stop words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OptOut {
     pub company_id: CompanyId,

@@ -9,7 +9,8 @@ use sqlx::PgConnection;
 
 use crate::{CompanyId, ContactId};
 
-/// A contact wrote because of an advertisement or a link. Unset fields keep their known values.
+/// What a provider reports about a contact that wrote because of an advertisement or a link. Fields that are not set
+/// keep their known values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferralRow {
     pub company_id: CompanyId,

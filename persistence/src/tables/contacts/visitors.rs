@@ -53,7 +53,7 @@ impl Visitor {
     }
 }
 
-/// The contact of a vouched visitor.
+/// The contact of a visitor for whom the company vouches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct VouchedContact {
     /// The contact.
@@ -68,7 +68,7 @@ pub struct VouchedContact {
 /// otherwise created.
 ///
 /// Concurrent calls with the same identity are serialized, so that a visitor never gets two contacts.
-pub async fn find_or_create_visitor(
+pub async fn find_or_create_for_visitor(
     db: impl Acquire<'_, Database = Postgres>,
     company: CompanyId,
     visitor: &Visitor,
@@ -184,7 +184,7 @@ pub struct SignedInContact {
     pub is_new: bool,
 }
 
-/// The separate contact of a session whose visitor had no signed identity.
+/// The contact of a session whose visitor had no signed identity yet; usually [`insert_unverified`] created it.
 #[derive(Clone, Copy, Debug)]
 pub struct UnverifiedContact<'a> {
     /// The contact.
@@ -269,14 +269,14 @@ pub async fn fill_empty_fields(
     id: ContactId,
     visitor: &Visitor,
 ) -> Result<()> {
-    match fill_empty_fields_with_number(db, company, id, visitor, visitor.number.as_deref()).await {
+    match try_fill_empty_fields(db, company, id, visitor, visitor.number.as_deref()).await {
         // The number was taken meanwhile.
-        Err(Error::Taken(_)) => fill_empty_fields_with_number(db, company, id, visitor, None).await,
+        Err(Error::Taken(_)) => try_fill_empty_fields(db, company, id, visitor, None).await,
         result => result,
     }
 }
 
-async fn fill_empty_fields_with_number(
+async fn try_fill_empty_fields(
     db: impl Database<'_>,
     company: CompanyId,
     id: ContactId,

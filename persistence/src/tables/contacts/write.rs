@@ -1,4 +1,4 @@
-//! Changes of a contact's tags and custom values; the columns and constraints that other writers of contacts use.
+//! Changes to a contact's tags and custom values; the columns and constraints that other writers of contacts use.
 
 use sqlx::PgConnection;
 
@@ -93,7 +93,7 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
     tracker.record(db, &[contact]).await
 }
 
-/// Removes a tag from a contact; a missing tag is no error.
+/// Removes a tag from a contact; it is not an error if the contact does not have it.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the contact or the tag does not exist.

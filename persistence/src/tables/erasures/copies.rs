@@ -12,13 +12,13 @@ use crate::error::with_timeout;
 use crate::tables::events;
 use crate::{CompanyId, Database, Ownership, Result};
 
-/// Number of event ids that one statement searches. It takes some hundred milliseconds.
+/// Number of event ids that one statement searches. It takes a few hundred milliseconds.
 const EVENTS_PER_STEP: i64 = 20_000;
 
 /// Maximum number of ids in a search pattern; with more, every row is examined.
 const PATTERN_IDS_MAX: usize = 500;
 
-/// Number of deliveries that are examined at once. It takes some ten milliseconds.
+/// Number of deliveries that are examined at once. It takes about ten milliseconds.
 const DELIVERIES_PER_STEP: i64 = 5_000;
 
 /// Number of recorded responses, or of refused rows, that are read at once: usually less than a MiB.
@@ -69,18 +69,18 @@ pub async fn redact_events(db: impl Database<'_>, ownership: &Ownership, erasure
 
 /// A pattern that the text of every event of the contact matches; `None` if the contact has too many records.
 fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String> {
-    let numbers = traces.tickets.iter().chain(&traces.schedules).map(ToString::to_string);
-    let numbers: Vec<String> = std::iter::once(contact_id.to_string()).chain(numbers).collect();
-    if numbers.len() + traces.sessions.len() > PATTERN_IDS_MAX {
+    let ids = traces.tickets.iter().chain(&traces.schedules).map(ToString::to_string);
+    let ids: Vec<String> = std::iter::once(contact_id.to_string()).chain(ids).collect();
+    if ids.len() + traces.sessions.len() > PATTERN_IDS_MAX {
         return None;
     }
     // Other characters could have a meaning in the pattern. The events of a session are also found by its contact's id.
     let is_plain = |id: &&String| id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     let sessions: Vec<&str> = traces.sessions.iter().filter(is_plain).map(String::as_str).collect();
-    let numbers = numbers.join("|");
+    let ids = ids.join("|");
     Some(match sessions.as_slice() {
-        [] => format!(":({numbers})[,}}]"),
-        _ => format!(":({numbers})[,}}]|\"({})\"", sessions.join("|")),
+        [] => format!(":({ids})[,}}]"),
+        _ => format!(":({ids})[,}}]|\"({})\"", sessions.join("|")),
     })
 }
 

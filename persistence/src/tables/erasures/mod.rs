@@ -48,13 +48,13 @@ impl Traces {
 /// Numbers of removed records by their kind.
 pub type RemovedCounts = BTreeMap<String, i64>;
 
-/// An erasure.
+/// A requested removal of a contact's data, and its progress.
 #[derive(Clone, Debug)]
 pub struct Erasure {
     pub company_id: CompanyId,
     pub contact_id: ContactId,
     pub traces: Traces,
-    /// Empty if the stored numbers are unreadable: nothing depends on them.
+    /// Empty if the stored counts are unreadable: nothing depends on them.
     pub removed: RemovedCounts,
     pub failure: Option<String>,
     pub done_at: Option<DateTime<Utc>>,
@@ -82,8 +82,8 @@ impl From<ErasureRow> for Erasure {
     }
 }
 
-/// Requests an erasure, also of a deleted contact, since copies of its data may remain. The contacts that were merged
-/// into it are erased as well: they are the same person.
+/// Requests the erasure of a contact, even of a deleted one, since copies of its data may remain. The contacts that
+/// were merged into it are erased as well: they are the same person.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
@@ -150,7 +150,7 @@ struct FoundRecords {
     recipients: i64,
 }
 
-/// Adds the ids and numbers of the contact's records in the tables to the erasure, and stores it; returns whether the
+/// Adds the ids and counts of the contact's records in the tables to the erasure, and stores it; returns whether the
 /// contact exists.
 ///
 /// # Errors
@@ -253,13 +253,12 @@ pub async fn has_files(db: impl Database<'_>, erasure: &Erasure) -> Result<bool>
 /// # Errors
 /// When the database cannot answer.
 pub async fn finish(db: impl Database<'_>, erasure: &Erasure) -> Result<()> {
-    let cards = Traces { cards: erasure.traces.cards.clone(), ..Traces::default() };
+    let kept = Traces { cards: erasure.traces.cards.clone(), ..Traces::default() };
     let finish = sqlx::query(
         "update erasures set traces = $3, removed = $4, failure = null, done_at = now()
          where company_id = $1 and contact_id = $2",
     );
-    let finish =
-        finish.bind(erasure.company_id).bind(erasure.contact_id).bind(Json(cards)).bind(Json(&erasure.removed));
+    let finish = finish.bind(erasure.company_id).bind(erasure.contact_id).bind(Json(kept)).bind(Json(&erasure.removed));
     with_timeout(finish.execute(db)).await.map(drop)
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::Erasure;
 
 /// Fields of a contact in the API that contain no personal data. They are not redacted.
-const IMPERSONAL_FIELDS: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
+const NON_PERSONAL_FIELDS: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
 
-/// The events of a row without the contact's data, and the number of changed ones; `None` if none changes, or the row
-/// is unreadable. Tickets of the contact that are found in the events are added to its traces.
+/// Redacts the events that a row contains. Returns them as JSON, and the number of changed ones; `None` if none changed
+/// or the row is unreadable. Tickets of the contact that are found in the events are added to the erasure's traces.
 pub(super) fn redact_row_events(text: &str, erasure: &mut Erasure) -> Option<(String, u64)> {
     let events: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let mut changed = 0;
@@ -34,7 +34,7 @@ fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
     let is_of_contact = match kind_and_record(event) {
         Some(("t", record)) => redact_ticket(record, erasure),
         Some(("m", record)) => redact_message(record, erasure),
-        Some(("s", record)) => redact_row(record, contact, &["page", "utm", "claimed"], &["c"]),
+        Some(("s", record)) => redact_fields(record, contact, &["page", "utm", "claimed"], &["c"]),
         Some(("d", record)) => redact_schedule(record, contact),
         Some(("c", record)) => redact_contact(record, contact),
         Some(("k", record)) => {
@@ -66,7 +66,7 @@ fn kind_and_record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)>
 }
 
 /// Removes these fields of a record and of its row, if the row belongs to the contact; returns whether it does.
-fn redact_row(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str], record_fields: &[&str]) -> bool {
+fn redact_fields(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str], record_fields: &[&str]) -> bool {
     let Some(row) = record.get_mut("r").and_then(Value::as_object_mut) else { return false };
     if row.get("contact_id").and_then(Value::as_i64) != Some(contact) {
         return false;
@@ -78,7 +78,7 @@ fn redact_row(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str]
 
 fn redact_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
     let id = record.get("r").and_then(|row| row.get("id")).and_then(Value::as_i64);
-    let is_of_contact = redact_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
+    let is_of_contact = redact_fields(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
     if is_of_contact {
         erasure.traces.tickets.extend(id);
     }
@@ -95,7 +95,7 @@ fn redact_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
 }
 
 fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_contact = redact_row(record, contact, &["error"], &["c"]);
+    let is_of_contact = redact_fields(record, contact, &["error"], &["c"]);
     if is_of_contact && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
         *body = "".into();
     }
@@ -104,8 +104,8 @@ fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
 
 fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
     let is_of_contact = record.get("i").and_then(Value::as_i64) == Some(contact);
-    if is_of_contact && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
-        for (field, value) in shown.iter_mut().filter(|(field, _)| !IMPERSONAL_FIELDS.contains(&field.as_str())) {
+    if is_of_contact && let Some(snapshot) = record.get_mut("s").and_then(Value::as_object_mut) {
+        for (field, value) in snapshot.iter_mut().filter(|(field, _)| !NON_PERSONAL_FIELDS.contains(&field.as_str())) {
             *value = match value {
                 _ if field == "name" => "".into(),
                 Value::Array(_) => Value::Array(Vec::new()),
@@ -121,22 +121,22 @@ fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
 fn redact_card(card: Option<&mut Value>, contact: i64) {
     let contacts = card.and_then(|card| card.get_mut("contacts")).and_then(Value::as_array_mut);
     if let Some(contacts) = contacts {
-        contacts.retain(|shown| shown.get("id").and_then(Value::as_i64) != Some(contact));
+        contacts.retain(|embedded| embedded.get("id").and_then(Value::as_i64) != Some(contact));
     }
 }
 
-/// Whether a value contains the contact, or a record that belongs to it: as a response of the API, or as a row.
+/// Whether a response of the API or a row contains the contact, or a record that belongs to it.
 pub(super) fn mentions(value: &Value, erasure: &Erasure) -> bool {
     match value {
         Value::Array(values) => values.iter().any(|value| mentions(value, erasure)),
         Value::Object(object) => {
-            is_of_contact(object, erasure) || object.values().any(|value| mentions(value, erasure))
+            belongs_to_contact(object, erasure) || object.values().any(|value| mentions(value, erasure))
         }
         _ => false,
     }
 }
 
-fn is_of_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
+fn belongs_to_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
     let contact = erasure.contact_id.0;
     let number = |field: &str| object.get(field).and_then(Value::as_i64);
     let is_contact = |field| number(field) == Some(contact);
@@ -149,7 +149,7 @@ fn is_of_contact(object: &Map<String, Value>, erasure: &Erasure) -> bool {
         || is_ticket("ticket_id")
         || is_session("sessionId")
         || is_session("session_id")
-        || object.get("contact").and_then(|shown| shown.get("id")).and_then(Value::as_i64) == Some(contact)
+        || object.get("contact").and_then(|embedded| embedded.get("id")).and_then(Value::as_i64) == Some(contact)
         // A contact itself, alone or on a card.
         || object.contains_key("isGroup") && is_contact("id")
 }

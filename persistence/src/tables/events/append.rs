@@ -9,15 +9,15 @@ use crate::{CompanyId, LoggedEventId, Result};
 
 /// The events of one row.
 struct Row {
-    events: usize,
-    types: i64,
+    event_count: usize,
+    type_mask: i64,
     json: String,
     /// The latest time of its events.
     last_at: Option<DateTime<Utc>>,
 }
 
 impl Row {
-    const EMPTY: Self = Self { events: 0, types: 0, json: String::new(), last_at: None };
+    const EMPTY: Self = Self { event_count: 0, type_mask: 0, json: String::new(), last_at: None };
 }
 
 /// Groups a company's events into rows, in order.
@@ -26,17 +26,19 @@ fn group_into_rows(events: &[NewEvent]) -> serde_json::Result<Vec<Row>> {
     let mut row = Row::EMPTY;
     for event in events {
         let json = serde_json::to_string(event)?;
-        if row.events >= EVENTS_PER_ROW_MAX || row.events > 0 && row.json.len() + json.len() > BYTES_PER_ROW_MAX {
+        if row.event_count >= EVENTS_PER_ROW_MAX
+            || row.event_count > 0 && row.json.len() + json.len() > BYTES_PER_ROW_MAX
+        {
             rows.push(std::mem::replace(&mut row, Row::EMPTY));
         }
-        row.json.push(if row.events == 0 { '[' } else { ',' });
+        row.json.push(if row.event_count == 0 { '[' } else { ',' });
         row.json.push_str(&json);
-        row.events += 1;
-        row.types |= event.kind.bit();
+        row.event_count += 1;
+        row.type_mask |= event.kind.bit();
         // Times before 1970 are invalid, and PostgreSQL cannot store all of them.
         row.last_at = row.last_at.max(Some(event.at).filter(|at| at.timestamp() >= 0));
     }
-    if row.events > 0 {
+    if row.event_count > 0 {
         rows.push(row);
     }
     rows.iter_mut().for_each(|row| row.json.push(']'));
@@ -48,8 +50,8 @@ fn encode_error(error: serde_json::Error) -> sqlx::Error {
     sqlx::Error::Encode(Box::new(error))
 }
 
-/// Appends the events of several companies, ordered by company id, and returns the last id of each. It must be the last
-/// step of its transaction: until the commit, no other transaction can append events of these companies.
+/// Appends the events of several companies, and returns the last id of each, by company id. It must be the last step of
+/// its transaction: until the commit, no other transaction can append events of these companies.
 pub(crate) async fn append(
     db: &mut PgConnection,
     events: &[(CompanyId, Vec<NewEvent>)],
@@ -85,11 +87,11 @@ pub(crate) async fn append(
         let mut not_before = *not_before;
         let mut previous_id = last_id.0 - count;
         for row in rows {
-            let last_of_row = previous_id + i64::try_from(row.events).unwrap_or(i64::MAX);
+            let last_of_row = previous_id + i64::try_from(row.event_count).unwrap_or(i64::MAX);
             row_companies.push(company);
             first_ids.push(previous_id + 1);
             last_ids.push(last_of_row);
-            types.push(row.types);
+            types.push(row.type_mask);
             texts.push(row.json);
             minimum_times.push(not_before);
             not_before = not_before.max(row.last_at);
@@ -112,7 +114,7 @@ pub(crate) async fn append(
     Ok(counters.into_iter().map(|(company, last_id, _)| (company, last_id)).collect())
 }
 
-/// Writes the events of a plain change in its transaction. They are numbered when it commits.
+/// Writes the events of a plain change as drafts, in its transaction. They are numbered when it commits.
 pub async fn draft(db: &mut PgConnection, company: CompanyId, events: &[NewEvent]) -> Result<()> {
     if events.is_empty() {
         return Ok(());
@@ -124,8 +126,8 @@ pub async fn draft(db: &mut PgConnection, company: CompanyId, events: &[NewEvent
              select $1, * from unnest($2::integer[], $3::bigint[], $4::text[], $5::timestamptz[])",
         )
         .bind(company)
-        .bind(rows.iter().map(|row| i32::try_from(row.events).unwrap_or(i32::MAX)).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.types).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| i32::try_from(row.event_count).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.type_mask).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.last_at).collect::<Vec<_>>())
         .execute(db),

@@ -1,5 +1,5 @@
 //! The log of events: what happened to a company's records, each event once and in order. The persister writes the
-//! events of live rows, a plain change writes its own.
+//! events of live rows; a plain change writes its own.
 //!
 //! A row contains the events of one transaction of one company. An event refers to its message by id, since the
 //! message's row shows its state at any time; of every other record the event stores the state at that time. Formatting
@@ -18,7 +18,7 @@ use sqlx::PgExecutor;
 pub(crate) use append::append;
 pub use append::draft;
 pub use kind::EventKind;
-pub use read::{After, Portion, StoredEventPage, find, read};
+pub use read::{After, ReadLimits, StoredEventPage, find, read};
 pub use record::{
     ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, ReactionSnapshot, Record, RecordSnapshot,
     ScheduleSnapshot, SessionSnapshot, Subject, TicketSnapshot,
@@ -29,8 +29,8 @@ use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
 
-/// Daily partitions: dropping one is cheap.
-const DAYS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::days(1) };
+/// The daily partitions of the log: dropping one is cheap.
+const PARTITIONS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::days(1) };
 
 /// Maximum events per row, so that a reader that wants few does not have to read thousands.
 const EVENTS_PER_ROW_MAX: usize = 200;
@@ -121,7 +121,7 @@ impl StoredEvent {
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    DAYS.create_ahead(db, now).await
+    PARTITIONS.create_ahead(db, now).await
 }
 
 /// Drops the partitions of days that ended before `before`.
@@ -129,7 +129,7 @@ pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Res
 /// # Errors
 /// As [`create_partitions`].
 pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
-    DAYS.drop_expired(db, before).await
+    PARTITIONS.drop_expired(db, before).await
 }
 
 /// Deletes up to `limit` rows of a company's events from days that ended at least `days` days ago, oldest first.
@@ -161,7 +161,7 @@ pub async fn last_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Logg
 
 /// The previous values of the fields that differ between two views of a record; `None` if none differs. The time of the
 /// change is ignored.
-pub fn previous(before: &Value, after: &Value) -> Option<Value> {
+pub fn previous_values(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
     let changed = before.iter().filter(|(field, value)| *field != "updatedAt" && after.get(*field) != Some(value));
     let changed: serde_json::Map<_, _> = changed.map(|(field, value)| (field.clone(), value.clone())).collect();

@@ -34,7 +34,7 @@ impl After {
 
 /// Limits of one read. The first event is read even if it exceeds them.
 #[derive(Clone, Copy, Debug)]
-pub struct Portion {
+pub struct ReadLimits {
     pub events: usize,
     /// Total size of the rows that are read.
     pub bytes: usize,
@@ -72,9 +72,9 @@ pub async fn read(
     company: CompanyId,
     after: After,
     kinds: &[EventKind],
-    Portion { events: limit, bytes: bytes_max }: Portion,
+    ReadLimits { events: limit, bytes: bytes_max }: ReadLimits,
 ) -> Result<StoredEventPage> {
-    let types = if kinds.is_empty() { ALL_TYPES } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
+    let type_mask = if kinds.is_empty() { ALL_TYPES } else { kinds.iter().fold(0, |mask, kind| mask | kind.bit()) };
     let mut page = StoredEventPage { events: Vec::new(), next: after, has_more: false };
     let (mut rows_scanned, mut bytes) = (0, 0);
     loop {
@@ -93,7 +93,7 @@ pub async fn read(
             .bind(company)
             .bind(page.next.id)
             .bind(page.next.since)
-            .bind(types)
+            .bind(type_mask)
             .bind(ROWS_PER_QUERY)
             .bind(i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX))
             .fetch_all(db),
@@ -107,7 +107,7 @@ pub async fn read(
                 return Ok(page);
             }
             bytes += row.events.as_ref().map_or(0, String::len);
-            page.add_row(company, &row, types, limit);
+            page.add_row(company, &row, type_mask, limit);
             if page.has_more {
                 return Ok(page);
             }
@@ -124,7 +124,7 @@ pub async fn read(
 
 impl StoredEventPage {
     /// Adds the matching events of a row; sets `has_more` if the limit cuts the row.
-    fn add_row(&mut self, company: CompanyId, row: &Row, types: i64, limit: usize) {
+    fn add_row(&mut self, company: CompanyId, row: &Row, type_mask: i64, limit: usize) {
         let since = (row.created_at - DATE_LAG_MAX).max(self.next.since);
         let after = self.next.id;
         self.next.since = since;
@@ -134,7 +134,7 @@ impl StoredEventPage {
                 event.at = not_before.map_or(event.at, |not_before| event.at.max(not_before));
                 not_before = Some(event.at);
             }
-            let Some(event) = event.filter(|event| id > after.0 && event.kind.bit() & types != 0) else { continue };
+            let Some(event) = event.filter(|event| id > after.0 && event.kind.bit() & type_mask != 0) else { continue };
             if self.events.len() >= limit {
                 self.has_more = true;
                 return;

@@ -38,7 +38,7 @@ pub struct ContactMerge<'a> {
 /// the expected state.
 pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
     let ContactMerge { company, into, from, .. } = *merge;
-    identities::lock_contacts(&mut *db, company, &[into, from]).await?;
+    identities::lock_contact_keys(&mut *db, company, &[into, from]).await?;
     let suggested = identities::merge_candidates(&mut *db, company, from).await?;
     let (into_row, from_row) = lock_pair(&mut *db, merge, &suggested).await?;
     if let Some(conflict) = find_conflict(&mut *db, company, &into_row, &from_row).await? {
@@ -91,8 +91,8 @@ impl LockedContact {
 
     /// The external id of this contact after the merge: a verified contact's comes first.
     fn merged_external_id(&self, from: &Self) -> Option<String> {
-        let is_first = self.verified || !from.verified;
-        let (first, second) = if is_first { (self, from) } else { (from, self) };
+        let self_comes_first = self.verified || !from.verified;
+        let (first, second) = if self_comes_first { (self, from) } else { (from, self) };
         first.external_id.clone().or_else(|| second.external_id.clone())
     }
 }
@@ -179,7 +179,7 @@ struct RecordsBefore {
     contact: ContactRow,
     /// The contact that is merged into `contact`.
     merged: ContactRow,
-    /// The contacts to which merging with `merged` was suggested, without the one that stays.
+    /// The contacts for which a merge with `merged` was suggested, without the one that stays.
     suggested: Vec<ContactId>,
     tracker: ContactTracker,
     cards: CardTracker,
@@ -209,7 +209,8 @@ impl RecordsBefore {
         Ok(Self { contact, merged, suggested, tracker, cards })
     }
 
-    /// Writes the event of the contact that stays, then those of other records, and returns the contact.
+    /// Writes the event of the contact that stays, then those of other records, and returns the contact. Also moves the
+    /// scheduled messages, with their events.
     async fn write_events(
         self,
         db: &mut PgConnection,
@@ -338,14 +339,14 @@ async fn fill_and_delete(
     with_timeout(delete.bind(company).bind(from.id).execute(&mut *db)).await?;
     // The unique values of the deleted contact are free now.
     let adopted = into.adopted_number(from);
-    let unique = sqlx::query(
+    let set_unique = sqlx::query(
         "update contacts set external_id = $3, number = coalesce($4, number),
              number_country = case when $4 is null then number_country else $5 end
          where company_id = $1 and id = $2",
     );
-    let unique = unique.bind(company).bind(into.id).bind(into.merged_external_id(from)).bind(adopted);
-    let unique = unique.bind(from.number_country.as_deref()).execute(db);
-    with_timeout(unique).await?;
+    let set_unique = set_unique.bind(company).bind(into.id).bind(into.merged_external_id(from)).bind(adopted);
+    let set_unique = set_unique.bind(from.number_country.as_deref()).execute(db);
+    with_timeout(set_unique).await?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Contacts and tickets that are merged into others ([decision
 //! 68](../../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
 //!
-//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact, and that none
-//! is written until the transaction has ended.
+//! As for deleting a contact, the caller must ensure that all live rows of the contacts are in the tables when the
+//! transaction begins, and that no other is accepted until it has ended.
 
 mod contacts;
 mod schedules;
@@ -19,11 +19,11 @@ use crate::{CompanyId, Result, TokenId, UserId};
 pub use contacts::{ContactMerge, merge_contacts};
 pub use tickets::{TicketMerge, merge_tickets};
 
-/// Maximum messages, or events of a ticket, that one statement moves: it takes a few tenths of a second.
+/// Maximum number of messages, or of a ticket's events, that one statement moves. It takes a few tenths of a second.
 const ROWS_MAX: i64 = 5_000;
 
 text_enum! {
-    /// The kind of a record that was merged into another.
+    /// The kind of record that was merged into another: the column `noun`.
     MergedNoun { Contact = "contact", Ticket = "ticket" }
 }
 
@@ -41,7 +41,7 @@ pub enum MergeConflict {
     /// A campaign has written to both contacts, and the outcome of neither message is known.
     Campaign,
     /// The tickets have different contacts or channels.
-    OtherConversation,
+    DifferentConversations,
     /// The ticket to be merged is open, and the one that would stay is closed.
     OpenTicket,
 }
@@ -49,7 +49,7 @@ pub enum MergeConflict {
 /// The outcome of a merge that found both records.
 pub type MergeOutcome<T> = std::result::Result<T, MergeConflict>;
 
-/// Who merges, for the history of tickets.
+/// The author of a merge, for the history of tickets.
 #[derive(Clone, Debug)]
 pub struct MergeAuthor {
     pub user: Option<(UserId, String)>,
@@ -92,7 +92,7 @@ async fn record_merge(
     Ok(())
 }
 
-/// Deletes the stored merges into records that are being deleted.
+/// Forgets which contacts or tickets were merged into these, which are being deleted.
 pub(crate) async fn remove_merges_into(
     db: &mut PgConnection,
     company: CompanyId,

@@ -19,7 +19,8 @@ pub(super) async fn move_schedules(
     into: &ContactRow,
     at: DateTime<Utc>,
 ) -> Result<()> {
-    // `is true` keeps PostgreSQL from reading an index of all pending messages; that of the contact has fewer rows.
+    // `is true` keeps PostgreSQL from using an index of all pending scheduled messages: the one by contact finds fewer
+    // rows.
     let update = sqlx::query(
         "update schedules set contact_id = $3, updated_at = greatest($4, updated_at + interval '1 millisecond')
          where company_id = $1 and contact_id = $2 and (status = 'pending') is true returning *",

@@ -42,7 +42,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     with_timeout(contact.bind(merge.company).bind(merge.contact).execute(&mut *db)).await?;
     let (into, from) = lock_tickets(&mut *db, merge).await?;
     if (into.contact_id, into.channel_id) != (from.contact_id, from.channel_id) {
-        return Ok(Err(MergeConflict::OtherConversation));
+        return Ok(Err(MergeConflict::DifferentConversations));
     }
     if into.contact_id != merge.contact {
         return Err(Error::Unavailable("the contact of the tickets has changed".to_owned()));
@@ -84,8 +84,8 @@ pub(super) async fn cards_of(db: &mut PgConnection, company: CompanyId, ticket: 
     with_timeout(find.bind(company).bind(ticket).fetch_all(db)).await
 }
 
-/// Fills the empty fields of a ticket from another one, and deletes the other one, whose rows must have been moved
-/// before.
+/// Fills the empty fields of a ticket from another one, and deletes the other one. The rows that refer to it must have
+/// been moved before ([`move_rows`]).
 pub(super) async fn absorb_ticket(
     db: &mut PgConnection,
     merge: &TicketMerge<'_>,
@@ -151,7 +151,7 @@ fn merged_row(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow 
     let (queue_id, user_id) = if has_neither { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
     let is_open = into.status == TicketStatus::Open;
     let both_open = is_open && from.status == TicketStatus::Open;
-    // The first response and the answer belong to an opening: they are only taken from a ticket of the same status.
+    // Reopening clears the first response and the answer, so they are only taken from a ticket of the same status.
     let has_same_status = into.status == from.status;
     let waiting_since = into.waiting_since.into_iter().chain(from.waiting_since.filter(|_| both_open)).min();
     TicketRow {
@@ -171,11 +171,11 @@ fn merged_row(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow 
 }
 
 impl SurvivingTicket {
-    /// Writes the company's event about the merge, and returns the ticket that stays as it is now.
+    /// Writes the company's event about the merge, and returns the ticket that stays, in its current state.
     pub(super) async fn write_event(self, db: &mut PgConnection) -> Result<LoadedTicket> {
         let Self { company, into, from, before, at } = self;
         let after = tickets::find(&mut *db, company, into).await?.ok_or(Error::NotFound("ticket"))?;
-        let previous = events::previous(&merge_fields(&before), &merge_fields(&after));
+        let previous = events::previous_values(&merge_fields(&before), &merge_fields(&after));
         let record = Record::Ticket(Box::new(snapshot(&after, from)));
         let event = NewEvent::plain(EventKind::TicketMerged, at, record, previous);
         events::draft(db, company, &[event]).await?;

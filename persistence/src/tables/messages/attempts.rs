@@ -28,8 +28,8 @@ pub struct Attempts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether the attempt sent only the message's file; its text is sent separately.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_part: bool,
+    #[serde(rename = "isPart", skip_serializing_if = "std::ops::Not::not")]
+    pub is_file_only: bool,
     /// Set while the provider has accepted the message's file, but not yet the text that is sent separately: the
     /// provider's id of the file, empty if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl Attempts {
     }
 }
 
-/// A change of a message's attempts: all of them, as of now. Storing it twice has no further effect.
+/// All attempts of a message, as they are after a change. Storing the row twice has no further effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
     pub company_id: CompanyId,
@@ -62,18 +62,18 @@ impl MessageRow {
     pub fn attempt_count(&self) -> u32 {
         match &self.attempts {
             Some(_) => self.attempts().count,
-            None => u32::from(self.direction == Direction::Outbound && self.status.is_as_far_as(MessageStatus::Sent)),
+            None => u32::from(self.direction == Direction::Outbound && self.status.has_reached(MessageStatus::Sent)),
         }
     }
 
-    /// Whether an attempt's outcome is recorded as unknown. An attempt that a restart cut off is not recorded so yet.
-    pub fn is_in_doubt(&self) -> bool {
+    /// Whether an attempt's outcome is recorded as unknown; for one that a restart has cut off, that is recorded later.
+    pub fn has_unknown_outcome(&self) -> bool {
         self.status == MessageStatus::Queued && self.attempts().unknown_at.is_some()
     }
 
-    /// Whether it is a campaign's message in doubt, which is not sent again.
+    /// Whether it is a campaign's message with an unknown outcome: it is not sent again.
     pub fn is_left_in_doubt(&self) -> bool {
-        self.source == Source::Campaign && self.is_in_doubt()
+        self.source == Source::Campaign && self.has_unknown_outcome()
     }
 }
 

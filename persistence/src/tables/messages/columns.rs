@@ -97,7 +97,7 @@ pub(crate) async fn insert_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> 
     Ok(())
 }
 
-/// Inserts new rows, which costs PostgreSQL a third of [`insert`].
+/// Inserts rows that do not exist yet, at a third of the cost of [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     copy_rows(db, rows).await?;
     update_zones(db, rows).await

@@ -285,7 +285,7 @@ impl MessageAuthor {
 }
 
 text_enum! {
-    /// By which app a message went that did not go through Hotline.
+    /// By which app a message was sent or handled instead of Hotline.
     Via {
         /// The provider's own app or inbox.
         NativeApp = "nativeApp",
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_named_after_its_first_part_and_absent_without_any() {
+    fn content_has_the_kind_of_its_first_part_and_is_absent_without_parts() {
         assert_eq!(MessageContent::default().into_column(), None);
         let forwarded = MessageContent { forwarded: true, ..MessageContent::default() };
         assert_eq!(forwarded.clone().into_column(), Some(json!({"kind": "forwarded", "forwarded": true})));

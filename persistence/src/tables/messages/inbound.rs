@@ -13,7 +13,7 @@ use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// The result of fetching an inbound message's file: the file (`media`), or why it cannot be fetched (`error`). With
-/// `is_of_text`, the row instead records why the text that follows an outbound message's file could not be sent.
+/// `is_text_error`, the row instead records why the text that follows an outbound message's file could not be sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MediaRow {
     pub company_id: CompanyId,
@@ -25,8 +25,8 @@ pub struct MediaRow {
     pub error: Option<Value>,
     /// Whether `error` is that of the text: the message keeps its file and status. A release that does not know this
     /// field ignores the row, since it only changes messages whose file is still to be fetched.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_of_text: bool,
+    #[serde(rename = "is_of_text", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_text_error: bool,
 }
 
 /// Stores files or errors in their messages, and returns the changed messages. A message that already has its file, or
@@ -35,7 +35,7 @@ pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    let changed = sqlx::query_as(AssertSqlSafe(zones::with_changes(
+    let changed = sqlx::query_as(AssertSqlSafe(zones::wrap_message_update(
         "update messages m set media = case when x.is_of_text then m.media else x.media end,
              error = coalesce(x.error, m.error)
          from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[], $5::boolean[])
@@ -47,14 +47,14 @@ pub(crate) async fn set_media(
     .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.media.clone()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.is_of_text).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.is_text_error).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
     Ok(ChangedMessage::from_rows(changed, ChangeCause::File))
 }
 
 /// The first `limit` messages after `after` whose files are still to be fetched. Only for background work.
-pub async fn media_wanted(
+pub async fn awaiting_media(
     db: impl Database<'_>,
     slots: &SlotFilter,
     after: MessageId,
@@ -125,7 +125,7 @@ impl From<&MessageRow> for MessageRef {
     }
 }
 
-/// Whether Hotline may have sent a contact a message with this text at `at`: it has one that is still queued, or was
+/// Whether Hotline may have sent a contact a message with this text at `at`: there is one that is still queued, or was
 /// created at most ten minutes before. Without a text, any message with a file or options counts. Provider ids are not
 /// compared, because the recorded one may be that of an earlier attempt. `text` has single spaces, and at most 256
 /// characters.

@@ -50,18 +50,19 @@ pub async fn list(
         || filter.status == Some(MessageStatus::Failed);
     let has_span = filter.created != Span::default() || filter.updated != Span::default();
     let is_narrowed = has_span || filter.channel_id.is_some();
-    let is_of_record = filter.ticket_id.is_some() || filter.contact_id.is_some();
-    let has_index = is_of_record || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
-    let is_by_type = is_internal && !is_of_record && !is_narrowed && filter.status != Some(MessageStatus::Queued);
-    let list = if is_by_type {
+    let has_ticket_or_contact = filter.ticket_id.is_some() || filter.contact_id.is_some();
+    let has_index = has_ticket_or_contact || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
+    let uses_type_index =
+        is_internal && !has_ticket_or_contact && !is_narrowed && filter.status != Some(MessageStatus::Queued);
+    let list = if uses_type_index {
         list_by_type(company, filter, page)
-    } else if zone_filter.is_any() && !has_index {
+    } else if zone_filter.has_condition() && !has_index {
         add_conditions(zones::list("", ZonedTable::Message, company, &zone_filter, &[], page), filter)
     } else {
         add_conditions(Select::new("select t.* from messages t", "t.company_id", company), filter)
     };
     list.mark_heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
-        .mark_heavy_if(filter.channel_id.is_some() && !is_of_record)
+        .mark_heavy_if(filter.channel_id.is_some() && !has_ticket_or_contact)
         .page(db, "t.id", page)
         .await
 }
@@ -80,8 +81,8 @@ fn add_conditions(list: Select, filter: &MessageFilter) -> Select {
         .between("coalesce(t.updated_at, t.created_at)", filter.updated)
 }
 
-/// Finds the messages of a type. The second condition repeats that of the index: PostgreSQL does not see that the first
-/// implies it, and would not use the index.
+/// Finds the messages of a type. The second condition repeats the predicate of the partial index: PostgreSQL does not
+/// see that the first implies it, and would not use the index.
 const BY_TYPE: &str = "t.type = k.type and t.type <> 'text'";
 
 /// Starts a list of all internal messages, which are notes and system messages: it reads the first messages of each

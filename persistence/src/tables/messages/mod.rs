@@ -26,7 +26,7 @@ pub use content::{
     PlacedOrder, ProductReference, SharedLocation, StoryReference, SubmittedForm, Via,
 };
 pub(crate) use inbound::set_media;
-pub use inbound::{MediaRow, MessageRef, last_inbound_at, may_have_sent, media_wanted, received_ids, sent_until};
+pub use inbound::{MediaRow, MessageRef, awaiting_media, last_inbound_at, may_have_sent, received_ids, sent_until};
 pub use list::{MessageFilter, list};
 pub use outbox::{
     AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawal_reason,
@@ -50,8 +50,7 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId};
 
-/// Suffix of a journal's id. Together they name the watermark of its messages, which a replay writes ahead of the other
-/// entries.
+/// After a journal's id, this names the watermark of its messages: a replay writes messages ahead of the other entries.
 pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
 /// Whether a replay has written messages that the report figures do not count yet.
@@ -91,8 +90,8 @@ pub async fn find_within(
     );
     let found = found.bind(company).bind(ids).bind(i64::try_from(bytes_max).unwrap_or(i64::MAX));
     let rows = with_timeout(found.fetch_all(db)).await?;
-    let are_all = rows.first().is_none_or(|row| row.try_get("are_all").unwrap_or(true));
-    Ok((document::read_all(&rows), are_all))
+    let is_complete = rows.first().is_none_or(|row| row.try_get("are_all").unwrap_or(true));
+    Ok((document::read_all(&rows), is_complete))
 }
 
 /// Which of these messages exist and were not deleted by their authors.
@@ -150,13 +149,17 @@ pub struct ConversationProgress {
     /// The latest delivery of an outbound message.
     pub delivered_at: Option<DateTime<Utc>>,
     /// The newest outbound message the contact has read.
-    pub seen: Option<MessageId>,
+    #[sqlx(rename = "seen")]
+    pub read_by_contact: Option<MessageId>,
     /// When the contact last read an outbound message.
-    pub seen_at: Option<DateTime<Utc>>,
+    #[sqlx(rename = "seen_at")]
+    pub read_by_contact_at: Option<DateTime<Utc>>,
     /// The newest inbound message the company has read.
-    pub read: Option<MessageId>,
+    #[sqlx(rename = "read")]
+    pub read_by_company: Option<MessageId>,
     /// When the company last read an inbound message.
-    pub read_at: Option<DateTime<Utc>>,
+    #[sqlx(rename = "read_at")]
+    pub read_by_company_at: Option<DateTime<Utc>>,
 }
 
 /// The progress of a conversation's messages that were created since a time.
@@ -185,7 +188,7 @@ pub async fn conversation_progress(
     .await
 }
 
-/// The creation time of the first outbound message of a conversation, within a time span, that still waits for its
+/// The creation time of the first outbound message of a conversation, within a time span, that still awaits
 /// delivery; `None` if none does.
 pub async fn first_undelivered_at(
     db: impl Database<'_>,
@@ -209,7 +212,7 @@ pub async fn first_undelivered_at(
 }
 
 /// Whether this contact has ever written on this channel.
-pub async fn has_received(
+pub async fn contact_has_written(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,

@@ -17,7 +17,7 @@ pub struct AddressedMessage {
     pub number: Option<String>,
 }
 
-/// A queued message that cannot be sent.
+/// A queued message that cannot or must not be sent.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct UnsendableMessage {
     pub company_id: CompanyId,
@@ -49,7 +49,7 @@ pub enum OutboxEntry {
 
 impl OutboxEntry {
     /// The entry of a row; `None` for a reaction that this release cannot read: the message it belongs to must not fail
-    /// for that.
+    /// because of it.
     fn of(row: &PgRow) -> sqlx::Result<Option<Self>> {
         if row.try_get("is_reaction")? {
             let reaction = document::read::<AddressedMessage>(row).ok().and_then(AddressedMessage::into_reaction);
@@ -86,7 +86,7 @@ impl OutboxEntry {
     }
 }
 
-/// The channels with queued messages or reactions. Read at startup and when slots are taken over, as the tables then
+/// The channels with queued messages or reactions. Read at startup and when slots are taken over: the tables then
 /// contain everything that was accepted.
 pub async fn outboxes(db: impl Database<'_>, slots: &SlotFilter) -> Result<Vec<(CompanyId, ChannelId)>> {
     let in_slots = SlotFilter::condition("c.company_id", 1);

@@ -35,8 +35,8 @@ impl MessageError {
     /// messages. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
     pub const MARKETING_STOPPED: &'static str = "131050";
 
-    /// Whether the recipient has opted out of campaigns at the provider.
-    pub fn opts_out(&self) -> bool {
+    /// Whether the message failed because its recipient has opted out of campaigns at the provider.
+    pub fn is_opt_out(&self) -> bool {
         self.code == Self::MARKETING_STOPPED
     }
 
@@ -77,7 +77,7 @@ impl MessageError {
     }
 }
 
-/// What a report says of an outbound message.
+/// What a report says about an outbound message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryStatus {
     /// The channel's provider has accepted it.
@@ -104,8 +104,8 @@ impl DeliveryStatus {
 
 impl DeliveryStatus {
     /// Whether it says that the recipient has opted out of campaigns at the provider.
-    pub fn opts_out(&self) -> bool {
-        matches!(self, Self::Failed(error) if error.opts_out())
+    pub fn is_opt_out(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_opt_out())
     }
 }
 
@@ -133,7 +133,7 @@ struct CombinedReports<'a> {
     /// The highest status reached, ignoring failures.
     reached: MessageStatus,
     /// A failure reported before any delivery. It counts unless the stored message was delivered already.
-    failed: Option<&'a MessageError>,
+    failure: Option<&'a MessageError>,
     sent_at: Option<DateTime<Utc>>,
     delivered_at: Option<DateTime<Utc>>,
     read_at: Option<DateTime<Utc>>,
@@ -146,7 +146,7 @@ impl<'a> CombinedReports<'a> {
             company: row.company_id,
             id: row.message_id,
             reached: MessageStatus::Queued,
-            failed: None,
+            failure: None,
             sent_at: None,
             delivered_at: None,
             read_at: None,
@@ -163,7 +163,7 @@ impl<'a> CombinedReports<'a> {
             DeliveryStatus::Read => keep_earliest(&mut self.read_at, row.at),
             DeliveryStatus::Failed(error) => {
                 if matches!(self.reached, Queued | Sent) {
-                    self.failed = self.failed.or(Some(error));
+                    self.failure = self.failure.or(Some(error));
                 }
                 return;
             }
@@ -178,7 +178,7 @@ impl<'a> CombinedReports<'a> {
     /// advance it.
     fn advance(&self, row: &MessageRow) -> Option<MessageRow> {
         let is_queued = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
-        if !is_queued || self.failed.is_some() || self.reached == MessageStatus::Queued {
+        if !is_queued || self.failure.is_some() || self.reached == MessageStatus::Queued {
             return None;
         }
         // Of two times for the same status the earlier one counts; a status implies all lower ones.
@@ -328,11 +328,11 @@ pub(crate) async fn advance_statuses(
             combined.iter().map($value).collect::<Vec<_>>()
         };
     }
-    let changed = sqlx::query_as(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"), "y.was")))
+    let changed = sqlx::query_as(AssertSqlSafe(zones::wrap_status_update(include_str!("progress.sql"), "y.was")))
         .bind(column!(|combined| combined.company))
         .bind(column!(|combined| combined.id))
         .bind(column!(|combined| combined.reached.as_str()))
-        .bind(column!(|combined| combined.failed.map(|error| serde_json::to_value(error).unwrap_or(Value::Null))))
+        .bind(column!(|combined| combined.failure.map(|error| serde_json::to_value(error).unwrap_or(Value::Null))))
         .bind(column!(|combined| combined.sent_at))
         .bind(column!(|combined| combined.delivered_at))
         .bind(column!(|combined| combined.read_at))
@@ -426,7 +426,7 @@ mod tests {
         let rows: Vec<_> = rows.iter().collect();
         let combined = combine_reports(&rows);
         let one = combined.first().expect("one message");
-        (one.reached, one.failed.is_some())
+        (one.reached, one.failure.is_some())
     }
 
     #[test]
@@ -438,7 +438,7 @@ mod tests {
             let rows: Vec<_> = rows.iter().collect();
             let combined = combine_reports(&rows);
             let [one] = combined.as_slice() else { panic!("one message, not {}", combined.len()) };
-            assert_eq!((one.reached, one.failed), (MessageStatus::Read, None));
+            assert_eq!((one.reached, one.failure), (MessageStatus::Read, None));
             let seconds = [one.sent_at, one.delivered_at, one.read_at].map(|at| at.map(|at| at.timestamp()));
             assert_eq!(seconds, [Some(1), Some(2), Some(3)], "{order:?}");
             assert_eq!(one.provider_message_id, Some("wamid.1"));

@@ -12,7 +12,7 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 /// A reaction that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactionSend {
-    /// Its own message id, by which its outcome is assigned to it.
+    /// The id of the message that is sent for the reaction, by which the outcome is recorded.
     pub id: MessageId,
     /// `None`: the reaction is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,25 +26,25 @@ pub struct ReactionSend {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactionTarget {
     pub id: MessageId,
-    /// The provider's id of it.
+    /// The provider's id of the message.
     pub to: String,
 }
 
 impl ReactionTarget {
-    /// The data that the provider returns with each status of this reaction.
+    /// Data sent with a reaction to this message, which the provider returns with each of the reaction's statuses.
     pub fn callback_data(&self, reaction: MessageId) -> String {
         format!("{reaction} reaction {}", self.id)
     }
 
     /// The ids of a reaction and of its message, from [`Self::callback_data`]; `None` for other data.
-    pub fn of_callback_data(data: &str) -> Option<(MessageId, MessageId)> {
+    pub fn parse_callback_data(data: &str) -> Option<(MessageId, MessageId)> {
         let (reaction, target) = data.split_once(" reaction ")?;
         Some((MessageId::new(reaction.parse().ok()?), MessageId::new(target.parse().ok()?)))
     }
 }
 
 impl ReactionSend {
-    /// The message that the outbox sends for it; it is never stored.
+    /// The message that the outbox sends for the reaction. The message itself is never stored.
     pub fn into_message(
         self,
         company: CompanyId,
@@ -89,7 +89,7 @@ impl ReactionSend {
 }
 
 impl MessageRow {
-    /// The message that it reacts to, if it is a reaction on its way to the provider.
+    /// The message that this one reacts to, if it is a reaction on its way to the provider.
     pub fn reacts_to(&self) -> Option<ReactionTarget> {
         ReactionTarget::deserialize(self.content.as_ref()?.get("reaction")?).ok()
     }

@@ -13,7 +13,7 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
-    /// Needed by webchats that watch the conversation and campaigns that wrote to it. Earlier releases left it out.
+    /// Needed by webchats that watch the conversation, and by campaigns that wrote to it. Earlier releases left it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<(ChannelId, ContactId)>,
     pub up_to: MessageId,
@@ -29,7 +29,7 @@ pub(crate) async fn apply_delivered(
     apply_receipts(
         db,
         receipts,
-        zones::with_statuses(
+        zones::wrap_status_update(
             "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = greatest(x.at, m.created_at, m.sent_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
@@ -50,7 +50,7 @@ pub(crate) async fn apply_read_by_contact(
     apply_receipts(
         db,
         receipts,
-        zones::with_statuses(
+        zones::wrap_status_update(
             "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
              read_at = greatest(x.at, m.created_at, m.sent_at, m.delivered_at)
@@ -72,7 +72,7 @@ pub(crate) async fn apply_read_by_company(
     apply_receipts(
         db,
         receipts,
-        zones::with_changes(
+        zones::wrap_message_update(
             "update messages m set read_at = greatest(x.at, m.created_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to

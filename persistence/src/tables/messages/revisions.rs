@@ -16,7 +16,7 @@ use crate::tables::source::Source;
 use crate::tables::{text_enum, zones};
 use crate::{CompanyId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
 
-/// Maximum earlier texts of a message: apps allow edits for some minutes only. Beyond it, the second oldest is removed.
+/// Maximum earlier texts of a message: apps allow edits for a few minutes. Beyond it, the second oldest is removed.
 pub const EDITS_MAX: usize = 20;
 
 /// Maximum reactions of a message, withdrawn ones included: one for each person of a large group.
@@ -127,12 +127,13 @@ pub enum Revision {
     /// Somebody has reacted, or withdrawn the reaction.
     Reacted(Reaction),
     /// The company reacts, or withdraws its reaction, through Hotline: it is sent to the provider.
-    Reacts { reaction: Reaction, send: ReactionSend },
+    #[serde(rename = "Reacts")]
+    ReactionToSend { reaction: Reaction, send: ReactionSend },
     /// The provider has accepted the company's reaction that was sent with this id, or it has failed (`error`).
     ReactionSent { id: MessageId, error: Option<MessageError> },
 }
 
-/// A message is revised. Applying it twice, or after a later one, changes nothing.
+/// A revision of a message. Applying it twice, or after a later one, changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionRow {
     pub company_id: CompanyId,
@@ -165,7 +166,7 @@ pub struct Revisable {
 
 impl Revisable {
     /// Applies a revision and returns the previous values of the changed fields; `None` if no shown field changes. For
-    /// an edit they have its id instead of the previous text, because that text may be deleted later.
+    /// an edit they contain its id instead of the previous text, because that text may be deleted later.
     pub fn apply(&mut self, row: &RevisionRow) -> Option<Value> {
         if self.revisions.deleted_at.is_some() {
             return None;
@@ -182,7 +183,7 @@ impl Revisable {
                 Some(json!({"deletedAt": null}))
             }
             Revision::Reacted(reaction) => self.react(reaction),
-            Revision::Reacts { reaction, send } => {
+            Revision::ReactionToSend { reaction, send } => {
                 self.revisions.sending = Some(send.clone());
                 self.react(reaction)
             }
@@ -274,7 +275,7 @@ struct StoredMessage {
     revisions: Option<Value>,
 }
 
-/// Messages by company and id.
+/// The revisable parts of messages, by company and id.
 pub(crate) type Revisables = HashMap<(CompanyId, MessageId), Revisable>;
 
 /// Reads the revisable parts of these messages from the table.
@@ -309,7 +310,7 @@ pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx
     revisables.retain(|key, revisable| before.get(key) != Some(revisable));
     let mut changed: Vec<_> = revisables.into_iter().collect();
     changed.sort_unstable_by_key(|(key, _)| *key);
-    let update = sqlx::query_as(AssertSqlSafe(zones::with_changes(
+    let update = sqlx::query_as(AssertSqlSafe(zones::wrap_message_update(
         "update messages m set body = x.body, revisions = x.revisions,
              media = case when x.is_deleted then null else m.media end,
              template = case when x.is_deleted then null else m.template end,
@@ -452,7 +453,7 @@ mod tests {
                 to: "wamid.1".to_owned(),
                 at: at(id),
             };
-            row(id, Revision::Reacts { reaction, send })
+            row(id, Revision::ReactionToSend { reaction, send })
         };
         let sent =
             |id: i64, error: Option<MessageError>| row(9, Revision::ReactionSent { id: MessageId::new(id), error });
@@ -471,7 +472,7 @@ mod tests {
         assert!(message.apply(&send(4, "c")).is_some(), "sent again");
         assert_eq!(message.revisions.reactions[0].error, None);
         let mut withdrawal = send(5, "c");
-        if let Revision::Reacts { reaction, send } = &mut withdrawal.revision {
+        if let Revision::ReactionToSend { reaction, send } = &mut withdrawal.revision {
             (reaction.before, reaction.emoji, send.emoji) = (reaction.emoji.take(), None, None);
         }
         assert!(message.apply(&withdrawal).is_some());

@@ -41,7 +41,7 @@ text_enum! {
 
 impl MessageStatus {
     /// Whether an outbound message with this status has also reached `status`.
-    pub fn is_as_far_as(self, status: Self) -> bool {
+    pub fn has_reached(self, status: Self) -> bool {
         !matches!(self, Self::Failed | Self::Received) && self.rank() >= status.rank()
     }
 

@@ -197,13 +197,13 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(resealed)
 }
 
-/// Removes the second factors whose secret is sealed with this key; returns their number. Their owners then sign in
-/// with only the password, and can set up a new factor.
+/// Removes the second factors whose secret is sealed with the key of this id; returns their number. Their owners then
+/// sign in with only the password, and can set up a new factor.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn remove_sealed_with(db: &mut PgConnection, key: &str) -> Result<u64> {
-    let remove = sqlx::query("delete from second_factors where split_part(secret, '.', 2) = $1").bind(key);
+pub async fn remove_sealed_with(db: &mut PgConnection, key_id: &str) -> Result<u64> {
+    let remove = sqlx::query("delete from second_factors where split_part(secret, '.', 2) = $1").bind(key_id);
     Ok(with_timeout(remove.execute(db)).await?.rows_affected())
 }
 

@@ -75,7 +75,7 @@ impl PersonId {
     }
 }
 
-/// The name to display: the e-mail address if there is none, as administrators may have none.
+/// The name to display: the e-mail address if the name is empty, as it may be for administrators.
 pub fn display_name<'a>(name: &'a str, email: &'a str) -> &'a str {
     if name.is_empty() { email } else { name }
 }
@@ -105,7 +105,7 @@ pub fn are_of_one_company(accounts: &[Account]) -> bool {
 
 /// The active memberships with an e-mail, of all companies and of the installation, as people may sign in without
 /// naming a company. `company` restricts them to one company, or to the installation. Those with a session come first,
-/// because any company can add a membership for any e-mail.
+/// because any company can add memberships for any e-mail, and these must not displace them from the limited number.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -193,7 +193,7 @@ pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> 
 }
 
 /// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends,
-/// so that a later change of the credentials also ends a session that begins in it.
+/// so that a later change of the credentials also ends a session that begins in this transaction.
 pub async fn may_sign_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
     let active_only = if person.is_admin() { "" } else { "and active" };
     let statement = format!(

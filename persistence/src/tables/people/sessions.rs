@@ -80,7 +80,7 @@ impl SessionKey {
     }
 }
 
-/// A session, with the current data of its person.
+/// A session and its person's current data. The second factor may still be missing ([`SignedInPerson::is_open`]).
 #[derive(Clone, Debug, FromRow)]
 pub struct SignedInPerson {
     pub id: PersonSessionId,
@@ -101,7 +101,8 @@ pub struct SignedInPerson {
     /// Whether the stored time of the last use must be updated.
     pub is_stale: bool,
     /// Seconds until the session ends if it is not used again.
-    pub lives_s: f64,
+    #[sqlx(rename = "lives_s")]
+    pub remaining_s: f64,
 }
 
 impl SignedInPerson {
@@ -135,7 +136,7 @@ const ADMIN_SESSIONS: &str = "select s.id, s.company_id, s.person_id, s.state, a
     join admins a on a.id = s.person_id
     left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
 
-/// The condition for a live session.
+/// The condition for a session that has not ended.
 const IS_LIVE: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::interval
         and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
 
@@ -171,7 +172,7 @@ pub struct Origin<'a> {
 }
 
 /// Deletes a person's expired sessions. Of those in `state`, also deletes the least recently used ones, so that one
-/// more is within the limit.
+/// more fits within the limit.
 async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
     let maximum = match state {
         SessionState::SecondFactor => UNVERIFIED_SESSIONS_MAX,

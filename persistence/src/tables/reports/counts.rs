@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{Dimension, begin_of_day};
+use super::{Dimension, start_of_day};
 use crate::tables::messages::MessageType;
 use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
 
@@ -100,7 +100,7 @@ struct RowKey {
     key: String,
 }
 
-/// The time span of a row.
+/// The time span of a row: a UTC day, or a quarter of an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Grain {
     Day,
@@ -118,9 +118,9 @@ impl Grain {
     }
 
     /// The start of the span that contains a quarter of an hour.
-    fn begin_of(self, quarter: DateTime<Utc>) -> DateTime<Utc> {
+    fn start_of(self, quarter: DateTime<Utc>) -> DateTime<Utc> {
         match self {
-            Self::Day => begin_of_day(quarter),
+            Self::Day => start_of_day(quarter),
             Self::Quarter => quarter,
         }
     }
@@ -136,7 +136,7 @@ fn add_to_rows<C: AddAssign + Copy + Default>(
 ) {
     for (dimension, key) in keys {
         for grain in Grain::ALL {
-            let (dimension, at) = (dimension.as_str(), grain.begin_of(at));
+            let (dimension, at) = (dimension.as_str(), grain.start_of(at));
             *rows.entry(RowKey { company, dimension, grain, at, key: key.clone() }).or_default() += counts;
         }
     }
@@ -265,7 +265,7 @@ impl Counts {
         for (cell, count) in &self.wrapups {
             let queue = cell.queue.map_or(0, |queue| queue.0);
             for grain in Grain::ALL {
-                let key = (cell.company, grain, grain.begin_of(cell.at), queue, cell.wrapup_type);
+                let key = (cell.company, grain, grain.start_of(cell.at), queue, cell.wrapup_type);
                 *rows.entry(key).or_default() += count;
             }
         }

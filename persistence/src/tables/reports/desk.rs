@@ -1,4 +1,4 @@
-//! The open tickets of a company, now: for overviews.
+//! A company's currently open tickets, for overviews.
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;

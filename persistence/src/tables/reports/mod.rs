@@ -42,22 +42,22 @@ text_enum! {
     MessageGrouping { Day = "day", Channel = "channel", User = "user", Type = "type" }
 }
 
-/// The finest time resolution of the figures: in every time zone, midnight is at a quarter of an hour in UTC.
-pub const QUARTER: TimeDelta = TimeDelta::minutes(15);
+/// The finest time resolution of the figures: in every time zone, midnight falls on a quarter of an hour in UTC.
+pub const QUARTER_HOUR: TimeDelta = TimeDelta::minutes(15);
 
-/// The quarters of an hour that overlap the time from `from` to before `to`.
-pub fn quarters_of(from: DateTime<Utc>, to: DateTime<Utc>) -> Period {
-    let (begin, end) = (begin_of_quarter(from), begin_of_quarter(to));
-    Period { from: begin, to: if end < to { end + QUARTER } else { end } }
+/// The period of whole quarters of an hour that covers the time from `from` to before `to`.
+pub fn widen_to_quarter_hours(from: DateTime<Utc>, to: DateTime<Utc>) -> Period {
+    let (begin, end) = (start_of_quarter_hour(from), start_of_quarter_hour(to));
+    Period { from: begin, to: if end < to { end + QUARTER_HOUR } else { end } }
 }
 
 /// The start of the quarter of an hour that contains a time.
-pub fn begin_of_quarter(at: DateTime<Utc>) -> DateTime<Utc> {
+pub fn start_of_quarter_hour(at: DateTime<Utc>) -> DateTime<Utc> {
     // Only times centuries away cannot be rounded.
-    at.duration_trunc(QUARTER).unwrap_or(at)
+    at.duration_trunc(QUARTER_HOUR).unwrap_or(at)
 }
 
 /// The start of the UTC day that contains a time.
-fn begin_of_day(at: DateTime<Utc>) -> DateTime<Utc> {
+fn start_of_day(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TimeDelta::days(1)).unwrap_or(at)
 }

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, FromRow};
 
-use super::{Dimension, begin_of_day};
+use super::{Dimension, start_of_day};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Period, QueueId, Result, WrapupTypeId};
 
-/// The figures of a day, or of a record or type (the key of a [`Dimension`]).
+/// Figures that are summed per day, or per key of a [`Dimension`] (a record or a type).
 pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
     /// The table.
     const TABLE: &'static str;
@@ -100,9 +100,9 @@ struct PeriodParts {
 
 impl PeriodParts {
     fn of(period: Period) -> Self {
-        let begin = begin_of_day(period.from);
+        let begin = start_of_day(period.from);
         let first = if begin < period.from { begin + TimeDelta::days(1) } else { begin };
-        let last = begin_of_day(period.to);
+        let last = start_of_day(period.to);
         if first >= last {
             let empty = Period { from: period.to, to: period.to };
             return Self { before: period, days: empty, after: empty };
@@ -120,7 +120,7 @@ impl PeriodParts {
     }
 }
 
-/// Condition for rows of any part of a period; its bounds are the third to eighth parameter of the statement.
+/// Condition for rows of any part of a period; its bounds are the third to eighth parameters of the statement.
 const IN_PARTS: &str = "(grain = 'quarter' and at >= $3 and at < $4
     or grain = 'day' and at >= $5 and at < $6
     or grain = 'quarter' and at >= $7 and at < $8)";

@@ -55,8 +55,8 @@ const WRAPUPS: FigureTable = FigureTable {
     from_rows: include_str!("rebuild_wrapups.sql"),
 };
 
-/// Recounts the figures of a company, corrects wrong ones, and returns how many were wrong. Deleted rows (a contact is
-/// deleted with its conversations) no longer count. Figures from before the company's retention boundary stay
+/// Recounts the figures of a company, corrects wrong ones, and returns how many were wrong. Deleted rows (those
+/// of a deleted contact, for example) no longer count. Figures from before the company's retention boundary stay
 /// unchanged.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ const WRAPUPS: FigureTable = FigureTable {
 pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Difference> {
     let mut transaction = db.begin().await?;
     sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
-    // It reads all rows of the company, which takes long, and no request waits for it.
+    // The recount reads all rows of the company, which takes long, and no request waits for it.
     sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
     if messages::is_replay_ahead(&mut *transaction).await? {
         return Err(Error::Unavailable(

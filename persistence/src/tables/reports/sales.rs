@@ -39,8 +39,8 @@ const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
-/// The user of a closed card, or its former user who was deleted since. The former user is not in the indexes: a card
-/// is read for it only if it has no user, and the company has deleted any.
+/// The user of a closed card, or its former user, who has since been deleted. The indexes do not contain former users:
+/// to find one, a card is read, but only if it has no user and the company has deleted users.
 const USER: &str = "coalesce(c.assigned_user_id,
     case when exists (select from report_labels where company_id = $1 and dimension = 'user') then
         (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id) end)";
@@ -96,7 +96,7 @@ pub async fn by_day(
 
 /// The sales of one user, origin or product.
 #[derive(Clone, Debug, FromRow)]
-pub struct SalesOf {
+pub struct SalesGroup {
     /// `None`: cards without a user, origin or product.
     pub key: Option<i64>,
     /// Its name.
@@ -115,7 +115,7 @@ pub async fn by_key(
     grouping: SalesGrouping,
     boards: Option<&[BoardId]>,
     period: Period,
-) -> Result<Vec<SalesOf>> {
+) -> Result<Vec<SalesGroup>> {
     let (key, value, lines, names) = match grouping {
         SalesGrouping::Product => {
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";

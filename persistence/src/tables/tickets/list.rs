@@ -199,7 +199,7 @@ fn select_without_search(before: &str, company: CompanyId, filter: &TicketFilter
     let has_index = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
     // A search scans the rows in list order. Only with zones does PostgreSQL read them in this order, whatever it
     // estimates for a company.
-    let list = if !has_index && (zone_filter.is_any() || filter.search.is_some()) {
+    let list = if !has_index && (zone_filter.has_condition() || filter.search.is_some()) {
         let indexed_columns =
             [("user_id", filter.user_id.map(|id| id.0)), ("wrapup_type_id", filter.wrapup_type_id.map(|id| id.0))];
         zones::list(before, ZonedTable::Ticket, company, &zone_filter, &indexed_columns, page)

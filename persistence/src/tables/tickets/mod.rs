@@ -60,7 +60,7 @@ pub struct TicketRow {
     /// Since when the contact has been waiting for the company.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub waiting_since: Option<DateTime<Utc>>,
-    /// The first answer to a contact who had opened the ticket. Reopening does not change it.
+    /// The first response since the ticket was last opened, if the contact created the ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "HandledBy::is_none")]
@@ -83,7 +83,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
     update_zones(db, rows).await
 }
 
-/// Updates existing tickets, which costs PostgreSQL two thirds of [`upsert`]; if one does not exist, all are written by
+/// Updates existing tickets, at two thirds of the cost of [`upsert`]; if one does not exist, all are written by
 /// [`upsert`].
 pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     for rows in closed_first(rows) {
@@ -94,7 +94,7 @@ pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
     update_zones(db, rows).await
 }
 
-/// Inserts new tickets, which costs PostgreSQL less than half of [`upsert`].
+/// Inserts tickets that do not exist yet, at less than half the cost of [`upsert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     const COPY: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
         unread_count, last_message_id, wrapup_type_id, wrapup_note, reopen_count, opened_at, first_response_at, \
@@ -131,8 +131,8 @@ async fn update_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result
     zones::update(db, ZonedTable::Ticket, rows.iter().map(zoned_row)).await
 }
 
-/// Writes closed tickets first: an opening ticket may take the slot (one open ticket per contact and channel) that
-/// another one of the same batch has just freed.
+/// Groups the rows, closed tickets first: a ticket being opened may take the slot (one open ticket per contact and
+/// channel) that another one of the same batch has just freed.
 fn closed_first<'a>(rows: &[&'a TicketRow]) -> impl Iterator<Item = Vec<&'a TicketRow>> {
     let (closed, open): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.status == TicketStatus::Closed);
     [closed, open].into_iter().filter(|rows| !rows.is_empty())
@@ -250,8 +250,8 @@ pub async fn follow_ups(db: impl Database<'_>, company: CompanyId, ids: &[Ticket
     Ok(document::read_all(&rows))
 }
 
-/// The selection of [`LoadedTicket`] and its sources, for tickets found as `t`. The related rows are looked up per
-/// ticket (`offset 0` prevents other joins), so the plan suits any number of tickets, and planning takes half the
+/// The columns of [`LoadedTicket`] and the joins for them, for tickets found as `t`. The related rows are looked up
+/// per ticket (`offset 0` prevents other joins), so the plan suits any number of tickets, and planning takes half the
 /// time.
 const SELECT: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         c.verified as contact_verified,
@@ -268,7 +268,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: TicketId) -> 
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
-/// Those of these tickets that exist.
+/// The existing ones of these tickets.
 pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
     let sql = AssertSqlSafe(find_all_statement());
     let found = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;

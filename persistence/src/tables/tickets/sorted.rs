@@ -20,7 +20,7 @@ text_enum! {
         Id = "id",
         /// By the last activity.
         Activity = "activity",
-        /// By how long the contact has been waiting; tickets without a waiting contact are the last ones.
+        /// By how long the contact has been waiting; tickets without a waiting contact come last.
         Waiting = "waiting",
     }
 }
@@ -39,19 +39,19 @@ pub struct SortedPage {
 /// A part of a list, whose tickets are sorted by one time, or by id.
 #[derive(Clone, Copy)]
 struct Part {
-    /// The `from` clause of the tickets `t`.
-    tickets: &'static str,
+    /// The `from` clause, with the tickets as `t`.
+    from_clause: &'static str,
     condition: Option<&'static str>,
     /// The time by which the tickets are sorted; `None`: they come last, in the order of their ids.
     time: Option<&'static str>,
 }
 
-const BY_ID: &[Part] = &[Part { tickets: "tickets t", condition: None, time: None }];
+const BY_ID: &[Part] = &[Part { from_clause: "tickets t", condition: None, time: None }];
 
 /// The last activity of an open ticket is its opening or its last message, whichever is later. It is looked up once for
 /// each ticket.
 const BY_ACTIVITY: &[Part] = &[Part {
-    tickets: "tickets t cross join lateral (
+    from_clause: "tickets t cross join lateral (
         select greatest(t.opened_at, (select created_at from messages
             where company_id = t.company_id and id = t.last_message_id)) as at offset 0) activity",
     condition: None,
@@ -59,8 +59,8 @@ const BY_ACTIVITY: &[Part] = &[Part {
 }];
 
 const BY_WAIT: &[Part] = &[
-    Part { tickets: "tickets t", condition: Some("t.waiting_since is not null"), time: Some("t.waiting_since") },
-    Part { tickets: "tickets t", condition: Some("t.waiting_since is null"), time: None },
+    Part { from_clause: "tickets t", condition: Some("t.waiting_since is not null"), time: Some("t.waiting_since") },
+    Part { from_clause: "tickets t", condition: Some("t.waiting_since is null"), time: None },
 ];
 
 /// The parts of a list, in its order.
@@ -126,7 +126,7 @@ impl Part {
             .push("(select t.*, ")
             .push(self.time.unwrap_or("null::timestamptz"))
             .push(" as sorted_at from ")
-            .push(self.tickets);
+            .push(self.from_clause);
         if filter.search.is_some() {
             query.push(" join contacts c on c.company_id = t.company_id and c.id = t.contact_id");
         }

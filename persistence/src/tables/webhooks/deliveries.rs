@@ -28,10 +28,10 @@ text_enum! {
     }
 }
 
-/// Maximum attempts stored per delivery: all of one retry plan, and as many of a replay.
+/// Maximum number of attempts stored per delivery: all ten before it fails, and ten of a replay.
 pub const ATTEMPTS_MAX: i32 = 20;
 
-/// Deliveries deleted per statement: takes some hundred milliseconds.
+/// Maximum number of deliveries that one statement deletes, in a few hundred milliseconds.
 pub const REMOVED_AT_ONCE: i64 = 10_000;
 
 /// One attempt, as stored and shown.
@@ -61,7 +61,7 @@ pub struct DeliveryRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// The conditions of a list.
+/// The filters of the list of a webhook's deliveries.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
@@ -84,7 +84,7 @@ pub async fn list(
         ..ZoneFilter::default()
     };
     // Filters by time use the zone map: it skips ranges of ids that cannot match.
-    let list = if zone_filter.is_any() {
+    let list = if zone_filter.has_condition() {
         zones::list("", ZonedTable::Delivery, company, &zone_filter, &[("webhook_id", Some(webhook.0))], page)
     } else {
         Select::new("select t.* from webhook_deliveries t", "t.company_id", company)
@@ -115,12 +115,12 @@ pub struct DeliveryOutcome {
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookProgress {
-    /// The expected `delivered_through` of its row: as last read or written by the caller.
-    pub from: i64,
+    /// The expected `delivered_through` of the webhook's row: as last read or written by the caller.
+    pub expected_delivered_through: i64,
     /// The new value.
     pub delivered_through: i64,
-    /// The expected `failing_since` of its row: as last read or written by the caller.
-    pub failing_from: Option<DateTime<Utc>>,
+    /// The expected `failing_since` of the webhook's row: as last read or written by the caller.
+    pub expected_failing_since: Option<DateTime<Utc>>,
     /// The new value.
     pub failing_since: Option<DateTime<Utc>>,
 }
@@ -128,14 +128,14 @@ pub struct WebhookProgress {
 /// The webhook's row after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredProgress {
-    /// Whether the webhook exists, and neither its position nor its types were changed meanwhile.
+    /// Whether the webhook exists, and neither its position (`delivered_through`) nor its types were changed meanwhile.
     pub is_current: bool,
     pub failing_since: Option<DateTime<Utc>>,
 }
 
 /// Writes the outcomes of deliveries and the webhook's progress in one transaction. With `may_unblock`, the next
-/// deliveries of their lanes, which may be waiting in the table for these, become due. `is_current` is false if the
-/// webhook was deleted, its position was reset or its types have changed; the position then stays as stored.
+/// waiting delivery in the lane of each finished one becomes due. `is_current` is false if the webhook was deleted, its
+/// position was reset or its types have changed; the position then stays as stored.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
@@ -144,7 +144,7 @@ pub async fn record(
     may_unblock: bool,
 ) -> Result<StoredProgress> {
     let (company, webhook) = (endpoint.company, endpoint.id);
-    // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile.
+    // This comes first, because it locks the row: the webhook is not deleted and its URL does not change meanwhile.
     // `failing_since` stays if the URL has changed, as the old URL says nothing about the new one, or if it was cleared
     // meanwhile by a test or by enabling the webhook. The position stays if the types have changed, as events of new
     // types were skipped.
@@ -155,9 +155,10 @@ pub async fn record(
                  case when url = $6 and failing_since is not distinct from $8 then $5 else failing_since end
          where company_id = $1 and id = $2 returning delivered_through, types = $7, failing_since",
     );
-    let update = update.bind(company).bind(webhook).bind(progress.from).bind(progress.delivered_through);
+    let update =
+        update.bind(company).bind(webhook).bind(progress.expected_delivered_through).bind(progress.delivered_through);
     let update = update.bind(progress.failing_since).bind(&endpoint.url).bind(&endpoint.types);
-    let updated = with_timeout(update.bind(progress.failing_from).fetch_optional(&mut *db)).await?;
+    let updated = with_timeout(update.bind(progress.expected_failing_since).fetch_optional(&mut *db)).await?;
     let Some((delivered_through, types_match, failing_since)) = updated else {
         return Ok(StoredProgress { is_current: false, failing_since: None });
     };
@@ -321,16 +322,16 @@ pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookI
 
 /// The result of deleting deliveries of expired events.
 #[derive(Clone, Copy, Debug)]
-pub struct DropOutcome {
+pub struct DeletionOutcome {
     /// Whether no delivery of the expired events is left.
     pub is_complete: bool,
     /// Whether other deliveries waited for a deleted one and are due now.
     pub has_due: bool,
 }
 
-/// Deletes the zones of deliveries that end before a given event. To be called once no webhook of the company has a
-/// delivery up to this event.
-pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
+/// Deletes the zones of the deliveries' zone map that end before a given event. To be called once no webhook of the
+/// company has a delivery up to this event.
+pub async fn delete_zones_before(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
     // 10 is `zones::BITS`.
     let delete = sqlx::query("delete from zones where company_id = $1 and noun = 'delivery' and zone < $2 >> 10");
     with_timeout(delete.bind(company).bind(event).execute(db)).await?;
@@ -339,12 +340,12 @@ pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i
 
 /// Deletes deliveries of expired events up to a given one; at most [`REMOVED_AT_ONCE`]. Deliveries that waited for one
 /// of them become due: the caller must notify the service ([`wake`]).
-pub async fn drop_to(
+pub async fn delete_through(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     webhook: WebhookId,
     event: i64,
-) -> Result<DropOutcome> {
+) -> Result<DeletionOutcome> {
     let delete = sqlx::query_as::<_, (i64, i64)>(
         // Deletes up to a bound instead of joining the old rows: each row is read once, regardless of the plan.
         "with bound as (
@@ -368,5 +369,5 @@ pub async fn drop_to(
     );
     let delete = delete.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
     let (removed, freed) = with_timeout(delete.fetch_one(db)).await?;
-    Ok(DropOutcome { is_complete: removed < REMOVED_AT_ONCE, has_due: freed > 0 })
+    Ok(DeletionOutcome { is_complete: removed < REMOVED_AT_ONCE, has_due: freed > 0 })
 }

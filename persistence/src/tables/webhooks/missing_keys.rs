@@ -41,7 +41,7 @@ pub async fn disable_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn enable_found(db: &PgPool, keys: &Keyring) -> Result<()> {
+pub async fn enable_readable(db: &PgPool, keys: &Keyring) -> Result<()> {
     let disabled = sqlx::query_as(
         "select company_id, id, secret, old_secret from webhooks where not active and disabled_reason = $1 order by id",
     );

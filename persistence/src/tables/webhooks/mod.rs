@@ -12,7 +12,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 use utoipa::ToSchema;
 
-pub use self::missing_keys::{abandon, disable_unreadable, enable_found};
+pub use self::missing_keys::{abandon, disable_unreadable, enable_readable};
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location, Secret};
 use crate::table::{self, Columns, Stamps, Table};
@@ -182,8 +182,8 @@ pub async fn insert(
 /// The columns of a webhook's setup. Writing one of them, even unchanged, makes the writer its maker.
 const SETUP_COLUMNS: [&str; 3] = ["url", "types", "active"];
 
-/// Updates the given columns; writing its setup makes `by` its maker. Enabling it or changing its URL clears the
-/// failure and makes pending deliveries due.
+/// Updates the given columns of a webhook; writing its setup makes `by` its maker. Enabling it or changing its URL
+/// clears the failure and makes pending deliveries due.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
@@ -195,26 +195,26 @@ pub async fn update(
     by: Option<UserId>,
 ) -> Result<Webhook> {
     if SETUP_COLUMNS.iter().any(|name| columns.has(name)) {
-        // A statement of its own: users do not see the maker, so a new one does not change `updated_at`.
+        // A separate statement, because a new maker, which users do not see, must not change `updated_at`.
         let set_maker = sqlx::query("update webhooks set maker_id = $3 where company_id = $1 and id = $2");
         with_timeout(set_maker.bind(company).bind(id).bind(by).execute(&mut *db)).await?;
     }
-    let is_enabled = columns.has("active") && !columns.is_false("active");
+    let sets_active = columns.has("active") && !columns.is_false("active");
     let clear_failure = sqlx::query(
         "update webhooks set failing_since = null,
              disabled_reason = case when $3 and not active then null else disabled_reason end
          where company_id = $1 and id = $2 and ($3 and not active or url <> $4)",
     );
-    let clear_failure = clear_failure.bind(company).bind(id).bind(is_enabled).bind(columns.text("url"));
+    let clear_failure = clear_failure.bind(company).bind(id).bind(sets_active).bind(columns.text("url"));
     if with_timeout(clear_failure.execute(&mut *db)).await?.rows_affected() > 0 {
         replays::make_due(db, company, id).await?;
     }
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Whether a webhook may receive events of cards, which show cards of all users: its maker must see every card now. A
-/// user does while active, with a profile that administers the company and sees all cards (as
-/// `Caller::sees_every_card`). A webhook without a maker may; a deleted one may not.
+/// Whether a webhook may receive events of cards, which show the cards of all users: its maker must still see every
+/// card. A user does while active, with a profile that administers the company and sees all cards (as
+/// `Caller::sees_every_card`). A webhook without a maker may receive them; a deleted webhook may not.
 pub async fn may_include_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
     let may = sqlx::query_scalar(
         "select exists (
@@ -280,8 +280,8 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
 }
 
 /// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. With `failing_since`, the
-/// reason is that deliveries fail since then: the webhook then stays active if that failure was cleared meanwhile.
-/// Returns whether the webhook was disabled.
+/// reason is that deliveries have failed since then: the webhook also stays active if that failure was cleared
+/// meanwhile. Returns whether the webhook was disabled.
 pub async fn disable(
     db: impl PgExecutor<'_>,
     endpoint: &Endpoint,
@@ -296,10 +296,10 @@ pub async fn disable(
     Ok(with_timeout(disable.execute(db)).await?.rows_affected() > 0)
 }
 
-/// Selects an [`EndpointRow`]. `failed_at` is the later of two times: that of the newest failed delivery, and that of
-/// the pending delivery whose retry is the latest. A delivery without an attempt, such as a withheld one, is no failure
-/// of the endpoint: it is skipped, but only the newest hundred failed deliveries are searched.
-const ENDPOINT: &str =
+/// Selects an [`EndpointRow`]. `failed_at` is when the newest failed delivery, or the pending delivery with the latest
+/// retry, was last updated, whichever is later. A delivery without an attempt, such as a withheld one, is not a
+/// failure of the endpoint: it is skipped, but only the newest hundred failed deliveries are searched.
+const SELECT_ENDPOINT: &str =
     "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, delivered_through,
         failing_since,
         case when failing_since is not null then (
@@ -321,7 +321,7 @@ const ENDPOINT: &str =
 /// The active webhooks of a company for delivery. One whose secret cannot be opened is logged and left out, without
 /// affecting the others.
 pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId) -> Result<Vec<Endpoint>> {
-    let statement = format!("{ENDPOINT} and active order by id");
+    let statement = format!("{SELECT_ENDPOINT} and active order by id");
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company);
     let rows: Vec<EndpointRow> = with_timeout(rows.fetch_all(db)).await?;
     let endpoints = rows.into_iter().filter_map(|row| {
@@ -345,7 +345,7 @@ pub async fn endpoint(
     company: CompanyId,
     id: WebhookId,
 ) -> Result<Option<Endpoint>> {
-    let statement = format!("{ENDPOINT} and id = $2");
+    let statement = format!("{SELECT_ENDPOINT} and id = $2");
     let row = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company).bind(id);
     let row: Option<EndpointRow> = with_timeout(row.fetch_optional(db)).await?;
     row.map(|row| row.open(keys)).transpose()
@@ -357,7 +357,7 @@ pub async fn ids(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Vec<Webh
     with_timeout(ids.fetch_all(db)).await
 }
 
-/// Every company with webhooks, for the startup.
+/// Every company with webhooks, read at startup.
 pub async fn companies(db: &PgPool) -> Result<Vec<CompanyId>> {
     let all = sqlx::query_scalar("select distinct company_id from webhooks");
     with_timeout(all.fetch_all(db)).await
@@ -393,22 +393,22 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     type SecretRow = (CompanyId, WebhookId, String, Option<String>);
     let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id");
     let all: Vec<SecretRow> = with_timeout(all.fetch_all(db)).await?;
-    let mut resealed = 0;
+    let mut resealed_count = 0;
     for (company, id, secret, old) in all {
         let row = id.to_string();
         let reseal = |location: Location<'_>, sealed: &str| -> Result<String> {
             Ok(keys.seal(&location, open_secret(keys, &location, sealed)?.0.as_bytes())?)
         };
-        let new = reseal(secret_at(company, &row), &secret)?;
-        let new_old = old.as_deref().map(|old| reseal(old_secret_at(company, &row), old)).transpose()?;
+        let resealed_secret = reseal(secret_at(company, &row), &secret)?;
+        let resealed_old = old.as_deref().map(|old| reseal(old_secret_at(company, &row), old)).transpose()?;
         // `secret = $5` skips a secret that was rotated meanwhile: the rotation has used the current key.
         let update = sqlx::query(
             "update webhooks set secret = $3, old_secret = $4 where company_id = $1 and id = $2 and secret = $5",
         );
-        let update = update.bind(company).bind(id).bind(new).bind(&new_old).bind(secret);
+        let update = update.bind(company).bind(id).bind(resealed_secret).bind(&resealed_old).bind(secret);
         if with_timeout(update.execute(db)).await?.rows_affected() > 0 {
-            resealed += 1 + u64::from(new_old.is_some());
+            resealed_count += 1 + u64::from(resealed_old.is_some());
         }
     }
-    Ok(resealed)
+    Ok(resealed_count)
 }

@@ -9,7 +9,7 @@ use super::deliveries::wake;
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Error, Result};
 
-/// Maximum number of deliveries that one statement reschedules. It takes about as long as to delete them.
+/// Maximum number of deliveries that one statement reschedules, which takes about as long as deleting them.
 pub const SCHEDULED_AT_ONCE: i64 = 10_000;
 
 /// Makes deliveries that wait for a retry due now: the endpoint has changed or works again. There may be a million, so
@@ -50,7 +50,7 @@ async fn lock_webhook(db: &mut PgConnection, company: CompanyId, webhook: Webhoo
 /// lane come first. Returns whether the event has a delivery.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
     lock_webhook(&mut *db, company, webhook).await?;
-    let replay = zones::with_updated(
+    let replay = zones::wrap_delivery_update(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when not exists (
                  select from webhook_deliveries p
@@ -65,8 +65,9 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
     Ok(replayed > 0)
 }
 
-/// Schedules all deliveries that have failed since a time again, in order per lane. Returns their number. There may be
-/// a million, so each step is a transaction: if one fails, a repeated call continues with the deliveries still failed.
+/// Reschedules all deliveries that have failed since a time, in order per lane. Returns their number. There may be a
+/// million, so each batch has its own transaction: if one fails, a repeated call continues with the deliveries that are
+/// still failed.
 pub async fn replay_failed(
     db: impl Database<'_>,
     company: CompanyId,
@@ -86,8 +87,8 @@ pub async fn replay_failed(
     }
 }
 
-/// Examines a batch of failed deliveries after the event `after`, and schedules those that have failed since a time
-/// again. Returns their number, and the last event of the batch; `None` for the last batch. In each lane, deliveries of
+/// Examines a batch of failed deliveries after the event `after`, and reschedules those that have failed since a time.
+/// Returns their number, and the last event of the batch; `None` for the last batch. In each lane, deliveries of
 /// earlier batches are pending or delivered before the later ones are scheduled, so the lane's order is kept.
 async fn replay_step(
     db: &mut PgConnection,
@@ -103,7 +104,7 @@ async fn replay_step(
     );
     let last = last.bind(company).bind(webhook).bind(after).bind(SCHEDULED_AT_ONCE - 1);
     let last: Option<i64> = with_timeout(last.fetch_optional(&mut *db)).await?;
-    let replay = zones::with_updated(
+    let replay = zones::wrap_delivery_update(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end
          from (

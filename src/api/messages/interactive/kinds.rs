@@ -36,7 +36,7 @@ const SUPPORTED_KINDS: [&str; 5] = ["button", "list", "cta_url", "location_reque
 pub(super) const UNSUPPORTED_KINDS: [&str; 7] =
     ["flow", "product", "product_list", "catalog_message", "address_message", "voice_call", "call_permission_request"];
 
-/// The kinds of headers that contain a file, and of all headers.
+/// The kinds of headers that contain a file, and all kinds of headers.
 const MEDIA_KINDS: [&str; 3] = ["image", "video", "document"];
 const HEADER_KINDS: [&str; 4] = ["text", "image", "video", "document"];
 
@@ -124,7 +124,7 @@ fn check_carousel(interactive: &FieldValue<'_>, errors: &mut Errors) {
     check_footer(interactive, errors);
     let action = interactive.at("action");
     let Some(action) = action.object(errors) else { return };
-    // A choice is identified by the message and the option's id, so ids must be unique over all cards.
+    // A choice is identified by the message and the option's id, so ids must be unique across all cards.
     let mut ids = HashSet::new();
     for card in action.at("cards").objects_within(1..=CARDS_MAX, "cards", errors) {
         if let Some(header) = card.at("header").object(errors) {

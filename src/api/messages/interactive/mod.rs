@@ -1,5 +1,5 @@
-//! Validates interactive objects of the official cloud API for the webchat, with its limits. On other channels the
-//! provider validates them.
+//! Validates interactive messages of the webchat by the format and limits of the official cloud API. On other channels
+//! the provider validates them.
 
 mod field_value;
 mod kinds;

@@ -1,4 +1,4 @@
-//! Each rule, at its limit and beyond it.
+//! Tests each validation rule at its limit and beyond it.
 
 #![allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 
@@ -99,7 +99,7 @@ fn check_changes<const N: usize>(object: &Value, changes: [(&str, Value, &[&str]
 }
 
 #[test]
-fn every_kind_of_the_webchat_is_valid() {
+fn every_supported_kind_is_valid() {
     for object in every_kind() {
         assert_eq!(invalid_paths(&object), [""; 0], "{object}");
     }
@@ -384,7 +384,7 @@ fn a_card_has_a_picture_a_text_and_a_link_or_buttons() {
             ),
             ("/action/cards/1/action/name", json!("open"), &["action.cards[1].action.name"]),
             ("/action/cards/1/action/parameters/url", json!("x"), &["action.cards[1].action.parameters.url"]),
-            // Ids must be unique over all cards.
+            // Ids must be unique across all cards.
             (
                 "/action/cards/1",
                 card(json!({"buttons": [quick_reply("a")]})),

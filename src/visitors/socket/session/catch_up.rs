@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use super::end::End;
 use super::{CatchUpPosition, SocketSession};
 use crate::api::webchat::visible_messages;
-use crate::visitors::socket::frames::Frame;
+use crate::visitors::socket::frames::ServerFrame;
 use crate::web::admission::response_memory::HeldBytes;
 
 /// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Messages per page, unless they are long.
-const PAGE: i64 = 100;
+const PAGE_SIZE: i64 = 100;
 
 /// Maximum size of a page's texts in bytes. A socket holds them until its browser has read them. A longer message is a
 /// page of its own.
@@ -38,7 +38,7 @@ impl SocketSession {
     /// Pushes the messages this browser has missed. While the database is unavailable, new messages wait too: a browser
     /// that already has a newer message would never request the missed ones.
     pub(super) async fn catch_up(&mut self) -> Result<(), End> {
-        let mut size = PAGE;
+        let mut size = PAGE_SIZE;
         loop {
             let page = match self.read_missed(size).await {
                 Ok(page) => page,
@@ -58,11 +58,11 @@ impl SocketSession {
             self.acknowledge_delivered();
             size = page.next_size;
             let Some(progress) = page.progress else { continue };
-            for change in status_changes(&progress) {
-                self.push(&change.into()).await?;
+            for update in status_updates(&progress) {
+                self.push(&update.into()).await?;
             }
             self.position = CatchUpPosition::CaughtUp;
-            return self.push(&Frame::CaughtUp { last_id: self.last_pushed }).await;
+            return self.push(&ServerFrame::CaughtUp { last_id: self.last_pushed }).await;
         }
     }
 
@@ -70,7 +70,7 @@ impl SocketSession {
         let session = self.session();
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
-        let _permit = self.visitor_limits.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
+        let _permit = self.visitor_limits.admit_catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         // A page stays in memory until its browser has read it. If the memory for such pages is used up, the socket
         // tries again later.
         let response_memory = &self.context.response_memory;
@@ -80,14 +80,17 @@ impl SocketSession {
         let page = PageRequest::first(size);
         let filter = visible_messages(session, self.last_pushed, (None, None));
         let mut missed = messages::list(db, company, &filter, page).await?;
-        let (count, bytes) = fitting_rows(&missed.rows);
-        reservation.shrink(bytes);
+        let (count, bytes) = measure_page(&missed.rows);
+        reservation.shrink_to(bytes);
         let is_cut = count < missed.rows.len();
         missed.rows.truncate(count);
         // Rows that did not fit are read again, and long messages tend to follow each other: the next page requests at
         // most twice the rows that did fit.
-        let next_size =
-            if is_cut { i64::try_from(count).unwrap_or(PAGE).saturating_mul(2).clamp(1, PAGE) } else { PAGE };
+        let next_size = if is_cut {
+            i64::try_from(count).unwrap_or(PAGE_SIZE).saturating_mul(2).clamp(1, PAGE_SIZE)
+        } else {
+            PAGE_SIZE
+        };
         let progress = if missed.has_more || is_cut {
             None
         } else {
@@ -99,7 +102,7 @@ impl SocketSession {
 }
 
 /// How many of the messages fit in a page (at least one), and the bytes to reserve for them: at most a full page.
-fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
+fn measure_page(rows: &[MessageRow]) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     for row in rows {
         bytes += row.body.as_ref().map_or(0, String::len);
@@ -112,12 +115,12 @@ fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
     (count.max(1).min(rows.len()), bytes.min(PAGE_BYTES_MAX))
 }
 
-fn status_changes(progress: &ConversationProgress) -> impl Iterator<Item = StatusUpdate> {
+fn status_updates(progress: &ConversationProgress) -> impl Iterator<Item = StatusUpdate> {
     let update = |kind, up_to: Option<_>, at: Option<_>| Some(StatusUpdate { kind, up_to: up_to?, at: at? });
     [
         update(ReceiptKind::Delivered, progress.delivered, progress.delivered_at),
-        update(ReceiptKind::Seen, progress.seen, progress.seen_at),
-        update(ReceiptKind::Read, progress.read, progress.read_at),
+        update(ReceiptKind::ReadByContact, progress.read_by_contact, progress.read_by_contact_at),
+        update(ReceiptKind::ReadByCompany, progress.read_by_company, progress.read_by_company_at),
     ]
     .into_iter()
     .flatten()

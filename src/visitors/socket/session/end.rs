@@ -24,12 +24,12 @@ pub(super) enum End {
     /// The session may continue in another process, or with another contact.
     Moved,
     TooManyFrames,
-    /// The session's actor has failed.
+    /// An internal failure, for example of the session's actor.
     Lost,
 }
 
 impl End {
-    pub(super) fn reason(self) -> Option<CloseReason> {
+    pub(super) fn close_reason(self) -> Option<CloseReason> {
         let (code, description) = match self {
             Self::Gone(reason) => return reason,
             Self::Stopping => (CloseCode::Away, "the service is stopping"),

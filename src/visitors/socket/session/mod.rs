@@ -27,7 +27,7 @@ use self::end::{End, wait_for_close, wait_for_end};
 use self::receipts::record_newest;
 use super::SocketContext;
 use super::frame_stream::{FrameReadError, FrameStream, FrameWriteError};
-use super::frames::{ClientFrame, Frame};
+use super::frames::{ClientFrame, ServerFrame};
 use crate::api::webchat::is_visible;
 use crate::app::App;
 use crate::metrics::Metrics;
@@ -50,8 +50,8 @@ const FRAMES_TIME: Duration = Duration::from_secs(10);
 /// ones were closed meanwhile.
 const UNSEEN_MAX: usize = 8;
 
-/// The channels from the session's actor to a socket.
-pub(super) struct ActorChannels {
+/// The receivers of what the session's actor sends to a socket.
+pub(super) struct ActorReceivers {
     pub(super) pushes: PushReceiver,
     /// The reason why the actor closes the socket.
     pub(super) close: watch::Receiver<Option<DisconnectReason>>,
@@ -63,8 +63,8 @@ pub(super) struct SocketSession {
     visitor_limits: Data<VisitorLimits>,
     options: VisitorOptions,
     context: SocketContext,
-    /// Signals changes of the directory.
-    changes: watch::Receiver<()>,
+    /// Signals changes to the directory.
+    directory_changes: watch::Receiver<()>,
     /// The version of the company when the admission was last checked; `None` before the first check.
     checked_version: Option<u64>,
     attached_socket: AttachedSocket,
@@ -109,7 +109,7 @@ enum CatchUpPosition {
     CaughtUp,
 }
 
-/// The event that a socket waits for.
+/// An event that a socket waits for.
 enum SocketEvent {
     End(End),
     Frame(Result<ws::Frame, FrameReadError>),
@@ -129,17 +129,17 @@ impl SocketSession {
         attached_socket: AttachedSocket,
         permit: SocketPermit,
         frame_stream: FrameStream,
-        ActorChannels { pushes, close }: ActorChannels,
+        ActorReceivers { pushes, close }: ActorReceivers,
     ) -> Self {
         let (now, options) = (clock::instant(), visitor_limits.options);
         let stopping = app.stopping();
         // Checks the admission again, because the directory may have changed since the handshake was admitted.
-        let mut changes = app.engine.directory().changes();
-        changes.mark_changed();
+        let mut directory_changes = app.engine.directory().changes();
+        directory_changes.mark_changed();
         app.metrics.sockets.add_opened();
         Self {
             context,
-            changes,
+            directory_changes,
             checked_version: None,
             attached_socket,
             frame_stream,
@@ -173,7 +173,7 @@ impl SocketSession {
         }
         // The visitor counts as absent from here on.
         let frame_stream = self.detach();
-        frame_stream.close(end.reason(), CLOSE_TIME_MAX).await;
+        frame_stream.close(end.close_reason(), CLOSE_TIME_MAX).await;
     }
 
     /// Returns the connection and drops everything else, which detaches the socket from its session.
@@ -189,7 +189,7 @@ impl SocketSession {
         self.available = self.is_available();
         let session = SessionView::from(self.session());
         let heartbeat_s = self.options.heartbeat.as_secs();
-        self.push(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
+        self.push(&ServerFrame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
             let next_timer_at = self.next_timer_at();
             let is_caught_up = self.position == CatchUpPosition::CaughtUp;
@@ -198,7 +198,7 @@ impl SocketSession {
                 biased;
                 end = wait_for_close(&mut self.close) => SocketEvent::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => SocketEvent::End(End::Stopping),
-                _ = self.changes.changed() => SocketEvent::Changed,
+                _ = self.directory_changes.changed() => SocketEvent::Changed,
                 at = wait_for_end(&mut self.ended), if is_unreported => SocketEvent::Ended(at),
                 frame = self.frame_stream.next() => SocketEvent::Frame(frame),
                 () = sleep_until(next_timer_at) => SocketEvent::Timer,
@@ -211,7 +211,7 @@ impl SocketSession {
                 SocketEvent::Changed => self.check_admission()?,
                 SocketEvent::Push(push) => self.on_push(push).await?,
                 SocketEvent::Ended(at) => {
-                    self.push(&Frame::ended(at)).await?;
+                    self.push(&ServerFrame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
             }
@@ -248,11 +248,11 @@ impl SocketSession {
                 return Err(End::Silent);
             }
             self.next_ping_at = now + options.heartbeat;
-            self.push(&Frame::Ping).await?;
+            self.push(&ServerFrame::Ping).await?;
             let available = self.is_available();
             if available != self.available {
                 self.available = available;
-                self.push(&Frame::Presence { available }).await?;
+                self.push(&ServerFrame::Presence { available }).await?;
             }
         }
         Ok(())
@@ -329,11 +329,11 @@ impl SocketSession {
                 Push::Status(update) => self.push(&update.into()).await?,
                 Push::Typing { agent, typing } => {
                     let agent = agent.map(|name| AgentView { name: name.to_string() });
-                    self.push(&Frame::Typing { typing, agent }).await?;
+                    self.push(&ServerFrame::Typing { typing, agent }).await?;
                 }
                 Push::Ended(at) => {
                     self.acknowledge_delivered();
-                    self.push(&Frame::ended(at)).await?;
+                    self.push(&ServerFrame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
             }
@@ -349,7 +349,7 @@ impl SocketSession {
             return Ok(());
         }
         let message = MessageView::of(row, &self.session().id, self.app.media.links());
-        self.push(&Frame::Message { message: Box::new(message) }).await?;
+        self.push(&ServerFrame::Message { message: Box::new(message) }).await?;
         self.last_pushed = Some(row.id);
         self.app.metrics.sockets.add_pushed();
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
@@ -364,7 +364,7 @@ impl SocketSession {
         Ok(())
     }
 
-    async fn push(&mut self, frame: &Frame) -> Result<(), End> {
+    async fn push(&mut self, frame: &ServerFrame) -> Result<(), End> {
         let text = serde_json::to_string(frame).map_err(|error| {
             tracing::error!(%error, "could not encode a socket frame");
             End::Lost

@@ -31,7 +31,7 @@ impl KeyedRequest {
         Self { lock, fingerprint, recorded: Mutex::new(None) }
     }
 
-    pub(super) fn answer_row(&self, status: u16, body: String) -> AnswerRow {
+    pub(super) fn new_record(&self, status: u16, body: String) -> AnswerRow {
         AnswerRow {
             company_id: self.lock.company(),
             key: self.lock.key(),
@@ -42,9 +42,9 @@ impl KeyedRequest {
         }
     }
 
-    fn answer_row_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
+    fn record_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
         hotline_persistence::fail_point!("once_unencoded", |_| Err(ApiError::internal("fail point")));
-        Ok(self.answer_row(T::STATUS, String::from_utf8(reply.recorded_body()?).map_err(ApiError::internal)?))
+        Ok(self.new_record(T::STATUS, String::from_utf8(reply.recorded_body()?).map_err(ApiError::internal)?))
     }
 
     /// The key of a step's record: a hash over the request's key and fingerprint, so it belongs to this request alone.
@@ -55,9 +55,9 @@ impl KeyedRequest {
 
     /// Notes that the record may be durable from here on, whatever happens to this request: the key counts as used, and
     /// the next request with it looks the record up.
-    fn note_recorded(&self, answer: AnswerRow) {
+    fn note_recorded(&self, record: AnswerRow) {
         self.lock.mark_used(self.lock.key());
-        *self.recorded.lock() = Some(answer);
+        *self.recorded.lock() = Some(record);
     }
 
     pub(super) fn take_recorded(&self) -> Option<AnswerRow> {
@@ -80,36 +80,36 @@ impl FromRequest for Idempotency {
 }
 
 impl Idempotency {
-    /// Makes a live change: `ask` sends the command with the attached changes, and `show` makes the response from its
-    /// reply. `show` also runs in the actor, so it must not block or look anything up.
+    /// Makes a live change: `ask` sends the command with the attached changes, and `to_response` makes the response
+    /// from its reply. `to_response` also runs in the actor, so it must not block or look anything up.
     ///
     /// # Errors
     /// The reason why the command is refused.
     pub async fn command<R, T, F>(
         &self,
-        show: impl Fn(&R) -> T + Clone + Send + Sync + 'static,
+        to_response: impl Fn(&R) -> T + Clone + Send + Sync + 'static,
         ask: impl FnOnce(Option<AttachedChanges<R>>) -> F,
     ) -> ApiResult<T>
     where
         T: Reply,
         F: Future<Output = Result<R, Refusal>>,
     {
-        let reply = ask(self.attached_changes(show.clone())).await?;
-        Ok(show(&reply))
+        let reply = ask(self.attached_changes(to_response.clone())).await?;
+        Ok(to_response(&reply))
     }
 
     /// Makes the record of the response, which becomes durable with a live change; `None` without a key.
     fn attached_changes<R, T: Reply>(
         &self,
-        show: impl Fn(&R) -> T + Send + Sync + 'static,
+        to_response: impl Fn(&R) -> T + Send + Sync + 'static,
     ) -> Option<AttachedChanges<R>> {
         let keyed_request = self.0.clone()?;
         Some(Arc::new(move |reply: &R| {
-            let answer = keyed_request.answer_row_of(&show(reply));
+            let record = keyed_request.record_of(&to_response(reply));
             // Without a record a retry would make the change again.
-            let answer = answer.map_err(|defect| Refusal::Defect(defect.to_string()))?;
-            keyed_request.note_recorded(answer.clone());
-            Ok(vec![Change::Answer(Box::new(answer))])
+            let record = record.map_err(|defect| Refusal::Defect(defect.to_string()))?;
+            keyed_request.note_recorded(record.clone());
+            Ok(vec![Change::Answer(Box::new(record))])
         }))
     }
 
@@ -124,9 +124,9 @@ impl Idempotency {
     ) -> ApiResult<T> {
         let (mut transaction, reply) = self.run(db, change).await?;
         if let Some(keyed_request) = &self.0 {
-            let answer = keyed_request.answer_row_of(&reply)?;
-            keyed_request.note_recorded(answer.clone());
-            if !idempotency_keys::insert(transaction.connection()?, &answer, expiry_cutoff()).await? {
+            let record = keyed_request.record_of(&reply)?;
+            keyed_request.note_recorded(record.clone());
+            if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
                 // Another request was recorded under this key since the look-up; the next attempt finds its record.
                 return Err(ApiError::unavailable());
             }
@@ -172,8 +172,8 @@ impl Idempotency {
         let Some(keyed_request) = &self.0 else { return };
         let first = keyed_request.recorded.lock().clone();
         let Some(first) = first else { return };
-        let amended = match keyed_request.answer_row_of(reply) {
-            Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
+        let amended = match keyed_request.record_of(reply) {
+            Ok(record) => AnswerRow { created_at: first.created_at, ..record },
             Err(error) => {
                 tracing::warn!(%error, "could not record a change's result");
                 return;
@@ -198,7 +198,7 @@ impl Idempotency {
     ) -> ApiResult<T> {
         let step = self.0.as_ref().map(|keyed_request| (keyed_request, keyed_request.step_key(name)));
         if let Some((keyed_request, key)) = &step
-            && keyed_request.lock.may_be_used(*key)
+            && keyed_request.lock.may_have_been_used(*key)
             && let Some(result) =
                 idempotency_keys::find(db, keyed_request.lock.company(), *key, expiry_cutoff()).await?
         {
@@ -208,7 +208,7 @@ impl Idempotency {
         let result = make(transaction.connection()?).await?;
         if let Some((keyed_request, key)) = step {
             let body = serde_json::to_string(&result).map_err(ApiError::internal)?;
-            let record = AnswerRow { key, ..keyed_request.answer_row(0, body) };
+            let record = AnswerRow { key, ..keyed_request.new_record(0, body) };
             // Marked after the record's time, so that the mark does not expire before the record.
             keyed_request.lock.mark_used(key);
             if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {

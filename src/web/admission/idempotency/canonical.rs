@@ -13,65 +13,65 @@ const DEPTH_MAX: usize = 16;
 /// invalid JSON, values deeper than [`DEPTH_MAX`], texts with half of a surrogate pair, and objects with such a key.
 pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
-        Ok(value) => write(value.get().trim(), DEPTH_MAX, emit),
+        Ok(value) => feed_value(value.get().trim(), DEPTH_MAX, emit),
         // An empty body feeds nothing: many calls need no body.
         Err(_) if body.is_empty() => {}
-        Err(_) => write_raw(body, emit),
+        Err(_) => feed_raw(body, emit),
     }
 }
 
 /// Feeds bytes unchanged, marked and prefixed with their length, so that they differ from every canonical form and its
 /// parts.
-fn write_raw(bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+fn feed_raw(bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
     emit(format!("!{}:", bytes.len()).as_bytes());
     emit(bytes);
 }
 
 /// Feeds a valid JSON value. It is parsed level by level and its numbers stay text, because a parsed number would lose
 /// digits.
-fn write(json: &str, levels: usize, emit: &mut impl FnMut(&[u8])) {
+fn feed_value(json: &str, levels: usize, emit: &mut impl FnMut(&[u8])) {
     match json.as_bytes().first() {
-        Some(b'{' | b'[') if levels == 0 => write_raw(json.as_bytes(), emit),
+        Some(b'{' | b'[') if levels == 0 => feed_raw(json.as_bytes(), emit),
         // If a key occurs twice, its last value counts, as in the handlers.
         Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
             Ok(members) => {
                 emit(b"{");
                 for (key, value) in members {
-                    text(&key, emit);
-                    write(value.get().trim(), levels - 1, emit);
+                    feed_text(&key, emit);
+                    feed_value(value.get().trim(), levels - 1, emit);
                 }
                 emit(b"}");
             }
-            Err(_) => write_raw(json.as_bytes(), emit),
+            Err(_) => feed_raw(json.as_bytes(), emit),
         },
         Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
             Ok(items) => {
                 emit(b"[");
                 for item in items {
-                    write(item.get().trim(), levels - 1, emit);
+                    feed_value(item.get().trim(), levels - 1, emit);
                     emit(b",");
                 }
                 emit(b"]");
             }
-            Err(_) => write_raw(json.as_bytes(), emit),
+            Err(_) => feed_raw(json.as_bytes(), emit),
         },
         Some(b'"') => match serde_json::from_str::<String>(json) {
-            Ok(plain) => text(&plain, emit),
-            Err(_) => write_raw(json.as_bytes(), emit),
+            Ok(text) => feed_text(&text, emit),
+            Err(_) => feed_raw(json.as_bytes(), emit),
         },
-        Some(b'-' | b'0'..=b'9') => emit(number(json).as_bytes()),
+        Some(b'-' | b'0'..=b'9') => emit(canonical_number(json).as_bytes()),
         _ => emit(json.as_bytes()),
     }
 }
 
-/// A text prefixed with its length, so that no text equals a part of another value.
-fn text(plain: &str, emit: &mut impl FnMut(&[u8])) {
-    emit(format!("\"{}:", plain.len()).as_bytes());
-    emit(plain.as_bytes());
+/// Feeds a text, prefixed with its length so that no text equals a part of another value.
+fn feed_text(text: &str, emit: &mut impl FnMut(&[u8])) {
+    emit(format!("\"{}:", text.len()).as_bytes());
+    emit(text.as_bytes());
 }
 
 /// The significant digits of a number, and the power of ten of the last digit.
-fn number(json: &str) -> String {
+fn canonical_number(json: &str) -> String {
     let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
     let (digits, power) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_one_form_and_others_another() {
+    fn equal_values_have_the_same_form_and_different_values_do_not() {
         for (first, second) in [
             (r#"{"a":1,"b":[1,2]}"#, " {\n\"b\" : [ 1.0 , 2e0 ],\t\"a\":10e-1 }"),
             (r#"{"a":"\u00e9\/"}"#, r#"{"a":"é/"}"#),

@@ -38,7 +38,7 @@ const LOADED_AT_ONCE: usize = 32;
 /// chunk is left to the next sweep.
 const FAILURES_MAX: usize = 2;
 
-/// Maximum number of requests that wait for another one with their key. Each has its body in memory: together they take
+/// Maximum number of requests that wait for another with the same key. Each has its body in memory: together they take
 /// up to 64 MiB, or 1 GiB if they are imports.
 const WAITING_MAX: usize = 64;
 
@@ -60,17 +60,17 @@ type RequestKey = (CompanyId, Digest);
 /// A company whose keys are to be loaded, and the number of its last drop; `None` if it was not dropped.
 type CompanyDrop = (CompanyId, Option<u64>);
 
-type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
+type RecordWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
 #[derive(Clone)]
 pub struct Keys(Arc<Inner>);
 
 struct Inner {
-    /// One permit of each key: the request that has it is being served, and its retries wait for it.
+    /// One permit per key: the request that has it is being served, and its retries wait for it.
     permits: KeyedPermits<RequestKey>,
     /// Recently recorded responses.
-    recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<AnswerWeight>>,
+    recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<RecordWeight>>,
     used: Mutex<UsedKeys>,
 }
 
@@ -81,7 +81,7 @@ struct UsedKeys {
     /// The number of entries of all companies.
     entries: usize,
     /// The maximum of `entries`.
-    room: usize,
+    entries_max: usize,
     /// Companies that were dropped and not loaded since: any of their keys may have been used.
     unloaded: HashMap<CompanyId, MissingKeys>,
     /// The number of drops of all companies, which is also the number of the last one.
@@ -91,14 +91,14 @@ struct UsedKeys {
 /// The state of a company whose keys are not loaded.
 struct MissingKeys {
     /// The number of the company's last drop.
-    drop: u64,
+    last_drop: u64,
     /// How often loading this company alone has failed since then.
     failures: u32,
 }
 
 impl UsedKeys {
-    fn with_room(room: usize) -> Self {
-        Self { companies: HashMap::new(), entries: 0, room, unloaded: HashMap::new(), drops: 0 }
+    fn new(entries_max: usize) -> Self {
+        Self { companies: HashMap::new(), entries: 0, entries_max, unloaded: HashMap::new(), drops: 0 }
     }
 
     fn insert(&mut self, company: CompanyId, key: Digest, at_s: i64) {
@@ -106,19 +106,19 @@ impl UsedKeys {
         let count_before = keys.len();
         keys.insert(key.short_hash(), at_s);
         self.entries += keys.len() - count_before;
-        if self.entries > self.room {
+        if self.entries > self.entries_max {
             self.evict();
         }
     }
 
     fn keys_of(&mut self, company: CompanyId) -> &mut SeenSet<u64, i64> {
-        self.companies.entry(company).or_insert_with(|| SeenSet::with_room(usize::MAX))
+        self.companies.entry(company).or_insert_with(|| SeenSet::with_entries_max(usize::MAX))
     }
 
     /// Drops the oldest keys of the companies with the most keys, down to the same count.
     fn evict(&mut self) {
-        let room = self.room - self.room.div_ceil(EVICTION_DIVISOR);
-        let count_max = count_max_per_company(self.companies.values().map(SeenSet::len), room);
+        let remaining = self.entries_max - self.entries_max.div_ceil(EVICTION_DIVISOR);
+        let count_max = count_max_per_company(self.companies.values().map(SeenSet::len), remaining);
         for keys in self.companies.values_mut() {
             keys.evict_beyond(count_max);
         }
@@ -136,11 +136,11 @@ impl UsedKeys {
         let keys = self.companies.remove(&company);
         self.entries -= keys.map_or(0, |keys| keys.len());
         self.drops += 1;
-        self.unloaded.insert(company, MissingKeys { drop: self.drops, failures: 0 });
+        self.unloaded.insert(company, MissingKeys { last_drop: self.drops, failures: 0 });
     }
 
     fn last_drop(&self, company: CompanyId) -> Option<u64> {
-        self.unloaded.get(&company).map(|unloaded| unloaded.drop)
+        self.unloaded.get(&company).map(|unloaded| unloaded.last_drop)
     }
 
     /// The companies that were dropped and not loaded since. Those with the most failures come last: a company whose
@@ -148,7 +148,7 @@ impl UsedKeys {
     fn unloaded(&self) -> Vec<CompanyDrop> {
         let mut unloaded: Vec<_> = self.unloaded.iter().collect();
         unloaded.sort_unstable_by_key(|(_, unloaded)| unloaded.failures);
-        unloaded.into_iter().map(|(company, unloaded)| (*company, Some(unloaded.drop))).collect()
+        unloaded.into_iter().map(|(company, unloaded)| (*company, Some(unloaded.last_drop))).collect()
     }
 
     fn mark_loaded(&mut self, companies: &[CompanyDrop]) {
@@ -176,16 +176,17 @@ impl UsedKeys {
     }
 }
 
-/// The maximum count of each company that leaves at most `room` in total, where only the largest counts are reduced.
-fn count_max_per_company(counts: impl Iterator<Item = usize>, mut room: usize) -> usize {
+/// The maximum count of each company that leaves at most `remaining` in total, where only the largest counts are
+/// reduced.
+fn count_max_per_company(counts: impl Iterator<Item = usize>, mut remaining: usize) -> usize {
     let mut counts: Vec<usize> = counts.collect();
     counts.sort_unstable();
     for (index, count) in counts.iter().enumerate() {
-        let share = room / (counts.len() - index);
+        let share = remaining / (counts.len() - index);
         if *count > share {
             return share;
         }
-        room -= count;
+        remaining -= count;
     }
     usize::MAX
 }
@@ -194,7 +195,7 @@ fn count_max_per_company(counts: impl Iterator<Item = usize>, mut room: usize) -
 /// of its oldest returned key, in seconds. The statement returns the newest key of each company, then the second newest
 /// of each, and so on, up to `limit`, which is more than there are companies. So only the companies with the most
 /// returned keys may have older ones.
-fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
+fn truncated_companies(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
     if stored.len() < limit {
         return Vec::new();
     }
@@ -231,8 +232,8 @@ impl KeyLock {
     }
 
     /// Whether the key may have been used; `false` is certain.
-    pub(super) fn may_be_used(&self, key: Digest) -> bool {
-        self.keys.may_be_used(self.company(), key)
+    pub(super) fn may_have_been_used(&self, key: Digest) -> bool {
+        self.keys.may_have_been_used(self.company(), key)
     }
 }
 
@@ -339,9 +340,9 @@ impl Keys {
                 used.insert(*company, *key, at.timestamp());
             }
         }
-        let cut_off = cut_off(stored, limit);
+        let truncated_companies = truncated_companies(stored, limit);
         let mut used = self.0.used.lock();
-        for (company, oldest_s) in cut_off {
+        for (company, oldest_s) in truncated_companies {
             used.keys_of(company).mark_missing_up_to(oldest_s);
         }
     }
@@ -357,22 +358,22 @@ impl Keys {
 
     /// The number of requests with a key that are being served or wait for their key.
     pub fn in_use(&self) -> usize {
-        self.0.permits.users()
+        self.0.permits.caller_count()
     }
 
     /// A response that was recorded recently; `None` if the cache has none that is valid.
     pub(super) fn recent(&self, company: CompanyId, key: Digest) -> Option<Arc<AnswerRow>> {
-        self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > expiry_cutoff())
+        self.0.recent.get(&(company, key)).filter(|record| record.created_at > expiry_cutoff())
     }
 
     /// Whether the key may have been used; `false` is certain.
-    pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
+    pub(super) fn may_have_been_used(&self, company: CompanyId, key: Digest) -> bool {
         self.0.used.lock().may_contain(company, key, expiry_cutoff().timestamp())
     }
 
     /// Caches a recorded response. Its key is already marked as used.
-    pub(super) fn remember(&self, answer: AnswerRow) {
-        self.0.recent.insert((answer.company_id, answer.key), Arc::new(answer));
+    pub(super) fn remember(&self, record: AnswerRow) {
+        self.0.recent.insert((record.company_id, record.key), Arc::new(record));
     }
 
     /// Records that a key was used.
@@ -403,19 +404,19 @@ impl Keys {
 
 impl Default for Keys {
     fn default() -> Self {
-        Self::with_room(KEYS_MAX)
+        Self::with_entries_max(KEYS_MAX)
     }
 }
 
 impl Keys {
-    fn with_room(room: usize) -> Self {
-        let weigh: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
+    fn with_entries_max(entries_max: usize) -> Self {
+        let weigh: RecordWeight = |_, record| (record.body.len() + size_of::<AnswerRow>()) as u64;
         // However long the first attempt takes, its retries wait for its response.
         let limits = PermitLimits::of_key(1).wait(WAITING_MAX, Duration::MAX);
         Self(Arc::new(Inner {
             permits: KeyedPermits::new(limits),
             recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, weigh),
-            used: Mutex::new(UsedKeys::with_room(room)),
+            used: Mutex::new(UsedKeys::new(entries_max)),
         }))
     }
 }

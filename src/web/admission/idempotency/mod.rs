@@ -92,12 +92,12 @@ pub async fn execute_once<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
-    let by = by_of(&request);
-    let Some(header) = header else { return Ok(act_as(by, next.call(request)).await?.map_into_boxed_body()) };
+    let author = author_of(&request);
+    let Some(header) = header else { return Ok(act_as(author, next.call(request)).await?.map_into_boxed_body()) };
     let id = request.extensions().get::<RequestId>().cloned();
     // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
     // first attempt is half done.
-    let serving = act_as(by, async move { serve(request, &header, next).await });
+    let serving = act_as(author, async move { serve(request, &header, next).await });
     let task = actix_web::rt::spawn(serving.in_current_span());
     let outcome = task.await.unwrap_or_else(|panic| Err(panic_error(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
@@ -105,12 +105,13 @@ pub async fn execute_once<B: MessageBody + 'static>(
 }
 
 /// The author of the request's changes.
-fn by_of(request: &ServiceRequest) -> By {
-    request.extensions().get::<Caller>().map(Caller::by).unwrap_or_default()
+fn author_of(request: &ServiceRequest) -> By {
+    request.extensions().get::<Caller>().map(Caller::event_author).unwrap_or_default()
 }
 
 /// The response to a request that panicked and so produced none.
 fn panic_error(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
+    // Logs the panic, and is the response if the request has no id.
     let mut response = ApiError::internal(&panic).error_response();
     if let Some(id) = id {
         response = ApiError::defect(format!("internal error; request {}", id.text())).error_response();
@@ -131,18 +132,18 @@ async fn serve<B: MessageBody + 'static>(
     };
     match look_up(&state, &keyed_request).await {
         Err(refused) => Ok(refuse(request, &refused)),
-        Ok(Some(answer)) if answer.fingerprint == keyed_request.fingerprint => {
+        Ok(Some(record)) if record.fingerprint == keyed_request.fingerprint => {
             state.metrics.add_replay();
-            Ok(replay(request, answer.status, answer.body.clone().into_bytes()))
+            Ok(replay(request, record.status, record.body.clone().into_bytes()))
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
             hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
             request.extensions_mut().insert(keyed_request.clone());
             let response = next.call(request).await?;
-            // The lock must be released before the response is written out.
+            // The response keeps the request until it is written out, and the request must not keep the lock that long.
             response.request().extensions_mut().remove::<Arc<KeyedRequest>>();
-            Ok(record(&state, &keyed_request, response.map_into_boxed_body()).await)
+            Ok(record_response(&state, &keyed_request, response.map_into_boxed_body()).await)
         }
     }
 }
@@ -197,7 +198,7 @@ async fn prepare(
 /// The recorded form of a key. All tokens of a company share its keys, so that an integration may retry with another
 /// token; each person has their own, so that none receives another's response.
 fn key_digest(caller: &Caller, key: &str) -> Digest {
-    match caller.signed().map(SignedInPerson::person) {
+    match caller.signed_in().map(SignedInPerson::person) {
         None => Digest::of(&[key.as_bytes()]),
         // No key contains the byte that separates the parts.
         Some(person) => {
@@ -214,10 +215,10 @@ fn is_valid_key(key: &str) -> bool {
 /// The unexpired response recorded under this key, if there is one.
 async fn look_up(state: &IdempotencyState, keyed_request: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
     let (company, key) = (keyed_request.lock.company(), keyed_request.lock.key());
-    if let Some(answer) = state.keys.recent(company, key) {
-        return Ok(Some(answer));
+    if let Some(record) = state.keys.recent(company, key) {
+        return Ok(Some(record));
     }
-    if !state.keys.may_be_used(company, key) {
+    if !state.keys.may_have_been_used(company, key) {
         return Ok(None);
     }
     // Boxed: this large future is not needed for a new key.
@@ -235,18 +236,18 @@ fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceRespons
 }
 
 /// Caches the response that was recorded with the effect, or records a response without an effect.
-async fn record(
+async fn record_response(
     state: &IdempotencyState,
     keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match keyed_request.take_recorded() {
-        Some(answer) if u16::try_from(answer.status) == Ok(status) => state.keys.remember(answer),
+        Some(record) if u16::try_from(record.status) == Ok(status) => state.keys.remember(record),
         // The effect may be durable although this response failed: the next request looks the record up.
         Some(_) => {}
         None if status >= 500 || UNRECORDED.contains(&status) => {}
-        None => return record_alone(state, keyed_request, response).await,
+        None => return record_without_effect(state, keyed_request, response).await,
     }
     hotline_persistence::fail_point!("once_recorded", |_| std::process::abort());
     response
@@ -255,24 +256,24 @@ async fn record(
 /// Records a response without an effect. A success must not be sent without its record, because a later retry might
 /// have an effect: a transfer to the ticket's current queue changes nothing now, but would after another transfer. A
 /// refusal may be sent without a record: its caller knows that nothing happened. A response whose body cannot be read
-/// becomes a `500` without a record, so that a retry is served.
-async fn record_alone(
+/// becomes a `500` without a record, so that a retry is executed.
+async fn record_without_effect(
     state: &IdempotencyState,
     keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let (request, mut response) = response.into_parts();
-    // If the body contains a secret, the extensions contain the body to record, which has none.
+    // If the body contains a secret, the extensions contain a body without it, which is recorded instead.
     let recorded_body = response.extensions_mut().remove::<RecordedBody>();
     let (head, body) = response.into_parts();
     let bytes = match read_body(body).await {
         Ok(bytes) => bytes,
         Err(defect) => return ServiceResponse::new(request, defect.error_response()),
     };
-    let record = recorded_body.as_ref().map_or(&bytes[..], |recorded_body| &recorded_body.0[..]);
-    let result = match std::str::from_utf8(record) {
+    let body_to_record = recorded_body.as_ref().map_or(&bytes[..], |recorded_body| &recorded_body.0[..]);
+    let result = match std::str::from_utf8(body_to_record) {
         Ok(text) => {
-            store_alone(state, keyed_request, keyed_request.answer_row(head.status().as_u16(), text.to_owned())).await
+            store_record(state, keyed_request, keyed_request.new_record(head.status().as_u16(), text.to_owned())).await
         }
         // A body that is not text, such as a file, cannot be recorded.
         Err(_) => Ok(()),
@@ -289,13 +290,13 @@ async fn read_body(body: BoxBody) -> ApiResult<Bytes> {
     to_bytes(body).await.map_err(ApiError::internal)
 }
 
-async fn store_alone(state: &IdempotencyState, keyed_request: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
+async fn store_record(state: &IdempotencyState, keyed_request: &KeyedRequest, record: AnswerRow) -> ApiResult<()> {
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
-    let reservation = state.engine.store().log.reserve(answer.company_id)?;
-    let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
+    let reservation = state.engine.store().log.reserve(record.company_id)?;
+    let (_, durable) = reservation.append(vec![Change::Answer(Box::new(record.clone()))])?;
     // From here on the record may be durable, even if the wait fails.
-    keyed_request.lock.mark_used(answer.key);
+    keyed_request.lock.mark_used(record.key);
     durable.wait().await?;
-    state.keys.remember(answer);
+    state.keys.remember(record);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A response body that is produced in pieces, such as a file or a stream: its pieces are counted one by one.
+//! A response body that is produced in pieces, such as a file or a stream: the memory of each piece is counted.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -10,14 +10,14 @@ use crate::web::connections::origin::Address;
 /// Limits of responses in memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryLimits {
-    /// Of all responses: enough for some pages of the longest texts. A client that keeps reading receives such a page
+    /// Of all responses: enough for a few pages of the longest texts. A client that keeps reading receives such a page
     /// within milliseconds.
     pub(super) all: usize,
     /// Beyond `all`, only for holders with small usage: their pages do not wait for those of others.
     pub(super) extra_for_small: usize,
-    /// Up to this, the usage of an address or a company is small.
+    /// The usage of an address or a company up to this counts as small.
     pub(super) small: usize,
-    /// Of the responses to one company's callers and people.
+    /// Of the responses to one company's integrations and people.
     pub(super) company: usize,
     /// Of the responses to one company's visitors: strangers, who must not use up the company's own share.
     pub(super) visitors: usize,
@@ -159,7 +159,7 @@ mod tests {
         let small = reserve(5, 3, 10).expect("small usage");
         assert!(reserve(5, 3, 1).is_none(), "no longer small");
         drop((first, second, third, small));
-        assert_eq!(ledger.memory.keys(), 0, "holders without bytes are removed");
+        assert_eq!(ledger.memory.key_count(), 0, "holders without bytes are removed");
         assert_eq!((ledger.memory.used(), ledger.waiting.used()), (0, 0));
     }
 
@@ -171,7 +171,7 @@ mod tests {
         assert!(ledger.try_reserve(visitor(2), 1).is_none());
         assert!(ledger.try_reserve(reader(3, 1), 40).is_some());
         drop(page);
-        assert_eq!(ledger.memory.keys(), 0);
+        assert_eq!(ledger.memory.key_count(), 0);
     }
 
     #[test]
@@ -190,13 +190,13 @@ mod tests {
     fn a_reservation_shrinks_to_what_is_used() {
         let ledger = Ledger::with(LIMITS);
         let mut reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
-        reservation.shrink(60);
+        reservation.shrink_to(60);
         assert!(ledger.try_reserve(reader(1, 1), 1).is_none(), "it does not grow");
-        reservation.shrink(10);
+        reservation.shrink_to(10);
         assert!(ledger.try_reserve(reader(1, 1), 31).is_none());
         assert!(ledger.try_reserve(reader(1, 1), 30).is_some());
         drop(reservation);
-        assert_eq!((ledger.memory.keys(), ledger.memory.used()), (0, 0));
+        assert_eq!((ledger.memory.key_count(), ledger.memory.used()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -40,16 +40,16 @@ use crate::web::response::head::is_head_request;
 use crate::web::tenant::Tenant;
 
 /// Responses up to this size are not counted: a connection sends them in one piece.
-const SMALL_BYTES: usize = crate::web::connections::ANSWER_PIECE_BYTES;
+const SMALL_BYTES: usize = crate::web::connections::RESPONSE_PIECE_BYTES;
 
-/// Responses from this size are remembered, so that the next response to the same request and address reserves its
-/// memory before it is built.
+/// Responses of at least this size are remembered, so that the next response to the same request and address reserves
+/// its memory before it is built.
 const REMEMBERED_BYTES: usize = 256 << 10;
 
 /// How long such responses are remembered.
 const REMEMBERED_TIME: Duration = Duration::from_secs(60);
 
-/// Maximum number of remembered responses, some 100 bytes each.
+/// Maximum number of remembered responses, about 100 bytes each.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// `Retry-After` in seconds. A client that reads frees its memory sooner; one that does not read is disconnected after
@@ -95,8 +95,8 @@ pub struct HeldBytes(Reservation);
 
 impl HeldBytes {
     /// Reduces the memory to this many bytes.
-    pub fn shrink(&mut self, bytes: usize) {
-        self.0.shrink(bytes);
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.0.shrink_to(bytes);
     }
 }
 

@@ -26,8 +26,8 @@ pub trait Input: Sized {
     /// Whether a valid body may be refused with a `422` that names no field, such as for an unreachable contact.
     const MAY_BE_REFUSED: bool = false;
 
-    /// Reads every field, then builds the value. Returns `None` when a required field failed; the reason is in
-    /// `fields`.
+    /// Reads every field, then builds the value. Returns `None` when a required field is missing or invalid; the
+    /// reason is in `fields`.
     ///
     /// Every field must be read regardless of the other values: the fields that are read become the documentation.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;

@@ -95,7 +95,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An optional field; `null` and a blank text count as absent.
+    /// An optional field; `null` and a blank string count as absent.
     pub fn optional<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, optional_schema::<T>(), false);
@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field for which absence and `null` differ. A blank text counts as `null`.
+    /// A field for which absence and `null` differ. A blank string counts as `null`.
     pub fn patch<T: FromField>(&mut self, name: &str) -> Patch<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, optional_schema::<T>(), false);
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// Whether the field is in the body and is not a blank text.
+    /// Whether the field is in the body, and is neither `null` nor a blank string.
     pub fn has_text(&self, name: &str) -> bool {
         self.has(name) && !self.object.get(name).is_some_and(is_blank)
     }
@@ -170,9 +170,9 @@ impl<'a> Fields<'a> {
 
     /// Reads fields; the reasons of their errors begin with this prefix.
     pub fn with_prefix<T>(&mut self, prefix: &str, read: impl FnOnce(&mut Self) -> T) -> T {
-        let earlier_errors = self.errors.len();
+        let errors_before = self.errors.len();
         let value = read(self);
-        for error in self.errors.iter_mut().skip(earlier_errors) {
+        for error in self.errors.iter_mut().skip(errors_before) {
             error.reason = format!("{prefix} {}", error.reason);
         }
         value
@@ -195,9 +195,9 @@ impl<'a> Fields<'a> {
         members.get(name).map(|member| member.get().as_bytes())
     }
 
-    /// The original JSON text of a list's items; empty if the `Value`s have all digits.
+    /// The original JSON text of a list's items; empty if the `Value`s have all their digits.
     fn source_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
-        let source = has_fraction(items).then(|| self.member(name)).flatten();
+        let source = has_float(items).then(|| self.member(name)).flatten();
         source.and_then(|source| serde_json::from_slice(source).ok()).unwrap_or_default()
     }
 
@@ -212,7 +212,7 @@ impl<'a> Fields<'a> {
 
     /// Converts a value, or records why it is invalid.
     fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {
-        if controls::value_has_refused(value) {
+        if controls::value_contains_refused(value) {
             self.refuse(name, CONTROLS_REFUSED);
             return None;
         }
@@ -231,18 +231,18 @@ impl<'a> Fields<'a> {
 }
 
 /// Whether one of the values contains a number that may have lost digits when it was parsed.
-fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
+fn has_float<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
     values.into_iter().any(|value| match value {
         Value::Number(number) => number.is_f64(),
-        Value::Array(items) => has_fraction(items),
-        Value::Object(object) => has_fraction(object.values()),
+        Value::Array(items) => has_float(items),
+        Value::Object(object) => has_float(object.values()),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
     })
 }
 
 fn is_blank(value: &Value) -> bool {
-    // A text with a refused control character is not blank, so that it is refused.
-    value.as_str().is_some_and(|text| visible_text::is_blank(text) && !controls::has_refused(text))
+    // A string with a refused control character does not count as blank, so that it is refused.
+    value.as_str().is_some_and(|text| visible_text::is_blank(text) && !controls::contains_refused(text))
 }
 
 /// The schema of an optional value.

@@ -3,7 +3,7 @@
 use hotline_actors::FieldError;
 use serde_json::{Value, json};
 
-use super::{Fields, describe, has_fraction};
+use super::{Fields, describe, has_float};
 use crate::web::request::values::FromField;
 use crate::web::response::schema::nullable;
 
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         match self.structured(name) {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => {
-                let source = self.member(name).filter(|_| has_fraction(object.values()));
+                let source = self.member(name).filter(|_| has_float(object.values()));
                 let mut inner = Fields::of(object, source, format!("{}{name}.", self.path));
                 let value = read(&mut inner);
                 self.errors.append(&mut inner.errors);
@@ -43,12 +43,12 @@ impl<'a> Fields<'a> {
             return None;
         }
         let items = self.items(name, items_max)?;
-        let source = self.source_items(name, items);
+        let sources = self.source_items(name, items);
         let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match item.as_object() {
                 Some(object) => {
-                    let source = source.get(index).map(|item| item.get().as_bytes());
+                    let source = sources.get(index).map(|item| item.get().as_bytes());
                     let mut inner = Fields::of(object, source, format!("{}{name}[{index}].", self.path));
                     values.extend(read(&mut inner));
                     self.errors.append(&mut inner.errors);
@@ -76,13 +76,13 @@ impl<'a> Fields<'a> {
             self.refuse(name, "is required");
         }
         let items = self.items(name, items_max)?;
-        let source = self.source_items(name, items);
+        let sources = self.source_items(name, items);
         let read_row = |(index, item): (usize, &Value)| {
             let Some(object) = item.as_object() else {
                 let reason = "must be an object".to_owned();
                 return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
             };
-            let source = source.get(index).map(|item| item.get().as_bytes());
+            let source = sources.get(index).map(|item| item.get().as_bytes());
             let mut inner = Fields::of(object, source, String::new());
             match read(&mut inner) {
                 Some(row) if inner.errors.is_empty() => Ok(row),
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         Some(values)
     }
 
-    /// A list of values that may be absent but not `null`: `PUT` replaces it, and clears it only with an empty list.
+    /// An optional list of values that must not be `null`: `PUT` replaces it, and clears it only with an empty list.
     pub fn changed_list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);
@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
         self.list(name, items_max)
     }
 
-    /// A list of objects that may be absent but not `null`, like [`Self::changed_list`].
+    /// An optional list of objects that must not be `null`, like [`Self::changed_list`].
     pub fn changed_objects<T>(
         &mut self,
         name: &str,

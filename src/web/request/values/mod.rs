@@ -21,7 +21,7 @@ pub use object::Object;
 pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
     ClientId, Color, ContactName, Email, Emoji, ExternalId, MessageBody, Name, NonBlankText, Number, OptionId,
-    PictureAddress, Search, Shortcut, Text, TruncatedText, VariableKey, WebAddress, country_of,
+    PictureAddress, Search, Shortcut, Text, TruncatedText, VariableKey, WebhookAddress, country_of,
 };
 
 /// Maximum length of a name, in characters.
@@ -54,7 +54,7 @@ pub trait FromField: Sized {
     /// JSON text.
     const IS_DECIMAL: bool = false;
 
-    /// Whether it is text: in an optional field, a blank text counts as `null`.
+    /// Whether it is text: in an optional field, a blank string counts as `null`.
     const IS_TEXT: bool = false;
 }
 

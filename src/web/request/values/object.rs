@@ -9,8 +9,8 @@ use super::{BODY_BYTES_MAX, CONTROLS_REFUSED, FromField};
 /// provider uses more than ten.
 const OBJECT_DEPTH_MAX: usize = 64;
 
-/// An object whose shape is partly defined by third parties: at most 65,536 bytes, with numbers as PostgreSQL writes
-/// them, and only values that can be read back.
+/// An object whose shape is partly defined by third parties: at most 65,536 bytes when its numbers are written as
+/// PostgreSQL writes them, with only values that can be read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
@@ -34,13 +34,14 @@ impl FromField for Object {
     }
 }
 
-/// Checks that PostgreSQL can store a value and that it can be read back. Returns by how many bytes its numbers are
-/// longer in PostgreSQL, which writes them without an exponent.
+/// Checks that PostgreSQL can store a value and that it can be read back. Returns how many bytes longer its
+/// numbers are in PostgreSQL, which writes them without an exponent.
 fn extra_bytes(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
     }
-    let check_text = |text: &str| if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(0) };
+    let check_text =
+        |text: &str| if controls::contains_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(0) };
     match value {
         Value::Null | Value::Bool(_) => Ok(0),
         Value::String(text) => check_text(text),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::mailbox::is_mailbox;
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
 use crate::web_address;
-use crate::webhooks::{ADDRESS_CHARACTERS_MAX, check_address};
+use crate::webhooks::{URL_CHARACTERS_MAX, check_url_form};
 
 /// Maximum length of a free text, in characters.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
@@ -31,16 +31,16 @@ const CLIENT_ID_CHARACTERS_MAX: usize = 64;
 /// number without a calling code.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
-/// Why a text with a control character is refused.
+/// Why a string with a refused control character is refused.
 pub(crate) const CONTROLS_REFUSED: &str = controls::REFUSED;
 
 /// The text of a JSON string, which must have no refused control character.
 fn untrimmed(value: &Value) -> Result<&str, String> {
     let text = value.as_str().ok_or("must be a string")?;
-    if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text) }
+    if controls::contains_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text) }
 }
 
-/// The trimmed text of a JSON string. Control characters are checked before, because trimming removes some of them.
+/// The trimmed text of a JSON string. Control characters are checked first, because trimming removes some of them.
 fn trimmed(value: &Value) -> Result<&str, String> {
     untrimmed(value).map(str::trim)
 }
@@ -268,9 +268,9 @@ text! {
 
 text! {
     /// The address of a webhook; only its form is checked.
-    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": ADDRESS_CHARACTERS_MAX, "description": "`https`; in a demo, also `http` to the same machine", "example": "https://example.com/hotline"}, |value| {
-        let text = bounded(value, ADDRESS_CHARACTERS_MAX)?;
-        check_address(&text)?;
+    WebhookAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": URL_CHARACTERS_MAX, "description": "`https`; in a demo, also `http` to the same machine", "example": "https://example.com/hotline"}, |value| {
+        let text = bounded(value, URL_CHARACTERS_MAX)?;
+        check_url_form(&text)?;
         Ok(text)
     }
 }

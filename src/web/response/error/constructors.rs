@@ -102,7 +102,7 @@ impl ApiError {
     }
 
     /// The e-mail, the password or the code is wrong; the response never says which.
-    pub fn sign_in() -> Self {
+    pub fn sign_in_failed() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "wrong e-mail, password or code")
     }
 
@@ -179,7 +179,7 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "ERR_API_BAD_REQUEST", message)
     }
 
-    /// The record is no longer as the caller has read it.
+    /// The record has changed since the caller read it.
     pub fn precondition_failed() -> Self {
         let message = "the record has been changed since it was read; read it again";
         Self::new(StatusCode::PRECONDITION_FAILED, "ERR_API_PRECONDITION_FAILED", message)

@@ -66,9 +66,9 @@ impl From<Refusal> for ApiError {
             }
             Refusal::Unknown(reason) => {
                 tracing::warn!(reason, "unknown whether a change was made; closing the connection");
-                Self { is_unknown: true, ..Self::unavailable() }
+                Self { is_outcome_unknown: true, ..Self::unavailable() }
             }
-            Refusal::Retired | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
+            Refusal::Retired | Refusal::ContactChanging(_) | Refusal::Outdated => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
     }

@@ -8,7 +8,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
 use hotline_persistence::Db;
-use hotline_persistence::error::Holder;
+use hotline_persistence::error::HolderQuery;
 use serde_json::{Value, json};
 
 pub use self::reasons::{OTHER as OTHER_REASON, code_of as code_of_reason, codes as reason_codes};
@@ -68,10 +68,10 @@ pub struct ApiError {
     /// The methods that this path has (`Allow`).
     pub allow: Option<String>,
     /// How to find the record that already has the requested value; looked up before the response is sent.
-    pub holder: Option<Box<Holder>>,
+    pub holder: Option<Box<HolderQuery>>,
     /// Whether the outcome of the change is unknown. Then no response is sent and the connection is closed
     /// ([`OutcomeUnknown`]).
-    pub is_unknown: bool,
+    pub is_outcome_unknown: bool,
 }
 
 /// Marks a response that must not be sent, because it is unknown whether the change was made.
@@ -87,7 +87,7 @@ impl ApiError {
             retry_after_s: None,
             allow: None,
             holder: None,
-            is_unknown: false,
+            is_outcome_unknown: false,
         }
     }
 
@@ -146,7 +146,7 @@ impl ResponseError for ApiError {
         if let Some(allow) = self.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
             response.headers_mut().insert(ALLOW, allow);
         }
-        if self.is_unknown {
+        if self.is_outcome_unknown {
             response.extensions_mut().insert(OutcomeUnknown);
         }
         response

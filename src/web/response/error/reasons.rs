@@ -86,7 +86,7 @@ const FORMS: &[(&str, &str)] = &[
     ("reserved", "is a reserved name"),
     ("given_together", "must not be given together with {other}"),
     ("given_together", "must not be given with {other}"),
-    ("given_together", "must be given alone"),
+    ("given_together", "must be the only one given"),
     ("given_twice", "must be given once"),
     ("given_twice", "contains {value} twice"),
     ("not_unique", "must be unique"),

@@ -1,4 +1,4 @@
-//! Response types of handlers: `data` around every success, and their schemas in the API document.
+//! Response types of handlers, which wrap every success in `data`, and their schemas in the API document.
 
 mod page;
 
@@ -16,7 +16,7 @@ pub use self::page::{PAGE_BYTES_MAX, PER_PAGE, Page};
 use super::error::{ApiError, ApiResult};
 use super::schema::{self, Schemas};
 
-/// A success: a status, and a body that can be built anywhere, also in an actor.
+/// A success: a status, and a body that can be built anywhere, even in an actor.
 pub trait Reply: 'static {
     /// The HTTP status.
     const STATUS: u16;
@@ -76,13 +76,13 @@ pub trait Versioned {
 /// `200` with a resource, and its `ETag`.
 pub struct Tagged<T>(pub Json<T>);
 
-/// A resource with secrets, which are returned once.
+/// A resource with secrets, which are returned only once.
 pub trait HasSecrets {
     /// The names of the fields with secrets, which are `null` in the response to a retry.
     const SECRETS: &'static [&'static str];
 }
 
-/// A success that contains a secret, which is returned once and never recorded.
+/// A success that contains a secret, which is returned only once and never recorded.
 pub struct Confidential<R>(pub R);
 
 /// The recorded body of a response, if it differs from the sent one.

@@ -25,7 +25,7 @@ pub struct Page<T> {
     has_more: bool,
     /// The position of each row.
     positions: Vec<Position>,
-    /// As in [`select::Page::end`]; also `None` for a page that was truncated or built by [`Page::of_all`].
+    /// As in [`select::Page::end`]; also `None` for a page that was truncated or built by [`Page::of_complete_list`].
     end: Option<Position>,
     /// Signs the next cursor; `None` for a page by number.
     list: Option<ListRead>,
@@ -40,7 +40,7 @@ impl<T> Page<T> {
 
     /// A page of `rows`, which is a complete list in the order of its pages by number. Pages by cursor are in the order
     /// of `position`, which is unique for each row, and begin after `after`.
-    pub fn of_all<P: Ord + Into<Position>>(
+    pub fn of_complete_list<P: Ord + Into<Position>>(
         page: PageRequest,
         after: Option<P>,
         mut rows: Vec<T>,

@@ -5,7 +5,7 @@ use crate::tickets::commands::{Close, Transfer};
 use crate::tickets::{AfterSend, Author, Command, Context, Ticket};
 
 impl AfterSend {
-    /// Transfers the ticket, then closes it, as far as each is requested.
+    /// Transfers the ticket, then closes it, each only if requested.
     pub(crate) fn execute(self, ticket: &mut Ticket, cx: &mut Context<'_>, author: &Author) -> Result<(), Refusal> {
         if self.queue_id.is_some() {
             Transfer { queue: self.queue_id, user: None, author: author.clone() }.decide(ticket, cx)?;

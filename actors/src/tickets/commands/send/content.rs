@@ -12,7 +12,7 @@ use crate::{FieldError, Refusal};
 pub(crate) const OBJECT_BYTES_MAX: usize = 65_536;
 
 /// Validates an interactive object.
-pub type Check = fn(&Value) -> Vec<FieldError>;
+pub type InteractiveCheck = fn(&Value) -> Vec<FieldError>;
 
 /// The content of an outbound message. Its texts may contain variables.
 #[derive(Clone, Debug)]
@@ -41,13 +41,13 @@ pub enum Content {
         /// In the provider's format.
         interactive: Value,
         /// The channel's validation, repeated once the variables are filled in.
-        check: Option<Check>,
+        check: Option<InteractiveCheck>,
     },
 }
 
-/// The content of one message.
+/// One message of a [`Content`], with all variables filled in.
 #[derive(Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct RenderedMessage {
     pub kind: MessageType,
     pub body: Option<String>,
     pub media: Option<Value>,
@@ -55,7 +55,7 @@ pub(super) struct Part {
     pub interactive: Option<Value>,
 }
 
-impl Part {
+impl RenderedMessage {
     fn of(kind: MessageType, body: Option<String>) -> Self {
         Self { kind, body, media: None, template: None, interactive: None }
     }
@@ -90,7 +90,7 @@ impl Content {
     }
 
     /// The messages of this content, with all variables filled in.
-    pub(super) fn render(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
+    pub(super) fn render(self, values: &Values<'_>) -> Result<Vec<RenderedMessage>, Refusal> {
         match self {
             Self::Text { body } => {
                 let has_variables = body.contains("{{");
@@ -98,22 +98,25 @@ impl Content {
                 if has_variables && body.trim().is_empty() {
                     return Err(blank_error("body"));
                 }
-                Ok(vec![Part::of(MessageType::Text, Some(body))])
+                Ok(vec![RenderedMessage::of(MessageType::Text, Some(body))])
             }
             Self::Media { files, caption } => {
                 let caption = caption.map(|caption| fill(caption, "body", values)).transpose()?;
                 let mut caption = caption.filter(|caption| !caption.trim().is_empty());
-                let part = |file: StoredMedia| Part {
+                let file_message = |file: StoredMedia| RenderedMessage {
                     media: Some(json!(file)),
-                    ..Part::of(MessageType::Media, caption.take())
+                    ..RenderedMessage::of(MessageType::Media, caption.take())
                 };
-                Ok(files.into_iter().map(part).collect())
+                Ok(files.into_iter().map(file_message).collect())
             }
             Self::Template { mut template, text } => {
                 parameters::fill_in(&mut template, values)?;
                 check_size(&template, "template")?;
                 let body = text.and_then(|text| template_body(&text, &template));
-                Ok(vec![Part { template: Some(template), ..Part::of(MessageType::Template, body) }])
+                Ok(vec![RenderedMessage {
+                    template: Some(template),
+                    ..RenderedMessage::of(MessageType::Template, body)
+                }])
             }
             Self::Interactive { mut interactive, check } => {
                 let mut has_variables = false;
@@ -132,7 +135,10 @@ impl Content {
                 }
                 check_size(&interactive, "interactive")?;
                 let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
-                Ok(vec![Part { interactive: Some(interactive), ..Part::of(MessageType::Interactive, body) }])
+                Ok(vec![RenderedMessage {
+                    interactive: Some(interactive),
+                    ..RenderedMessage::of(MessageType::Interactive, body)
+                }])
             }
         }
     }

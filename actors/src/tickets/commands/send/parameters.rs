@@ -12,7 +12,7 @@ use crate::variables::Values;
 /// Maximum characters of a header's parameter.
 const HEADER_CHARACTERS_MAX: usize = 60;
 
-/// Maximum characters of a body's parameter, if the template has other components, and if it has none.
+/// Maximum characters of a body's parameter: in a template with other components, and in one without.
 const BODY_CHARACTERS_MAX: usize = 1024;
 const ONLY_BODY_CHARACTERS_MAX: usize = 32_768;
 
@@ -86,8 +86,8 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
     Ok(())
 }
 
-/// Checks the characters of a parameter's text. Variables only add characters, so the text can also be checked before
-/// they are filled in.
+/// Checks the characters of a parameter's text. Filling in variables removes no characters outside their braces, so
+/// the text can also be checked before.
 ///
 /// # Errors
 /// The rule it breaks.

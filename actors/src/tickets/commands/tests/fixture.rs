@@ -20,13 +20,13 @@ use crate::tickets::{Author, Close, Command, Context, Decided, Open, Ticket, app
 
 pub const COMPANY: CompanyId = CompanyId::new(1);
 
-/// Its agents are Ana, Ben and Eva, who is inactive; its wrap-up types `SOLVED` and `RETIRED`.
+/// Its agents are Ana, Ben and Eva, who is inactive; its wrap-up types are `SOLVED` and `RETIRED`.
 pub const SUPPORT: QueueId = QueueId::new(1);
-/// Requires a wrap-up. Its agents are Ana and Carl; its wrap-up types `SOLD` and `RETIRED`.
+/// Requires a wrap-up. Its agents are Ana and Carl; its wrap-up types are `SOLD` and `RETIRED`.
 pub const SALES: QueueId = QueueId::new(2);
 /// Inactive; everyone is its agent.
 pub const OLD_QUEUE: QueueId = QueueId::new(3);
-pub const NO_QUEUE: QueueId = QueueId::new(9);
+pub const MISSING_QUEUE: QueueId = QueueId::new(9);
 
 /// Belongs to every queue.
 pub const ANA: UserId = UserId::new(1);
@@ -34,7 +34,7 @@ pub const BEN: UserId = UserId::new(2);
 pub const CARL: UserId = UserId::new(3);
 /// Inactive.
 pub const EVA: UserId = UserId::new(4);
-pub const NO_USER: UserId = UserId::new(9);
+pub const MISSING_USER: UserId = UserId::new(9);
 
 pub const SOLVED: WrapupTypeId = WrapupTypeId::new(1);
 pub const SOLD: WrapupTypeId = WrapupTypeId::new(2);
@@ -42,13 +42,13 @@ pub const SOLD: WrapupTypeId = WrapupTypeId::new(2);
 pub const RETIRED: WrapupTypeId = WrapupTypeId::new(3);
 /// Linked to no queue.
 pub const UNLINKED: WrapupTypeId = WrapupTypeId::new(4);
-pub const NO_TYPE: WrapupTypeId = WrapupTypeId::new(9);
+pub const MISSING_TYPE: WrapupTypeId = WrapupTypeId::new(9);
 
 /// New tickets go to `SUPPORT`.
 pub const PHONE: ChannelId = ChannelId::new(1);
 pub const WEBCHAT: ChannelId = ChannelId::new(2);
 pub const SOCIAL: ChannelId = ChannelId::new(3);
-pub const NO_CHANNEL: ChannelId = ChannelId::new(9);
+pub const MISSING_CHANNEL: ChannelId = ChannelId::new(9);
 
 /// Another ticket of the same contact.
 pub const OTHER_TICKET: TicketId = TicketId::new(900);
@@ -198,7 +198,7 @@ impl Desk {
         desk
     }
 
-    /// The ticket that this command opens, and the recorded changes.
+    /// The ticket that `open` opens, and the recorded changes.
     pub fn opened(open: Open) -> Result<(Self, CommandResult<()>), Refusal> {
         let organization = organization();
         let ids = IdBlocks::unbacked();
@@ -236,7 +236,7 @@ impl Desk {
     }
 }
 
-/// Ana opens a ticket of a contact with a number.
+/// Ana opens a ticket for a contact with a number.
 pub fn open(channel: ChannelId) -> Open {
     let number = Some("5511999990000".into());
     let contact = ContactRef { id: ContactId::new(5), name: "Zoe".into(), number, verified: false };

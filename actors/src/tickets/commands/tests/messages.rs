@@ -133,9 +133,9 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 }
 
 #[test]
-fn a_phone_channel_reaches_a_number_and_nothing_else() {
+fn a_phone_channel_reaches_a_number_or_the_providers_id() {
     assert_eq!(unreachable_desk(PHONE).expect_refusal(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
-    // The provider's own id reaches the contact.
+    // A contact without a number is reached at the provider's id.
     unreachable_desk(PHONE).run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
 }
 
@@ -220,13 +220,13 @@ fn on_a_phone_channel_the_follow_up_is_stored_until_the_message_is_accepted() {
 #[test]
 fn an_impossible_follow_up_is_refused_at_once_on_every_channel() {
     let refusals = [
-        (AfterSend { queue_id: Some(NO_QUEUE), ..AfterSend::default() }, Refusal::NotFound),
+        (AfterSend { queue_id: Some(MISSING_QUEUE), ..AfterSend::default() }, Refusal::NotFound),
         (
             AfterSend { queue_id: Some(OLD_QUEUE), ..AfterSend::default() },
             Refusal::invalid("queueId", "must be an active queue"),
         ),
-        (AfterSend { wrapup_type_id: Some(NO_TYPE), ..transfer_and_close() }, Refusal::NotFound),
-        // The ticket closes in the queue that the message moves it to, which requires a wrap-up type of its own.
+        (AfterSend { wrapup_type_id: Some(MISSING_TYPE), ..transfer_and_close() }, Refusal::NotFound),
+        // The ticket is closed in the queue it was moved to, which requires a wrap-up type linked to that queue.
         (
             AfterSend { wrapup_type_id: None, ..transfer_and_close() },
             Refusal::invalid("wrapupTypeId", "is required by the ticket's queue"),

@@ -1,4 +1,4 @@
-//! The ticket state machine, command by command, and compared with a model of it.
+//! Tests of the ticket state machine: command by command, and against a model of it.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
 

@@ -1,12 +1,12 @@
-//! The model of a ticket: a second implementation of its state machine, without the types of the code. `random.rs`
-//! compares the commands with it, and `tests/api/model.rs` the calls of the API. That test includes this file, which
-//! therefore must not refer to the crate.
+//! The model of a ticket: a second implementation of its state machine, without the crate's types. `random.rs` compares
+//! the commands with it, and `tests/api/model.rs` the API's calls. The latter includes this file, which therefore must
+//! not refer to the crate.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-/// One command, and whether another ticket of the contact is open meanwhile.
+/// One command, and whether the contact has another open ticket at the time.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub call: Call,
@@ -27,6 +27,7 @@ pub enum Call {
     Show,
 }
 
+/// A wrap-up's type and note.
 pub type Wrapup = (Option<i64>, Option<String>);
 
 /// A company's configuration, as far as it affects tickets.
@@ -75,10 +76,10 @@ pub struct Model {
     pub wrapup: Wrapup,
     pub unread: i32,
     pub reopens: i32,
-    pub opened: DateTime<Utc>,
-    pub responded: Option<DateTime<Utc>>,
-    pub closed: Option<DateTime<Utc>>,
-    pub updated: DateTime<Utc>,
+    pub opened_at: DateTime<Utc>,
+    pub first_response_at: Option<DateTime<Utc>>,
+    pub closed_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
 }
 
 impl Model {
@@ -95,20 +96,20 @@ impl Model {
             wrapup: (None, None),
             unread: 0,
             reopens: 0,
-            opened: now,
-            responded: None,
-            closed: None,
-            updated: now,
+            opened_at: now,
+            first_response_at: None,
+            closed_at: None,
+            updated_at: now,
         }
     }
 
-    /// The recorded events, or why the step is refused. A refused step leaves the model unchanged.
+    /// The names of the changes that a step records, or why it is refused. A refused step leaves the model unchanged.
     pub fn step(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
         let mut after = self.clone();
         let mut recorded = after.apply(step, now)?;
-        // A status of a message alone leaves the ticket as it is.
+        // A message's status alone leaves the ticket unchanged.
         if after != *self || !matches!(recorded[..], [] | ["delivered"]) {
-            after.updated = now;
+            after.updated_at = now;
             recorded.insert(0, "ticket");
         }
         *self = after;
@@ -136,7 +137,7 @@ impl Model {
             Call::Receive(_) if !self.is_open => Err("closed"),
             Call::Receive(_) => {
                 self.unread += 1;
-                // A contact on a phone channel who has no number is reached at the id with which they wrote.
+                // A contact on a phone channel who has no number is reached at the id from which they wrote.
                 self.reachable |= self.line != Line::Phone || !self.has_number;
                 Ok(vec!["message"])
             }
@@ -159,7 +160,7 @@ impl Model {
                 let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };
                 // On other channels a message counts as a response once the provider has it.
                 if self.line == Line::Webchat {
-                    self.responded = self.responded.or(Some(now));
+                    self.first_response_at = self.first_response_at.or(Some(now));
                 }
                 // What follows the send is checked now, and applied once the message is handed over.
                 let mut after_send = self.clone();
@@ -207,7 +208,7 @@ impl Model {
         };
         self.user = after;
         self.queue = queue;
-        // A move to the same queue and user is no transfer.
+        // A move to the same queue and user is not a transfer.
         Ok(if before == (self.queue, self.user) { vec![] } else { vec!["transferred"] })
     }
 
@@ -221,7 +222,7 @@ impl Model {
             None => {}
         }
         self.is_open = false;
-        self.closed = Some(now);
+        self.closed_at = Some(now);
         self.wrapup = wrapup.clone();
         Ok(vec!["closed"])
     }
@@ -235,7 +236,7 @@ impl Model {
         }
         self.is_open = true;
         self.reopens += 1;
-        (self.opened, self.closed, self.responded) = (now, None, None);
+        (self.opened_at, self.closed_at, self.first_response_at) = (now, None, None);
         self.wrapup = (None, None);
         Ok(vec!["reopened"])
     }

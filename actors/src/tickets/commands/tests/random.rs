@@ -18,7 +18,7 @@ use crate::tickets::{
     Ticket, Transfer,
 };
 
-// Generators. Ids reach beyond those that exist.
+// Generators. Some of the generated ids do not exist.
 
 fn id() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1..=4_i64, 1 => Just(0), 1 => Just(9)]
@@ -132,10 +132,10 @@ fn current_model(desk: &Desk) -> Model {
         wrapup: (row.wrapup_type_id.map(|id| id.0), row.wrapup_note.clone().map(Into::into)),
         unread: row.unread_count,
         reopens: row.reopen_count,
-        opened: row.opened_at,
-        responded: row.first_response_at,
-        closed: row.closed_at,
-        updated: row.updated_at,
+        opened_at: row.opened_at,
+        first_response_at: row.first_response_at,
+        closed_at: row.closed_at,
+        updated_at: row.updated_at,
     }
 }
 
@@ -225,8 +225,8 @@ fn refusal_name(refusal: &Refusal) -> String {
 /// The highest ids so far, and the number of reopenings.
 #[derive(Default)]
 struct RecordedTotals {
-    message: i64,
-    event: i64,
+    last_message_id: i64,
+    last_event_id: i64,
     reopenings: i32,
 }
 
@@ -235,12 +235,12 @@ impl RecordedTotals {
         for change in changes {
             match change {
                 Change::Message(row) => {
-                    assert!(row.id.0 > self.message, "message ids strictly increase");
-                    self.message = row.id.0;
+                    assert!(row.id.0 > self.last_message_id, "message ids strictly increase");
+                    self.last_message_id = row.id.0;
                 }
                 Change::Event(row) => {
-                    assert!(row.id.0 > self.event, "event ids strictly increase");
-                    self.event = row.id.0;
+                    assert!(row.id.0 > self.last_event_id, "event ids strictly increase");
+                    self.last_event_id = row.id.0;
                     self.reopenings += i32::from(row.kind.as_str() == "reopened");
                 }
                 _ => {}
@@ -260,7 +260,7 @@ fn assert_consistent(desk: &Desk, totals: &RecordedTotals) {
     assert!(row.unread_count >= 0);
     assert_eq!(row.reopen_count, totals.reopenings, "reopenings are counted");
     assert_eq!(row.last_message_id.is_some(), desk.ticket.last_message.is_some());
-    assert!(row.last_message_id.is_none_or(|last| last.0 <= totals.message));
+    assert!(row.last_message_id.is_none_or(|last| last.0 <= totals.last_message_id));
 }
 
 /// Encodes and decodes every change, as a restart does with the journal.
@@ -307,7 +307,7 @@ fn any_sequence_of_commands_follows_the_contract() {
             let before = desk.ticket.clone();
             let outcome = execute(&mut desk, step);
             let expected = match step.call {
-                // The model knows no ids.
+                // The model has no message ids.
                 Call::MarkDelivered(up_to) => Ok(expected_delivery(&before, MessageId::new(up_to))),
                 _ => model.step(step, desk.now),
             };

@@ -83,9 +83,9 @@ fn opening_records_the_row_the_event_and_the_contacts_channel() {
 
 #[test]
 fn a_ticket_is_not_opened_with_a_missing_channel_queue_or_user() {
-    assert_eq!(refused(open(NO_CHANNEL)), Refusal::NotFound);
-    assert_eq!(refused(Open { queue: Some(NO_QUEUE), ..open(PHONE) }), Refusal::NotFound);
-    assert_eq!(refused(Open { user: Some(NO_USER), ..open(PHONE) }), Refusal::NotFound);
+    assert_eq!(refused(open(MISSING_CHANNEL)), Refusal::NotFound);
+    assert_eq!(refused(Open { queue: Some(MISSING_QUEUE), ..open(PHONE) }), Refusal::NotFound);
+    assert_eq!(refused(Open { user: Some(MISSING_USER), ..open(PHONE) }), Refusal::NotFound);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_ticket_is_not_opened_for_a_queue_or_user_that_may_not_have_it() {
     assert_eq!(refused(inactive_queue), invalid("queueId", "must be an active queue"));
     let inactive_user = Open { user: Some(EVA), ..open(PHONE) };
     assert_eq!(refused(inactive_user), invalid("userId", "must be an active user"));
-    // The channel's tickets go to `SUPPORT`, where Carl is no agent.
+    // The channel's tickets go to `SUPPORT`, of which Carl is not an agent.
     let user_of_another_queue = Open { user: Some(CARL), ..open(PHONE) };
     assert_eq!(refused(user_of_another_queue), invalid("userId", "must belong to the queue"));
 }
@@ -133,7 +133,7 @@ fn a_transfer_moves_the_ticket_to_a_queue_and_a_user() {
 }
 
 #[test]
-fn a_transfer_to_where_the_ticket_is_already_changes_nothing() {
+fn a_transfer_to_where_the_ticket_already_is_changes_nothing() {
     let mut desk = Desk::on(PHONE);
     desk.run(to_user(BEN));
     let before = desk.ticket.clone();
@@ -188,7 +188,7 @@ fn a_transfer_to_no_user_unassigns_and_keeps_the_queue() {
 }
 
 #[test]
-fn a_user_who_does_not_belong_to_the_new_queue_is_dropped() {
+fn a_user_who_does_not_belong_to_the_new_queue_is_unassigned() {
     let mut desk = Desk::on(PHONE);
     desk.run(to_user(BEN));
     let result = desk.run(to_queue(SALES));
@@ -225,8 +225,8 @@ fn any_active_user_may_have_a_ticket_without_a_queue() {
 #[test]
 fn a_transfer_to_a_missing_queue_or_user_is_not_found() {
     let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.expect_refusal(to_queue(NO_QUEUE)), Refusal::NotFound);
-    assert_eq!(desk.expect_refusal(to_user(NO_USER)), Refusal::NotFound);
+    assert_eq!(desk.expect_refusal(to_queue(MISSING_QUEUE)), Refusal::NotFound);
+    assert_eq!(desk.expect_refusal(to_user(MISSING_USER)), Refusal::NotFound);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn closing_records_the_wrapup() {
     assert_eq!(result.event().to, Some(to));
 }
 
-// Refusals of a closed ticket.
+// What a closed ticket refuses and accepts.
 
 #[test]
 fn a_closed_ticket_cannot_be_closed_again() {
@@ -266,7 +266,7 @@ fn a_closed_ticket_cannot_be_closed_again() {
     let closed = Refusal::TicketClosed(desk.ticket.row.id);
     assert_eq!(desk.expect_refusal(close(None)), closed);
     // The closed state is reported before other errors.
-    assert_eq!(desk.expect_refusal(close(Some(NO_TYPE))), closed);
+    assert_eq!(desk.expect_refusal(close(Some(MISSING_TYPE))), closed);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use hotline_persistence::{Change, MessageId};
 use super::fixture::*;
 use crate::tickets::{AfterSend, Author, Close, Receive, Reopen, Send, Transfer, UpdateDeliveryStatus};
 
-/// Sends a message of Ana, whose follow-up moves the ticket to sales and closes it with a wrap-up. Returns its id.
+/// Ana sends a message whose follow-up moves the ticket to sales and closes it with a wrap-up. Returns the
+/// message's id.
 fn send_with_follow_up(desk: &mut Desk) -> MessageId {
     let after = AfterSend {
         queue_id: Some(SALES),

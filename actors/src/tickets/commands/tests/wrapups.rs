@@ -62,7 +62,7 @@ fn an_inactive_or_unknown_wrapup_type_closes_no_ticket() {
     let inactive = invalid("wrapupTypeId", "must be an active wrap-up type");
     for mut desk in [Desk::on(PHONE), Desk::on(WEBCHAT)] {
         assert_eq!(desk.expect_refusal(close(Some(RETIRED))), inactive);
-        assert_eq!(desk.expect_refusal(close(Some(NO_TYPE))), Refusal::NotFound);
+        assert_eq!(desk.expect_refusal(close(Some(MISSING_TYPE))), Refusal::NotFound);
     }
 }
 
@@ -106,7 +106,7 @@ fn a_wrapup_of_an_open_ticket_is_a_conflict() {
 #[test]
 fn a_wrapup_set_later_follows_the_rules_of_one_at_the_close() {
     let mut desk = Desk::with_closed_ticket();
-    assert_eq!(desk.expect_refusal(set_wrapup(NO_TYPE, None)), Refusal::NotFound);
+    assert_eq!(desk.expect_refusal(set_wrapup(MISSING_TYPE, None)), Refusal::NotFound);
     assert_eq!(
         desk.expect_refusal(set_wrapup(RETIRED, None)),
         invalid("wrapupTypeId", "must be an active wrap-up type")

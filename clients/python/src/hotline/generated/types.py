@@ -238,7 +238,7 @@ UserId = int
 
 
 Via = Literal["nativeApp", "otherApp"]
-"""By which app a message went that did not go through Hotline."""
+"""By which app a message was sent or handled instead of Hotline."""
 
 
 WebhookId = int
@@ -773,7 +773,7 @@ class BoardResponse(TypedDict):
 
 
 class BoardUpdate(TypedDict):
-    """Changes of a board."""
+    """Changes to a board."""
 
     # Whether the board is hidden from the list.
     archived: NotRequired[bool]
@@ -871,7 +871,7 @@ class BusinessResponse(TypedDict):
 
 
 class BusinessUpdate(TypedDict):
-    """Changes of a business."""
+    """Changes to a business."""
 
     # Name, unique in the company.
     name: NotRequired[str]
@@ -995,7 +995,7 @@ class CampaignResponse(TypedDict):
 
 
 class CampaignUpdate(TypedDict):
-    """Changes of a campaign."""
+    """Changes to a campaign."""
 
     # The channel, as `GET /channels` lists it.
     channelId: NotRequired[int]
@@ -1169,7 +1169,7 @@ class CardOriginResponse(TypedDict):
 
 
 class CardOriginUpdate(TypedDict):
-    """Changes of a card origin."""
+    """Changes to a card origin."""
 
     # Name, unique in the company.
     name: NotRequired[str]
@@ -1217,7 +1217,7 @@ class CardProductResponse(TypedDict):
 
 
 class CardProductUpdate(TypedDict):
-    """Changes of a product on a card."""
+    """Changes to a product on a card."""
 
     # Name. Default: the product's name.
     name: NotRequired[str]
@@ -1290,7 +1290,7 @@ class CardStatusResponse(TypedDict):
 
 
 class CardStatusUpdate(TypedDict):
-    """Changes of a card status."""
+    """Changes to a card status."""
 
     # A colour as `#rrggbb`; `null` for none.
     color: NotRequired[Union[str, None]]
@@ -1308,7 +1308,7 @@ class CardSum(TypedDict):
 
 
 class CardUpdate(TypedDict):
-    """Changes of a card; omitted fields stay the same."""
+    """Changes to a card; omitted fields stay the same."""
 
     # The responsible user, as `GET /users` lists them.
     assignedToUserId: NotRequired[Union[int, None]]
@@ -1469,7 +1469,7 @@ class Contact(TypedDict):
     identities: List[ContactIdentity]
     # Whether the contact is a group rather than a person.
     isGroup: bool
-    # The channel of the latest message. Changes of it do not change `updatedAt`.
+    # The channel of the latest message. Changes to it do not change `updatedAt`.
     lastChannel: Union[LastChannel, None]
     # The provider's id for a contact whose number it hides.
     lid: Union[str, None]
@@ -1648,7 +1648,7 @@ class ContactTag(TypedDict):
 
 
 class ContactUpdate(TypedDict):
-    """Changes of a contact; omitted fields stay the same."""
+    """Changes to a contact; omitted fields stay the same."""
 
     # The company's own code for the contact.
     code: NotRequired[Union[str, None]]
@@ -1773,7 +1773,7 @@ class CustomFieldResponse(TypedDict):
 
 
 class CustomFieldUpdate(TypedDict):
-    """Changes of a custom field."""
+    """Changes to a custom field."""
 
     # The kind of record the field belongs to.
     application: NotRequired[Literal["contact", "card"]]
@@ -1862,7 +1862,7 @@ class EventMessage(TypedDict):
     media: Union[MediaFile, None]
     # The message it replies to.
     quotedMessageId: Union[MessageId, None]
-    # The reactions, one of each person.
+    # The reactions, one per person.
     reactions: List[MessageReaction]
     # When the recipient read it.
     readAt: Union[Timestamp, None]
@@ -2013,7 +2013,7 @@ class GlobalVariableResponse(TypedDict):
 
 
 class GlobalVariableUpdate(TypedDict):
-    """Changes of a global variable."""
+    """Changes to a global variable."""
 
     # What the variable is for.
     description: NotRequired[Union[str, None]]
@@ -2239,7 +2239,7 @@ class MergedContact(TypedDict):
     identities: List[ContactIdentity]
     # Whether the contact is a group rather than a person.
     isGroup: bool
-    # The channel of the latest message. Changes of it do not change `updatedAt`.
+    # The channel of the latest message. Changes to it do not change `updatedAt`.
     lastChannel: Union[LastChannel, None]
     # The provider's id for a contact whose number it hides.
     lid: Union[str, None]
@@ -2378,7 +2378,7 @@ class Message(TypedDict):
     media: Union[MediaFile, None]
     # The message it replies to.
     quotedMessageId: Union[MessageId, None]
-    # The reactions, one of each person.
+    # The reactions, one per person.
     reactions: List[MessageReaction]
     # When the recipient read it.
     readAt: Union[Timestamp, None]
@@ -2779,7 +2779,7 @@ class ProductCategoryResponse(TypedDict):
 
 
 class ProductCategoryUpdate(TypedDict):
-    """Changes of a product category."""
+    """Changes to a product category."""
 
     # Description.
     description: NotRequired[Union[str, None]]
@@ -2830,7 +2830,7 @@ class ProductResponse(TypedDict):
 
 
 class ProductUpdate(TypedDict):
-    """Changes of a product."""
+    """Changes to a product."""
 
     # Whether it is active.
     active: NotRequired[bool]
@@ -2978,7 +2978,7 @@ class QueueResponse(TypedDict):
 
 
 class QueueUpdate(TypedDict):
-    """Changes of a queue."""
+    """Changes to a queue."""
 
     # Whether it is active.
     active: NotRequired[bool]
@@ -3052,7 +3052,7 @@ class QuickMessageResponse(TypedDict):
 
 
 class QuickMessageUpdate(TypedDict):
-    """Changes of a quick message."""
+    """Changes to a quick message."""
 
     # The text.
     message: NotRequired[str]
@@ -3293,7 +3293,7 @@ class ScheduleResponse(TypedDict):
 
 
 class ScheduleUpdate(TypedDict):
-    """Changes of a scheduled message."""
+    """Changes to a scheduled message."""
 
     # At most 65,536 bytes
     body: NotRequired[str]
@@ -3503,7 +3503,7 @@ class StageSum(TypedDict):
 
 
 class StageUpdate(TypedDict):
-    """Changes of a stage."""
+    """Changes to a stage."""
 
     # Whether the stage is for won cards; at most one stage of a board.
     doneList: NotRequired[bool]
@@ -3598,7 +3598,7 @@ class TagResponse(TypedDict):
 
 
 class TagUpdate(TypedDict):
-    """Changes of a tag."""
+    """Changes to a tag."""
 
     # A colour as `#rrggbb`.
     color: NotRequired[str]
@@ -3922,7 +3922,7 @@ class UserResponse(TypedDict):
 
 
 class UserUpdate(TypedDict):
-    """Changes of a user."""
+    """Changes to a user."""
 
     # Whether the user is active. Only active agents are assigned tickets.
     active: NotRequired[bool]
@@ -4206,7 +4206,7 @@ class WebhookTestResponse(TypedDict):
 
 
 class WebhookUpdate(TypedDict):
-    """Changes of a webhook."""
+    """Changes to a webhook."""
 
     # Whether the webhook is enabled.
     active: NotRequired[bool]
@@ -4328,7 +4328,7 @@ class WrapupCategoryResponse(TypedDict):
 
 
 class WrapupCategoryUpdate(TypedDict):
-    """Changes of a wrap-up category."""
+    """Changes to a wrap-up category."""
 
     # The category's name.
     name: NotRequired[str]
@@ -4414,7 +4414,7 @@ class WrapupTypeResponse(TypedDict):
 
 
 class WrapupTypeUpdate(TypedDict):
-    """Changes of a wrap-up type."""
+    """Changes to a wrap-up type."""
 
     # Whether tickets can be closed with it.
     active: NotRequired[bool]

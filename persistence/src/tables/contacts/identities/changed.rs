@@ -19,9 +19,9 @@ pub struct IdentityChange<'a> {
     pub at: DateTime<Utc>,
 }
 
-/// Applies a change to the contact that its keys find, and returns the contact's id; `None` when no contact has any of
-/// the keys. The contact does not take keys that other contacts have; merging it with each of these contacts is
-/// suggested.
+/// Applies a change to the contact that the change's keys find, and returns the contact's id; `None` when no contact
+/// has any of the keys. The contact does not take keys that other contacts have; merging it with each of these contacts
+/// is suggested.
 pub async fn apply_change(
     db: impl Database<'_>,
     company: CompanyId,
@@ -125,7 +125,7 @@ async fn end_number(
     Ok(())
 }
 
-/// Makes a number current again that a merge has ended, because the contact writes from it: replies go there from now
+/// Makes a number that a merge has ended current again, because the contact writes from it: replies go there from now
 /// on. The number that was current until now counts as ended by the merge, so that it can become current again in the
 /// same way.
 pub(super) async fn use_merged_number(

@@ -1,4 +1,4 @@
-//! The contacts that keys find.
+//! Finds the contacts that have or had a number or a provider's id.
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
@@ -26,6 +26,7 @@ const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.unt
 struct Match {
     #[sqlx(flatten)]
     contact: ContactRef,
+    /// 0 is the nearest.
     nearness: i32,
     until: Option<DateTime<Utc>>,
     is_merged: bool,

@@ -17,14 +17,14 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::{ContactRef, lock_rows, record_created, track_changes};
-use crate::error::{Holder, TakenValue, with_timeout};
+use crate::error::{HolderQuery, TakenValue, with_timeout};
 use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
 
 pub use changed::{IdentityChange, apply_change};
 pub use found::by_number;
 use found::{Matches, find};
-pub(crate) use moved::{lock_contacts, merge_candidates, move_identities};
+pub(crate) use moved::{lock_contact_keys, merge_candidates, move_identities};
 pub use numbered::ids_by_number;
 pub use view::{ContactIdentity, MergeSuggestion};
 
@@ -64,7 +64,7 @@ pub struct Profile<'a> {
     /// The country of the number, ISO 3166-1 alpha-2.
     pub country: Option<&'a str>,
     pub social_username: Option<&'a str>,
-    /// How the contact came: the kind of channel, or the API.
+    /// Where the contact came from: the kind of channel, or the API.
     pub origin: &'a str,
     /// Since when the person has the keys: a provider's report may be older than what is stored.
     pub since: DateTime<Utc>,
@@ -78,7 +78,7 @@ pub struct IdentifiedContact {
     pub is_changed: bool,
 }
 
-/// Number of locks that all keys of a company share, a power of two: a transaction holds at most so many, even an
+/// Number of locks that all keys of a company share, a power of two: a transaction holds at most this many, even an
 /// import of a thousand numbers.
 const LOCKS: i32 = 64;
 
@@ -89,7 +89,7 @@ pub(crate) async fn lock_keys(
     keys: impl IntoIterator<Item = String>,
 ) -> Result<()> {
     let keys: Vec<String> = keys.into_iter().collect();
-    // In the same order everywhere.
+    // Locked in the same order everywhere, which avoids deadlocks.
     let lock = sqlx::query(
         "select pg_advisory_xact_lock(hashtextextended('contact_identities:' || $1 || ':' || held.slot, 0))
          from (select distinct hashtext(key) & $3 as slot from unnest($2::text[]) as x (key) order by 1 offset 0) held",
@@ -108,7 +108,7 @@ fn address_key(channel: ChannelId, value: &str) -> String {
     format!("address:{channel}:{value}")
 }
 
-/// The key of the lock of a website's own id.
+/// The key of the lock of an external id, a website's own id of a visitor.
 pub(super) fn external_id_key(external_id: &str) -> String {
     format!("externalId:{}", external_id.to_lowercase())
 }
@@ -161,7 +161,7 @@ pub async fn identify(
     Ok(identified)
 }
 
-/// Adds new keys to an existing contact, or suggests to merge it with the contact that has the number.
+/// Adds new keys to an existing contact, or suggests merging it with the contact that has the number.
 async fn add_keys(
     db: &mut PgConnection,
     company: CompanyId,
@@ -245,7 +245,7 @@ async fn add_address(
     Ok(())
 }
 
-/// Suggests to merge two contacts, at both of them.
+/// Suggests merging two contacts, on both of them.
 async fn suggest_merge(
     db: &mut PgConnection,
     company: CompanyId,
@@ -288,14 +288,14 @@ pub async fn hold_number(
         None => Ok(()),
         Some(id) => {
             let statement = "select id from contacts where company_id = $1 and id = $2::bigint".to_owned();
-            let holder = Some(Holder { statement, company, value: id.to_string() });
+            let holder = Some(HolderQuery { statement, company, value: id.to_string() });
             Err(Error::Taken(TakenValue { field: "number", holder }))
         }
     }
 }
 
 /// Deletes the former numbers and the merge suggestions of a contact that is being deleted.
-pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
+pub(crate) async fn remove_for_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
     let others = merge_candidates(&mut *db, company, id).await?;
     let tracker = track_changes(&mut *db, company, &others).await?;
     for statement in [

@@ -9,7 +9,7 @@ use crate::{ChannelId, CompanyId, ContactId, Result, phone_numbers};
 
 /// Locks all keys of these contacts until the transaction ends: a message with one of these keys finds the contacts
 /// either as they were, or merged.
-pub(crate) async fn lock_contacts(db: &mut PgConnection, company: CompanyId, contacts: &[ContactId]) -> Result<()> {
+pub(crate) async fn lock_contact_keys(db: &mut PgConnection, company: CompanyId, contacts: &[ContactId]) -> Result<()> {
     let numbers = sqlx::query_scalar(
         "select number from contacts where company_id = $1 and id = any ($2) and number is not null
          union select number from contact_numbers where company_id = $1 and contact_id = any ($2)",
@@ -30,7 +30,7 @@ pub(crate) async fn lock_contacts(db: &mut PgConnection, company: CompanyId, con
     lock_keys(db, company, numbers.chain(addresses).chain(external_ids)).await
 }
 
-/// Contacts to which merging with this one is suggested.
+/// Contacts that are suggested for merging with this one.
 pub(crate) async fn merge_candidates(
     db: &mut PgConnection,
     company: CompanyId,
